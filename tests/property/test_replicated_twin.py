@@ -8,25 +8,21 @@ bytes, and the leader's state of every partition and follower is the same.
 from __future__ import annotations
 
 import random
-import threading
 
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.errors import Error
-from kafkapy.metadata.cluster_image import BrokerRegistration
-from kafkapy.metadata.topics_image import PartitionImage
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
-from kafkapy.replica.alter_partition import AlterPartitionResult
 from kafkapy.types import TopicPartition
+from tests.harness.led_partitions import FIRST_EPOCH, FOLLOWERS, LedPartitions
 from tests.twin_brokers import PING, BrokerTwin, TwinBrokers, TwinRequest
 
 TOPICS = {"plain": (3, {}), "rolls": (1, {"segment.bytes": "1048576"})}
 PARTITIONS = [TopicPartition(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
-FOLLOWERS = (102, 103)  # broker ids, and the numbers of their connections
 CONSUMERS = range(1, 5)
 PRODUCERS = range(20, 26)
 ADMIN = 30
@@ -37,94 +33,14 @@ NOW_MS = 1_700_000_000_000
 PROPERTIES = {"replica.lag.time.max.ms": str(LONG_MS), "transaction.partition.verification.enable": "false"}
 
 
-class ScriptedController:
-    """Holds the proposals of one broker until the test answers them."""
-
-    def __init__(self) -> None:
-        self.asked = []
-
-    def submit(self, change, on_result) -> None:
-        self.asked.append((change, on_result))
-
-
-class Leader:
-    """One broker's side of the play. Every method runs on the broker's reactor."""
-
-    def __init__(self, twin: BrokerTwin) -> None:
-        self.manager = twin.broker.parts.replica_manager
-        self.context = self.manager.context
-        self.node_id = self.context.node_id
-        self.controller = self.context.alter_partition = ScriptedController()
-
-    def register(self, epochs: dict[int, int], fenced: set[int]) -> None:
-        self.context.follow_brokers(
-            {
-                broker_id: BrokerRegistration(
-                    broker_id, epoch, bytes(16), {}, {}, None, broker_id in fenced, False, (), None, False
-                )
-                for broker_id, epoch in epochs.items()
-            }
-        )
-
-    def change(self, topic_partition, leads: bool, isr: tuple[int, ...], new_leader_epoch: bool) -> None:
-        """Applies metadata with the next partition epoch."""
-        partition = self.manager.partitions[topic_partition]
-        replicas = (self.node_id, *FOLLOWERS)
-        image = PartitionImage(
-            replicas, (bytes(16),) * 3, (self.node_id, *isr) if leads else FOLLOWERS, (), (), (), (),
-            self.node_id if leads else FOLLOWERS[0], 0, partition.leader_epoch + new_leader_epoch,
-            partition.partition_epoch + 1,
-        )  # fmt: skip
-        if leads:
-            partition.make_leader(image, self.context.clock.monotonic_ms())
-        else:
-            partition.make_follower(image)
-
-    def answer_proposal(self, error: Error) -> None:
-        if self.controller.asked:
-            change, on_result = self.controller.asked.pop(0)
-            epoch = change.partition_epoch + 1
-            result = AlterPartitionResult(Error.NONE, self.node_id, change.leader_epoch, change.new_isr, epoch)
-            on_result(AlterPartitionResult(error) if error else result)
-
-    def shrink(self, topic_partition) -> None:
-        """Proposes an ISR without the followers that are behind, as if all had fetched long ago."""
-        partition = self.manager.partitions[topic_partition]
-        partition.maybe_shrink_isr(self.context.clock.monotonic_ms() + 10 * LONG_MS)
-
-    def set_min_insync_replicas(self, topic_partition, count: int) -> None:
-        partition = self.manager.partitions[topic_partition]
-        partition.min_insync_replicas = count
-        if partition.is_leader:
-            partition.maybe_increment_high_watermark(self.context.clock.monotonic_ms())
-
-    def state(self) -> list[object]:
-        """Returns everything that followers, the controller and the metadata have changed."""
-        found: list[object] = [change._replace(topic_id=b"") for change, _ in self.controller.asked]
-        for topic_partition in PARTITIONS:
-            partition = self.manager.partitions[topic_partition]
-            log, isr = partition.log, partition.isr_state
-            replicas = [
-                (each.broker_id, each.log_start_offset, each.log_end_offset, each.last_fetch_leader_end_offset,
-                 each.broker_epoch, each.is_in_maximal_isr)
-                for each in partition.remote_replicas.values()
-            ]  # fmt: skip
-            found.append(
-                (topic_partition, log.log_start_offset, log.high_watermark, log.log_end_offset, partition.is_leader,
-                 partition.leader_epoch, partition.partition_epoch, sorted(isr.isr), sorted(isr.maximal_isr),
-                 isr.is_in_flight, replicas)
-            )  # fmt: skip
-        return found
-
-
 class Play:
     """The two brokers, and what their clients and followers have sent."""
 
     def __init__(self, twins: TwinBrokers, chance: random.Random) -> None:
         self.twins = twins
         self.chance = chance
-        self.leaders = [Leader(twin) for twin in (twins.plain, twins.gated)]
-        self.epochs = dict.fromkeys(FOLLOWERS, 5)
+        self.leaders = [LedPartitions(twin) for twin in (twins.plain, twins.gated)]
+        self.epochs = dict.fromkeys(FOLLOWERS, FIRST_EPOCH)
         self.ends = {broker_id: dict.fromkeys(PARTITIONS, 0) for broker_id in FOLLOWERS}
         self.waiting: dict[int, TwinRequest] = {}
         self.session_epochs: dict[int, int] = {}
@@ -135,26 +51,12 @@ class Play:
 
     def on_leaders(self, method: str, *arguments) -> list:
         """Runs a method of both leaders on their reactors and returns the results."""
-        results = []
-        for leader, twin in zip(self.leaders, (self.twins.plain, self.twins.gated), strict=True):
-            done = threading.Event()
-            found = []
-
-            def run(leader=leader, found=found, done=done) -> None:
-                try:
-                    found.append(getattr(leader, method)(*arguments))
-                finally:
-                    done.set()
-
-            twin.broker.reactor.post(run)
-            assert done.wait(20)
-            results.append(found[0])
-        return results
+        return [leader.run(method, *arguments) for leader in self.leaders]
 
     def check(self, kind: str) -> None:
         """Takes the answers that both brokers have sent, and compares their states."""
         expected, found = [twin.answered(self.waiting) for twin in (self.twins.plain, self.twins.gated)]
-        plain, gated = self.on_leaders("state")
+        plain, gated = self.on_leaders("state", PARTITIONS)
         unequal = {number: self.waiting[number] for number in expected ^ found}
         assert found == expected, f"{kind} {expected} {found} {unequal} {plain}"
         for number in expected:
@@ -185,7 +87,7 @@ class Play:
         if kind == "produce":
             self.send(chance.choice(PRODUCERS), self.produce())
         elif kind == "follow":
-            number = chance.choice(FOLLOWERS)
+            number = chance.choice(FOLLOWERS)  # the number of its connection too
             self.send(number, self.follow(number))
         elif kind == "consume":
             number = chance.choice(CONSUMERS)
