@@ -88,6 +88,10 @@ class LedPartitions:
         lag_max_ms = self.context.replica_lag_max_ms
         partition.maybe_shrink_isr(self.context.clock.monotonic_ms() + 10 * lag_max_ms)
 
+    def expire_awaited(self) -> None:
+        """Ends the wait of all produce requests in the gate, as if their deadlines had come."""
+        self.twin.broker.parts.gate.expire_awaited(at_once=True)
+
     def set_min_insync_replicas(self, topic_partition, count: int) -> None:
         partition = self.manager.partitions[topic_partition]
         partition.min_insync_replicas = count
