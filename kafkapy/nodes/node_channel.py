@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -77,6 +78,7 @@ class NodeChannel:
         self._attempts = 0  # failed attempts to connect since the last success
         self._connect_at_ms = 0
         self._is_added = False
+        self._is_resolving = False  # another thread looks up the name of the host
         self._is_closed = False
         self._is_refused = False
         self._versions: Versions = {}
@@ -137,7 +139,8 @@ class NodeChannel:
                 connection.step(monotonic_ms)
             self._note_state(connection, monotonic_ms)
         self._expire(monotonic_ms)
-        if self._queue and self._connection is None and monotonic_ms >= self._connect_at_ms and not self._is_closed:
+        is_wanted = bool(self._queue) and self._connection is None and not self._is_resolving and not self._is_closed
+        if is_wanted and monotonic_ms >= self._connect_at_ms:
             self._connect(monotonic_ms)
         self._submit(monotonic_ms)
         connection = self._connection
@@ -167,11 +170,37 @@ class NodeChannel:
         self.due_ms = 0
 
     def _connect(self, monotonic_ms: int) -> None:
+        if _is_address(self._node.host) or not self._thread.environment.has_thread:
+            self._opened(self._open(), monotonic_ms)
+            return
+        # The look-up of a name may take seconds, and the other channels must not wait for it.
+        self._is_resolving = True
+        threading.Thread(target=self._open_and_post, name="kafka-nodes-lookup", daemon=True).start()
+
+    def _open(self) -> socket.socket | OSError:
         try:
-            opened = self._thread.environment.connect(self._node, _SYSTEM_BUFFERS)
+            return self._thread.environment.connect(self._node, _SYSTEM_BUFFERS)
         except OSError as error:
-            failure = ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._node.label} failed: {error}")
-            failure.__cause__ = error
+            return error
+
+    def _open_and_post(self) -> None:
+        opened = self._open()
+        if not self._thread.post(lambda: self._resolved(opened)) and not isinstance(opened, OSError):
+            opened.close()
+
+    def _resolved(self, opened: socket.socket | OSError) -> None:
+        self._is_resolving = False
+        self.due_ms = 0
+        if not self._is_closed:
+            self._opened(opened, self._thread.clock.monotonic_ms())
+        elif not isinstance(opened, OSError):
+            opened.close()
+
+    def _opened(self, opened: socket.socket | OSError, monotonic_ms: int) -> None:
+        """Takes over a socket that is connecting, or handles the reason why there is none."""
+        if isinstance(opened, OSError):
+            failure = ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._node.label} failed: {opened}")
+            failure.__cause__ = opened
             self._connect_failed(failure, monotonic_ms)
             return
         self._connection = Connection(
@@ -241,7 +270,7 @@ class NodeChannel:
         due_ms = self._earliest_ms
         connection = self._connection
         if connection is None:
-            if self._queue:
+            if self._queue and not self._is_resolving:
                 due_ms = min(due_ms, self._connect_at_ms)
         else:
             self._thread.watch(self, connection)
@@ -266,6 +295,17 @@ class NodeChannel:
 
     def _closed(self) -> ApiError:
         return ApiError(Error.NETWORK_EXCEPTION, f"The channel to {self._node.label} is closed")
+
+
+def _is_address(host: str) -> bool:
+    """Returns whether a host is an IP address, which needs no look-up."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return True
+    return False
 
 
 def _constant(message: Message) -> Callable[[int], Message]:

@@ -74,7 +74,7 @@ class Cluster:
         self.voters = voters
         self._flags = tuple(flags)
         self._by_own_tool = by_own_tool
-        count = min(3, sum("broker" in spec.roles for spec in specs))
+        count = min(3, sum("broker" in spec.roles for spec in specs)) or 1
         self._properties = {**QUICK, **replication_of(count), **(properties or {})}
         self.nodes: dict[int, ClusterNode] = {}
         self.directory_ids: dict[int, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 
 from kafkapy.client.backoff import ExponentialBackoff
+from kafkapy.client.cluster import Node
+from kafkapy.client.connection import open_socket
+from kafkapy.client.environment import SYSTEM
 from kafkapy.errors import ApiError, Error
 from kafkapy.nodes.node_channel import Destination, NodeChannel
 from kafkapy.nodes.node_thread import NodeThread
@@ -244,6 +248,28 @@ def test_a_connection_that_the_node_closes_while_idle_is_no_failure(thread: Node
             threading.Event().wait(0.001)
         ask(channel, outcomes, 2)
         assert outcomes.next_response().producer_id_start == 2
+
+
+def test_the_look_up_of_a_name_delays_no_other_channel(outcomes: Outcomes) -> None:
+    release = threading.Event()
+
+    def connect(node: Node, buffers: tuple[int, int]) -> socket.socket:
+        if node.host == "slow.invalid":
+            assert release.wait(WAIT_S)
+            raise OSError("no address for slow.invalid")
+        return open_socket(node, buffers)
+
+    thread = NodeThread(environment=SYSTEM._replace(connect=connect))
+    with StubNode({KEY: echo}) as node:
+        slow = NodeChannel(thread, Destination(3, "slow.invalid", node.port), client_id="node-1")
+        ask(slow, outcomes, 1)
+        for host in ("127.0.0.1", "localhost"):
+            ask(NodeChannel(thread, Destination(2, host, node.port), client_id="node-1"), outcomes, 2)
+            assert outcomes.next_response().producer_id_start == 2
+        release.set()
+        assert outcomes.next_error() is Error.NETWORK_EXCEPTION
+        assert not slow.is_refused
+    thread.stop()
 
 
 def test_a_callback_that_raises_harms_no_other_request(
