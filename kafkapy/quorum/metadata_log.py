@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import logging
 import os
+from bisect import bisect_right
 from collections.abc import Sequence
 
-from kafkapy._core.bytes.record_batch import RecordBatch
+from kafkapy._core.bytes.record_batch import LENGTH_AT, LOG_OVERHEAD, OVERHEAD, RecordBatch, iterate_batches
 from kafkapy._core.bytes.segment_file import SegmentFile
 from kafkapy.errors import StorageError
 from kafkapy.quorum.log_scanner import LogScanner
-from kafkapy.quorum.segment_indexes import SegmentIndexes
+from kafkapy.quorum.segment_indexes import SegmentIndexes, indexed_position
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 
 DIRECTORY_NAME = "__cluster_metadata-0"
+LAST_OFFSET_DELTA_AT = 23  # in the header of a batch
 EMPTY_PRODUCER_SNAPSHOT = bytes.fromhex("000148674bc700000000")
 logger = logging.getLogger("kafka.raft.KafkaRaftLog")
 
@@ -146,6 +148,78 @@ class MetadataLog:
         self.bases.append(base_offset)
         self.filesystem.sync_directory(self.directory)
 
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        """Returns whole batches from the one that contains `offset` on: at most `max_bytes`, but at least one batch.
+
+        The result is empty at the log's end. `offset` must be in the log. Raises StorageError.
+        """
+        assert self.start_offset <= offset <= self.end_offset, f"offset {offset} is not in the log"
+        if offset == self.end_offset:
+            return b""
+        base_offset = self.bases[bisect_right(self.bases, offset) - 1]
+        stem = self._stem(base_offset)
+        try:
+            if base_offset == self.bases[-1]:
+                return _read_batches(self._active().fd, self._indexes.position_before(offset), offset, max_bytes)
+            with open(stem + ".index", "rb") as index:
+                position = indexed_position(index.read(), offset - base_offset)
+            with open(stem + ".log", "rb") as file:
+                return _read_batches(file.fileno(), position, offset, max_bytes)
+        except OSError as error:
+            raise self._failed("reading", error) from error
+
+    # -- removing --------------------------------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> None:
+        """Removes the batches from `offset` on, where a batch begins; durable on return. Raises StorageError."""
+        assert self.start_offset <= offset <= self.end_offset, f"the log cannot end at {offset}"
+        if offset == self.end_offset:
+            return
+        logger.info("%s is truncated from offset %d to %d", self.directory, self.end_offset, offset)
+        try:
+            while self.bases[-1] > offset:
+                self._drop_active()
+            if self._file is None:
+                self._file = self.filesystem.open_segment(self._stem(self.bases[-1]) + ".log")
+            file = self._file
+            content = file.pread(0, file.size)
+            self._indexes = SegmentIndexes(self.bases[-1])
+            size = 0
+            for batch in iterate_batches(content):
+                if batch.base_offset >= offset:
+                    break
+                assert batch.next_offset <= offset, f"offset {offset} is inside a batch"
+                self._indexes.observe(size, batch.size_in_bytes, batch.last_offset, batch.max_timestamp)
+                size += batch.size_in_bytes
+            file.truncate(size)
+            self.filesystem.sync_file(file.fd)
+            self.end_offset = offset
+            self.epochs.truncate_from_end(offset)
+            self.epochs.write(offset)
+        except OSError as error:
+            raise self._failed("truncating", error) from error
+
+    def start_at(self, offset: int) -> None:
+        """Removes everything and begins again at `offset`, the end of a snapshot. Raises StorageError."""
+        try:
+            while self.bases:
+                self._drop_active()
+            self.epochs.clear()
+            self.start_offset = self.end_offset = offset
+            self._create_segment(offset)
+            self.epochs.write(offset)
+        except OSError as error:
+            raise self._failed("removing", error) from error
+
+    def _drop_active(self) -> None:
+        """Removes the last segment."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._remove_segment(self.bases.pop())
+
     def delete_before(self, offset: int) -> None:
         """Removes the segments before `offset`, which a snapshot replaces. Raises StorageError."""
         try:
@@ -194,3 +268,31 @@ class MetadataLog:
 
     def _failed(self, doing: str, error: OSError) -> StorageError:
         return StorageError(self.directory, f"{doing} the metadata log failed: {error}")
+
+
+def _read_batches(fd: int, position: int, offset: int, max_bytes: int) -> bytes:
+    """Returns whole batches from the one that contains `offset` on; `position` is that of this batch or an earlier one."""
+    header = _Header(os.pread(fd, OVERHEAD, position))
+    while header.last_offset < offset:
+        position += header.size
+        header = _Header(os.pread(fd, OVERHEAD, position))
+    content = os.pread(fd, max(max_bytes, header.size), position)
+    end = header.size
+    while len(content) - end >= OVERHEAD:
+        size = _Header(content[end : end + OVERHEAD]).size
+        if end + size > len(content):
+            break
+        end += size
+    return content[:end]
+
+
+class _Header:
+    """The size and the last offset of a batch, of which only the header was read."""
+
+    __slots__ = ("last_offset", "size")
+
+    def __init__(self, content: bytes) -> None:
+        assert len(content) >= OVERHEAD, "the metadata log ends inside a batch"
+        self.size = int.from_bytes(content[LENGTH_AT : LENGTH_AT + 4]) + LOG_OVERHEAD
+        delta = int.from_bytes(content[LAST_OFFSET_DELTA_AT : LAST_OFFSET_DELTA_AT + 4])
+        self.last_offset = int.from_bytes(content[:8]) + delta

@@ -1,8 +1,7 @@
 """Offset and time index of one metadata log segment, kept in memory and written when the segment is closed.
 
-The broker never searches the metadata log by offset or time, and Apache Kafka rebuilds the indexes at each start. They
-are written for Kafka's tools, by Kafka's rule: an entry before the first batch that begins more than 4096 bytes after
-the last entry.
+Other nodes of the quorum read the metadata log from an offset on, and Apache Kafka rebuilds the indexes at each start.
+They are written by Kafka's rule: an entry before the first batch that begins more than 4096 bytes after the last entry.
 
     .index      8 bytes: int32 relative last offset of the batch, int32 its position
     .timeindex 12 bytes: int64 largest timestamp so far, int32 relative offset of the batch that has it
@@ -11,6 +10,7 @@ the last entry.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 
 from kafkapy.storage.filesystem import Filesystem
 
@@ -55,8 +55,24 @@ class SegmentIndexes:
             self._time_entries += _TIME_ENTRY.pack(self._max_timestamp, self._offset_of_max - self.base_offset)
             self._last_time_entry = self._max_timestamp
 
+    def position_before(self, offset: int) -> int:
+        """Returns the position of a batch that ends at or before `offset`, 0 if no entry is that early."""
+        return indexed_position(self._offset_entries, offset - self.base_offset)
+
     def write(self, filesystem: Filesystem, stem: str) -> None:
         """Writes `<stem>.index` and `<stem>.timeindex`. Raises OSError."""
         self._append_time_entry()
         filesystem.write_file(stem + ".index", bytes(self._offset_entries))
         filesystem.write_file(stem + ".timeindex", bytes(self._time_entries))
+
+
+def indexed_position(entries: bytes | bytearray, relative_offset: int) -> int:
+    """Returns the position in the last entry of a `.index` file whose offset is at most `relative_offset`, otherwise 0."""
+    count = len(entries) // _OFFSET_ENTRY.size
+    number = bisect_right(range(count), relative_offset, key=lambda index: _entry(entries, index)[0])
+    return _entry(entries, number - 1)[1] if number else 0
+
+
+def _entry(entries: bytes | bytearray, index: int) -> tuple[int, int]:
+    relative_offset, position = _OFFSET_ENTRY.unpack_from(entries, index * _OFFSET_ENTRY.size)
+    return relative_offset, position
