@@ -101,6 +101,14 @@ class TopicsDelta:
                         elr=(), last_known_elr=(), partition_epoch=partition.partition_epoch + 1
                     )
 
+    def replace_with(self, topics: TopicsImage) -> None:
+        """Makes `topics` the result of this delta, which has no changes yet."""
+        assert self._by_id is None, "the delta has changes"
+        self._by_name, self._by_id = dict(topics.by_name), dict(topics.by_id)
+        before = self.image.by_id
+        self.changed = {key: topic for key, topic in topics.by_id.items() if before.get(key) != topic}
+        self.deleted = {key: topic for key, topic in before.items() if key not in topics.by_id}
+
     def _own(self) -> tuple[dict[str, TopicImage], dict[bytes, TopicImage]]:
         if self._by_name is None or self._by_id is None:
             self._by_name = dict(self.image.by_name)

@@ -1,0 +1,64 @@
+"""Replays the committed part of the metadata log on a node that did not write it, and makes the images of it."""
+
+from __future__ import annotations
+
+from kafkapy._core.bytes.record_batch import iterate_batches
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.image_difference import delta_between
+from kafkapy.metadata.loader import MetadataLoader
+from kafkapy.quorum.metadata_batch import decode_metadata_batch
+
+
+class CommittedRecords:
+    """The newest image of committed records, and the changes since the caller took the last one. Not thread-safe.
+
+    Invariant: every batch before `next_offset` was replayed. Records of an open metadata transaction are held back, and
+    so are all records of the same `replay` calls: an image never shows a part of a transaction.
+    """
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+        self.next_offset = image.offset
+        self._epoch = image.epoch
+        self._loader = MetadataLoader(image)
+
+    @property
+    def in_transaction(self) -> bool:
+        """True if the replayed records end inside a metadata transaction."""
+        return self._loader.in_transaction
+
+    def replay(self, content: bytes, end_offset: int) -> None:
+        """Replays whole batches from `next_offset` on, without those at `end_offset` and after it.
+
+        Raises ValueError for records that this release does not know.
+        """
+        for batch in iterate_batches(content):
+            if batch.base_offset >= end_offset:
+                break
+            assert batch.base_offset <= self.next_offset < batch.next_offset <= end_offset, "a batch is missing"
+            if not batch.is_control:
+                for record in decode_metadata_batch(batch):
+                    self._loader.replay(record)
+            self.next_offset = batch.next_offset
+            self._epoch = batch.partition_leader_epoch
+
+    def take(self) -> tuple[MetadataDelta, MetadataImage] | None:
+        """Returns the changes since the last call, and the image after them; None without changes or in a
+        transaction."""
+        if self.next_offset == self.image.offset or self.in_transaction:
+            return None
+        delta = self._loader.delta
+        self.image = delta.to_image(self.next_offset, self._epoch)
+        self._loader = MetadataLoader(self.image)
+        return delta, self.image
+
+    def load_snapshot(self, image: MetadataImage) -> tuple[MetadataDelta, MetadataImage]:
+        """Continues from the image of a snapshot; returns the changes that lead to it."""
+        assert image.offset >= self.image.offset, "a snapshot before the newest image"
+        delta = delta_between(self.image, image)
+        self.image = image
+        self.next_offset = image.offset
+        self._epoch = image.epoch
+        self._loader = MetadataLoader(image)
+        return delta, image
