@@ -271,7 +271,7 @@ class MetadataLog:
 
 
 def _read_batches(fd: int, position: int, offset: int, max_bytes: int) -> bytes:
-    """Returns whole batches from the one that contains `offset` on; `position` is that of this batch or an earlier one."""
+    """Returns whole batches from the one that contains `offset` on; `position` is that of this or an earlier batch."""
     header = _Header(os.pread(fd, OVERHEAD, position))
     while header.last_offset < offset:
         position += header.size

@@ -67,7 +67,7 @@ class SegmentIndexes:
 
 
 def indexed_position(entries: bytes | bytearray, relative_offset: int) -> int:
-    """Returns the position in the last entry of a `.index` file whose offset is at most `relative_offset`, otherwise 0."""
+    """Returns the position in the last entry of an index whose offset is at most `relative_offset`, otherwise 0."""
     count = len(entries) // _OFFSET_ENTRY.size
     number = bisect_right(range(count), relative_offset, key=lambda index: _entry(entries, index)[0])
     return _entry(entries, number - 1)[1] if number else 0

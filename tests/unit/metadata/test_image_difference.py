@@ -12,12 +12,12 @@ from tests.harness.metadata import bootstrapped, commit, replay, with_brokers, w
 
 
 def test_the_delta_names_every_change_and_leads_to_the_image():
-    before = with_topic(with_topic(with_brokers(bootstrapped(), 1, 2), "kept", 2), "deleted")
+    before = with_topic(with_topic(with_brokers(bootstrapped(), 1, 2, 3), "kept", 2), "deleted")
     before = replay(before, ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="kept", name="a", value="1"))
     deleted = before.topics.by_name["deleted"].topic_id
     after = commit(before, delete_topics(before, [deleted]))
     after = with_topic(after, "created", 3)
-    after = commit(after, fence_broker(after, 2))
+    after = commit(after, fence_broker(after, 3))
     after = replay(
         after,
         ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="kept", name="a", value=None),
@@ -28,7 +28,7 @@ def test_the_delta_names_every_change_and_leads_to_the_image():
     assert delta.to_image(after.offset, after.epoch) == after
     assert set(delta.deleted_topics) == {deleted}
     assert {topic.name for topic in delta.changed_topics.values()} == {"created"}
-    assert delta.changed_brokers == {2}
+    assert delta.changed_brokers == {3}
     assert delta.changed_configs == {(TOPIC_RESOURCE, "kept"), (BROKER_RESOURCE, "")}
     assert delta.changed_features == {"group.version"}
 

@@ -42,7 +42,10 @@ def test_images_follow_the_batches_up_to_the_end_offset():
     assert (committed.next_offset, committed.take()[1].epoch) == (4, 4)
 
 
-@pytest.mark.parametrize(("end", "names"), [(EndTransactionRecord(), ["a", "b", "c"]), (AbortTransactionRecord(reason=""), ["a", "c"])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("end", "names"),
+    [(EndTransactionRecord(), ["a", "b", "c"]), (AbortTransactionRecord(reason=""), ["a", "c"])],
+)
 def test_no_image_shows_a_part_of_a_transaction(end, names):
     committed = CommittedRecords(EMPTY_IMAGE)
     committed.replay(batches(0, 1, topic("a"), (BeginTransactionRecord(name="t"), 0), topic("b")), 3)
