@@ -30,9 +30,10 @@ from kafkapy.controller.partitions import assign_directories, partitions_to_assi
 from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.errors import ApiError, ConfigError, StorageError
 from kafkapy.network.socket_server import SocketServer, create_reactor
-from kafkapy.quorum.embedded_quorum import EmbeddedQuorum, controller_listener_of, settings_from_config
 from kafkapy.quorum.format_directory import check_formatted, format_directories
-from kafkapy.quorum.voters import check_static_voters
+from kafkapy.quorum.held_listener import HeldListener
+from kafkapy.quorum.metadata_quorum import MetadataQuorum
+from kafkapy.quorum.quorum_settings import controller_listeners_of, raft_config, settings_from_config
 from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.storage.filesystem import Filesystem
@@ -147,12 +148,20 @@ class Broker:
         if self._is_gated:
             parts.gate.attach(self.reactor)
         clean_broker_epoch = log_manager.take_clean_shutdown_markers()
-        self._load_logs(image)
-        self._raise_fatal()
-        self._descriptors.judge(len(log_manager.logs()))
+        is_alone = quorum.is_alone
+        if is_alone:
+            self._load_logs(image)
+            self._raise_fatal()
         parts.controller.start(image)
-        parts.publisher.take_over(parts.controller.image)
-        parts.replica_manager.startup(parts.controller.image)
+        changes = HeldListener(parts.publisher)
+        image = parts.controller.follow(changes).result()
+        if not is_alone:
+            self._load_logs(image)
+            self._raise_fatal()
+        self._descriptors.judge(len(log_manager.logs()))
+        parts.publisher.take_over(image)
+        parts.replica_manager.startup(image)
+        parts.controller.call(changes.release).result()
         self._raise_fatal()
         try:
             self._register(clean_broker_epoch)
@@ -173,9 +182,9 @@ class Broker:
         if self._fatal is not None:
             raise self._fatal
 
-    def _open_quorum(self) -> tuple[EmbeddedQuorum, MetadataImage]:
+    def _open_quorum(self) -> tuple[MetadataQuorum, MetadataImage]:
         config, clock, filesystem = self.config, self._foundation.clock, self._foundation.filesystem
-        check_static_voters(config.controller_quorum_voters, config.node_id)
+        listeners = controller_listeners_of(config)
         directories = [directory.path for directory in self.log_manager.directories if directory.is_online]
         if not config.forms_own_cluster:
             check_formatted([config.metadata_log_dir, *directories])
@@ -185,13 +194,18 @@ class Broker:
             config.node_id,
             filesystem,
             clock,
-            controller_listener=controller_listener_of(config),
+            controller_listener=listeners[0] if listeners else None,
         )
         own = properties[config.metadata_log_dir]
         if own.cluster_id is None or own.directory_id is None:
             raise ConfigError(f"{config.metadata_log_dir}: meta.properties names no cluster.id")
         self.cluster_id = own.cluster_id
-        quorum = EmbeddedQuorum(settings_from_config(config, own.directory_id), filesystem, clock)
+        quorum = MetadataQuorum(
+            settings_from_config(config),
+            raft_config(config, self.cluster_id, own.directory_id, listeners),
+            filesystem,
+            clock,
+        )
         return quorum, quorum.open()
 
     def _load_logs(self, image: MetadataImage) -> None:

@@ -25,7 +25,7 @@ from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
 from kafkapy.quorum.controller_loop import ControllerLoop
-from kafkapy.quorum.embedded_quorum import EmbeddedQuorum
+from kafkapy.quorum.metadata_quorum import MetadataQuorum
 from kafkapy.replica.partition import Partition
 from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.replica.replica_manager import ReplicaManager
@@ -125,7 +125,7 @@ def build_foundation(
 
 def build_parts(
     foundation: Foundation,
-    quorum: EmbeddedQuorum,
+    quorum: MetadataQuorum,
     cluster_id: str,
     policies: Policies,
     on_fatal: Callable[[BaseException], None],
@@ -177,7 +177,6 @@ def build_parts(
         on_topics_deleted=group_coordinator.forget_topics,
         report_directories=report_directories,
     )
-    controller.add_listener(publisher)
     handler_pool = _build_handler_pool(config, reactor)
     services = Services(
         config=config, clock=clock, reactor=reactor, metadata=metadata, replica_manager=replica_manager,

@@ -1,8 +1,11 @@
-"""The internal topics: clients read them, and only coordinators write them."""
+"""The internal topics, which clients read and only coordinators write, and the metadata log, which is no topic."""
 
 from __future__ import annotations
 
 GROUP_METADATA_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 SHARE_GROUP_STATE_TOPIC = "__share_group_state"
+# The only partition of the quorum. Its id is METADATA_TOPIC_ID in kafkapy.types.
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_PARTITION = 0
 INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC})

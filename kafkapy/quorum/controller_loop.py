@@ -1,8 +1,12 @@
-"""The controller's thread: event -> records -> append and sync -> image -> listeners -> response.
+"""The quorum thread, which runs Raft, replays what is committed, and runs the controller's operations on the leader.
+
+    message of another node, or timer -> Raft -> files, messages, high watermark
+    operation of the controller -> records -> append -> Raft
+    high watermark -> images -> listeners -> responses
 
 Operations are pure functions of the image. All operations that wait are run, each on the image after the one before,
-and written with one sync. Then each delta is published in order, and only after that are the responses sent: the change
-that a response reports is durable, and every listener has seen it.
+and written with one sync. When the records are committed, each delta is published in order, and after it the response
+is sent: the change that a response reports is durable, and every listener has seen it.
 """
 
 from __future__ import annotations
@@ -12,56 +16,67 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from kafkapy.controller.result import ControllerResult
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataCache, MetadataImage
-from kafkapy.quorum.embedded_quorum import EmbeddedQuorum
+from kafkapy.quorum.activation import activate
+from kafkapy.quorum.active_controller import ActiveController, Submitted
+from kafkapy.quorum.committed_records import CommittedRecords
+from kafkapy.quorum.metadata_quorum import MetadataQuorum
 from kafkapy.types import Clock
 
 MAX_QUEUED_OPERATIONS = 10_000
-MAX_OPERATIONS_PER_APPEND = 128
+MAX_EVENTS_TOGETHER = 128
 # A stop writes a snapshot if the next start would have to replay more than this number of records (about a quarter
 # second). Each start and stop changes every partition: without snapshots, starts would become slower and slower.
 LONG_REPLAY = 20_000
+READ_BYTES = 1024 * 1024
+SHUTDOWN_TIMEOUT_MS = 5000
+LONGEST_WAIT_S = 3600.0
 logger = logging.getLogger("kafka.controller.QuorumController")
 
 Response = TypeVar("Response")
-Operation = Callable[[MetadataImage], ControllerResult[Any]]
+Event = Submitted | Callable[[], None]
 
 
 class MetadataListener(Protocol):
     """A listener that acts on changes of the metadata: logs, replicas, configuration."""
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Is called on the controller's thread after commit, in log order; must not wait for that thread."""
+        """Is called on the quorum thread after commit, in log order; must not wait for that thread."""
 
 
 class ControllerLoop:
-    """Owns the newest image, and is the only writer of the metadata log.
+    """Owns the quorum thread and the newest committed image, and is the only caller of the quorum.
 
-    `submit` may be called from any thread; everything else happens on the loop's own thread. A failure of an append or
-    a listener is fatal: `on_fault` is called once, and all waiting and later operations fail.
+    `submit`, `post` and `follow` may be called from any thread; everything else happens on the quorum thread. A failure
+    of an append or a listener is fatal: `on_fault` is called once, and all waiting and later operations fail.
     """
 
     def __init__(
         self,
-        quorum: EmbeddedQuorum,
+        quorum: MetadataQuorum,
         cache: MetadataCache,
         clock: Clock,
         on_fault: Callable[[BaseException], None],
     ) -> None:
         self.cache = cache
-        self._quorum = quorum
+        self.quorum = quorum
         self._clock = clock
         self._on_fault = on_fault
         self._listeners: list[MetadataListener] = []
-        self._queue: queue.Queue[tuple[Operation, Future[Any]] | None] = queue.Queue(MAX_QUEUED_OPERATIONS)
+        self._queue: queue.Queue[Event] = queue.Queue(MAX_QUEUED_OPERATIONS)
         self._thread = threading.Thread(target=self._run, name="quorum-controller", daemon=True)
         self._failure: BaseException | None = None
         self._stopping = False
+        self._committed = CommittedRecords(cache.image)
+        self._active: ActiveController | None = None
+        self._led: tuple[int, int] | None = None  # the epoch that this node leads, and its start offset
+        self._is_activation_due = False
+        self._waiting_for_image: list[Future[MetadataImage]] = []
         self._bytes_since_snapshot = 0
         self._snapshot_deadline_ms: int | None = None
 
@@ -73,24 +88,25 @@ class ControllerLoop:
     @property
     def is_active(self) -> bool:
         """True if the loop accepts operations: this node is the controller of its cluster. Any thread."""
-        return self._thread.is_alive() and self._failure is None and not self._stopping
-
-    def add_listener(self, listener: MetadataListener) -> None:
-        """Adds a listener, before `start` or on the loop's own thread. The listener gets the deltas from the next
-        commit on."""
-        self._listeners.append(listener)
+        return self._active is not None and self._failure is None and not self._stopping
 
     def start(self, image: MetadataImage) -> None:
-        """Begins the next epoch on top of `image`, as the quorum opened it, and starts the thread. Raises
-        StorageError."""
-        self.cache.image = self._quorum.begin_epoch(image)
+        """Enters the quorum with the committed `image`, as the quorum opened it, and starts the thread.
+
+        An only voter is the active controller on return. Raises StorageError.
+        """
+        self._publish_image(image)
+        self._committed = CommittedRecords(image)
+        self.quorum.start(self)
+        self._activate_if_due()
         self._thread.start()
 
     def submit(self, operation: Callable[[MetadataImage], ControllerResult[Response]]) -> Future[Response]:
-        """Runs an operation; its Future gets the response once the records are durable and published.
+        """Runs an operation; its Future gets the response once the records are committed and published.
 
         The Future fails with the ApiError that the operation raises, with REQUEST_TIMED_OUT when too many operations
-        wait already, or with NOT_CONTROLLER after the loop has ended.
+        wait already, or with NOT_CONTROLLER if this node is not the active controller; after a change of the leader
+        whether the operation took effect is unknown.
         """
         future: Future[Response] = Future()
         if self._stopping or self._failure is not None:
@@ -102,19 +118,78 @@ class ControllerLoop:
             future.set_exception(ApiError(Error.REQUEST_TIMED_OUT, "Too many operations wait for the controller."))
         return future
 
+    def post(self, work: Callable[[], None]) -> None:
+        """Runs `work` on the quorum thread; waits while too much is queued. Any other thread.
+
+        The work is lost if the loop has ended.
+        """
+        while not self._stopping and self._failure is None:
+            try:
+                self._queue.put(work, timeout=1)
+            except queue.Full:
+                continue
+            return
+
+    def offer(self, work: Callable[[], None]) -> bool:
+        """Runs `work` on the quorum thread; returns False if too much is queued. Any thread; does not wait."""
+        try:
+            self._queue.put_nowait(work)
+        except queue.Full:
+            return False
+        return True
+
+    def call(self, work: Callable[[], Response]) -> Future[Response]:
+        """Runs `work` on the quorum thread; the Future gets its result. Fails with NOT_CONTROLLER after the end."""
+        future: Future[Response] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work())
+            except Exception as error:
+                future.set_exception(error)
+
+        if self._stopping or self._failure is not None:
+            future.set_exception(ApiError(Error.NOT_CONTROLLER, "The controller is shutting down."))
+        else:
+            self.post(run)
+        return future
+
+    def caught_up(self) -> Future[MetadataImage]:
+        """Returns a Future of the first image that contains everything that the leader has committed by then."""
+        future: Future[MetadataImage] = Future()
+
+        def wait() -> None:
+            self._waiting_for_image.append(future)
+            self._report_caught_up()
+
+        self.post(wait)
+        return future
+
+    def follow(self, listener: MetadataListener) -> Future[MetadataImage]:
+        """Adds a listener; the Future gets the image on which its first delta is based."""
+
+        def add() -> MetadataImage:
+            self._listeners.append(listener)
+            return self.cache.image
+
+        return self.call(add)
+
     def stop(self) -> None:
-        """Runs the operations submitted before, ends the thread and closes the log. Not called on the loop's thread."""
+        """Runs what was submitted before, leaves the quorum, ends the thread and closes the log. Not called on the
+        quorum thread."""
         if self._thread.is_alive():
-            self._queue.put(None)
+            self._queue.put(self._begin_stop)
             self._thread.join()
+
+    # -- the thread
 
     def _run(self) -> None:
         try:
             while not self._stopping:
                 self._process(self._take())
-            if self._failure is None and self._quorum.records_behind_snapshot > LONG_REPLAY:
-                self._quorum.write_snapshot(self.cache.image)
-            self._quorum.close()
+            if self._failure is None and self.quorum.records_behind_snapshot > LONG_REPLAY:
+                self.quorum.write_snapshot(self.cache.image)
+            self.quorum.close()
         except BaseException as error:
             self._fail(error)
         self._stopping = True
@@ -128,107 +203,171 @@ class ControllerLoop:
             logger.critical("the controller stops after an error: %s", error, exc_info=trace)
             self._on_fault(error)
 
-    def _take(self) -> list[tuple[Operation, Future[Any]]]:
-        """Waits until an operation is submitted, and returns the waiting operations, at most
-        MAX_OPERATIONS_PER_APPEND."""
-        taken: list[tuple[Operation, Future[Any]]] = []
+    def _take(self) -> list[Event]:
+        """Waits until something is to be done; returns at most MAX_EVENTS_TOGETHER events."""
+        taken: list[Event] = []
         try:
-            event = self._queue.get(timeout=self._snapshot_wait_s())
-            while True:
-                if event is None:
-                    self._stopping = True
-                    break
-                taken.append(event)
-                if len(taken) == MAX_OPERATIONS_PER_APPEND:
-                    break
-                event = self._queue.get_nowait()
+            taken.append(self._queue.get(timeout=self._wait_s()))
+            while len(taken) < MAX_EVENTS_TOGETHER:
+                taken.append(self._queue.get_nowait())
         except queue.Empty:
             return taken
         return taken
 
-    def _process(self, events: list[tuple[Operation, Future[Any]]]) -> None:
-        image = self.cache.image
-        batches: list[bytes] = []
-        outcomes: list[Callable[[], None]] = []
-        for operation, future in events:
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                result = operation(image)
-                delta = self._replay(image, result)
-                encoded, end_offset = self._quorum.encode(image.offset, result.records)
-            except Exception as error:
-                if not isinstance(error, ApiError):
-                    logger.exception("an operation of the controller failed")
-                outcomes.append(_failure(future, error))
-                continue
-            if encoded:
-                image = delta.to_image(end_offset, self._quorum.epoch)
-                batches += encoded
-                outcomes.append(self._publication(delta, image))
-            outcomes.append(_success(future, result.response))
+    def _wait_s(self) -> float:
+        """Returns the time until the next timer, in seconds."""
+        due_ms = self.quorum.machine.next_deadline_ms()
+        if self._snapshot_deadline_ms is not None:
+            due_ms = min(due_ms, self._snapshot_deadline_ms)
+        return min(max(0.0, (due_ms - self._clock.monotonic_ms()) / 1000), LONGEST_WAIT_S)
+
+    def _process(self, events: list[Event]) -> None:
+        submitted: list[Submitted] = []
+        for event in events:
+            if callable(event):
+                self._run_operations(submitted)  # which were submitted before the event
+                submitted = []
+                event()
+                self._activate_if_due()
+            else:
+                submitted.append(event)
+        self._run_operations(submitted)
+        self.quorum.tick()
+        self._activate_if_due()
+        self._maybe_snapshot()
+
+    def _run_operations(self, submitted: list[Submitted]) -> None:
+        if not submitted:
+            return
+        if self._active is None:
+            for _, future in submitted:
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(ApiError(Error.NOT_CONTROLLER, "This node is not the active controller."))
+            return
         try:
-            if batches:
-                self._quorum.log.append(batches)
-                end_offset = self._quorum.log.end_offset
-                assert end_offset == image.offset, f"the log ends at {end_offset}, its image at {image.offset}"
-            for outcome in outcomes:
-                outcome()
+            self._count_bytes(self._active.run(submitted))
         except BaseException as error:
             self._fail(error)
-            for _, future in events:
+            for _, future in submitted:
                 if not future.done():
                     future.set_exception(ApiError(Error.KAFKA_STORAGE_ERROR))
             raise
-        self._maybe_snapshot(sum(map(len, batches)))
 
-    @staticmethod
-    def _replay(image: MetadataImage, result: ControllerResult[Any]) -> MetadataDelta:
-        delta = MetadataDelta(image)
-        for message, _ in result.records:
-            delta.replay(message)
-        return delta
+    # -- events of the quorum
 
-    def _publication(self, delta: MetadataDelta, image: MetadataImage) -> Callable[[], None]:
-        def publish() -> None:
-            self.cache.image = image
-            for listener in self._listeners:
-                listener.on_metadata(delta, image)
+    def committed(self, end_offset: int) -> None:
+        """Publishes what is committed, and becomes active when everything before the own epoch is."""
+        if self._active is not None:
+            self._active.commit(end_offset)
+        else:
+            self._replay(end_offset)
+            self._is_activation_due = self._led is not None and end_offset > self._led[1]
+        self._report_caught_up()
 
-        return publish
+    def leads(self, epoch: int, start_offset: int) -> None:
+        self._led = (epoch, start_offset)
 
-    def _snapshot_wait_s(self) -> float | None:
-        if self._snapshot_deadline_ms is None:
-            return None
-        return max(0.0, (self._snapshot_deadline_ms - self._clock.monotonic_ms()) / 1000)
+    def leads_no_more(self, epoch: int) -> None:
+        """Gives up what is not committed."""
+        self._led = None
+        self._is_activation_due = False
+        if self._active is not None:
+            logger.info("[QuorumController id=%d] no longer active", self.quorum.config.node_id)
+            self._active.fail(ApiError(Error.NOT_CONTROLLER, "The active controller has changed."))
+            self._active = None
+            self._committed = CommittedRecords(self.cache.image)
 
-    def _maybe_snapshot(self, appended_bytes: int) -> None:
+    def leader_changed(self) -> None:
+        machine = self.quorum.machine
+        logger.info("leader of epoch %d: %s", machine.epoch, machine.leader_id if machine.leader_id >= 0 else "none")
+
+    def control_records_appended(self, end_offset: int) -> None:
+        if self._active is not None:
+            self._active.skip_to(end_offset)
+
+    def snapshot_loaded(self, image: MetadataImage) -> None:
+        """Publishes the difference to the image of a snapshot, which has replaced the log."""
+        assert self._active is None, "an active controller has loaded a snapshot"
+        self._publish(*self._committed.load_snapshot(image))
+
+    def stopped(self) -> None:
+        self._stopping = True
+
+    def _begin_stop(self) -> None:
+        self.quorum.shutdown(SHUTDOWN_TIMEOUT_MS)
+
+    def _activate_if_due(self) -> None:
+        """Becomes the active controller once everything in the log is committed and replayed.
+
+        Not called while effects of the quorum are carried out, because it appends.
+        """
+        if not self._is_activation_due:
+            return
+        assert self._led is not None, "only the leader becomes the active controller"
+        self._is_activation_due = False
+        epoch, _ = self._led
+        quorum, committed = self.quorum, self._committed
+        end_offset = quorum.log.end_offset
+        assert committed.next_offset == end_offset, "the log has uncommitted records of other leaders"
+        image = MetadataDelta(committed.image).to_image(end_offset, epoch)
+        active = self._active = ActiveController(image, epoch, quorum.encode, quorum.append, self._publish)
+        settings, registration, in_transaction = quorum.settings, quorum.registration, committed.in_transaction
+        self._run_operations(
+            [(lambda image: activate(image, settings, registration, in_transaction=in_transaction), Future())]
+        )
+        logger.info("[QuorumController id=%d] active since epoch %d", quorum.config.node_id, active.epoch)
+
+    def _replay(self, end_offset: int) -> None:
+        """Replays and publishes the committed records of another leader."""
+        committed, log = self._committed, self.quorum.log
+        while committed.next_offset < end_offset:
+            content = log.read(committed.next_offset, READ_BYTES)
+            committed.replay(content, end_offset)
+            self._count_bytes(len(content))
+        taken = committed.take()
+        if taken is not None:
+            self._publish(*taken)
+
+    def _report_caught_up(self) -> None:
+        if self._waiting_for_image and 0 <= self.quorum.leader_high_watermark <= self.cache.image.offset:
+            waiting, self._waiting_for_image = self._waiting_for_image, []
+            for future in waiting:
+                future.set_result(self.cache.image)
+
+    def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        self._publish_image(image)
+        for listener in self._listeners:
+            listener.on_metadata(delta, image)
+
+    def _publish_image(self, image: MetadataImage) -> None:
+        self.cache.image = image
+
+    # -- snapshots
+
+    def _count_bytes(self, count: int) -> None:
+        self._bytes_since_snapshot += count
+        interval_ms = self.quorum.settings.snapshot_interval_ms
+        if self._snapshot_deadline_ms is None and count and interval_ms > 0:
+            self._snapshot_deadline_ms = self._clock.monotonic_ms() + interval_ms
+
+    def _maybe_snapshot(self) -> None:
         """Writes a snapshot if enough bytes were appended since the last one, or if the first record after it is old
         enough."""
-        settings = self._quorum.settings
-        self._bytes_since_snapshot += appended_bytes
-        monotonic_ms = self._clock.monotonic_ms()
-        if self._snapshot_deadline_ms is None and appended_bytes and settings.snapshot_interval_ms > 0:
-            self._snapshot_deadline_ms = monotonic_ms + settings.snapshot_interval_ms
-        is_due = self._snapshot_deadline_ms is not None and monotonic_ms >= self._snapshot_deadline_ms
-        if self._bytes_since_snapshot >= settings.snapshot_after_bytes or is_due:
-            self._quorum.write_snapshot(self.cache.image)
+        deadline_ms = self._snapshot_deadline_ms
+        is_due = deadline_ms is not None and self._clock.monotonic_ms() >= deadline_ms
+        if is_due or self._bytes_since_snapshot >= self.quorum.settings.snapshot_after_bytes:
+            self.quorum.write_snapshot(self.cache.image)
             self._bytes_since_snapshot = 0
             self._snapshot_deadline_ms = None
 
     def _fail_waiting(self) -> None:
+        error = ApiError(Error.NOT_CONTROLLER, "The controller is shutting down.")
+        if self._active is not None:
+            self._active.fail(error)
         while True:
             try:
                 event = self._queue.get_nowait()
             except queue.Empty:
                 return
-            if event is not None and event[1].set_running_or_notify_cancel():
-                event[1].set_exception(ApiError(Error.NOT_CONTROLLER, "The controller is shutting down."))
-
-
-def _success(future: Future[Any], response: object) -> Callable[[], None]:
-    return lambda: future.set_result(response)
-
-
-def _failure(future: Future[Any], error: Exception) -> Callable[[], None]:
-    return lambda: future.set_exception(error)
+            if not callable(event) and event[1].set_running_or_notify_cancel():
+                event[1].set_exception(error)

@@ -12,7 +12,7 @@ from kafkapy.errors import ConfigError
 from kafkapy.metadata.features import BOOTSTRAP_FEATURES
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord, UserScramCredentialRecord
-from kafkapy.quorum.embedded_quorum import BOOTSTRAP_FILE
+from kafkapy.quorum.activation import BOOTSTRAP_FILE
 from kafkapy.quorum.metadata_log import DIRECTORY_NAME
 from kafkapy.quorum.snapshot import snapshot_bytes, write_snapshot
 from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, ControllerListener, VoterSet, single_voter

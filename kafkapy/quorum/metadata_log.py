@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from kafkapy._core.bytes.record_batch import LENGTH_AT, LOG_OVERHEAD, OVERHEAD, RecordBatch, iterate_batches
 from kafkapy._core.bytes.segment_file import SegmentFile
 from kafkapy.errors import StorageError
+from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
 from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.segment_indexes import SegmentIndexes, indexed_position
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 
-DIRECTORY_NAME = "__cluster_metadata-0"
+DIRECTORY_NAME = f"{METADATA_TOPIC}-{METADATA_PARTITION}"
 LAST_OFFSET_DELTA_AT = 23  # in the header of a batch
 EMPTY_PRODUCER_SNAPSHOT = bytes.fromhex("000148674bc700000000")
 logger = logging.getLogger("kafka.raft.KafkaRaftLog")
@@ -100,17 +101,22 @@ class MetadataLog:
         """The bytes in all segments."""
         return sum(os.path.getsize(self._stem(base) + ".log") for base in self.bases)
 
-    def append(self, batches: Sequence[bytes]) -> None:
-        """Appends whole batches with consecutive offsets; they are durable on return. Raises StorageError."""
+    def append(self, contents: Sequence[bytes], *, is_durable: bool = True) -> None:
+        """Appends whole batches with consecutive offsets, one or more in each of `contents`.
+
+        They are durable on return unless `is_durable` is False. Raises StorageError.
+        """
         try:
-            if self._active().size + sum(map(len, batches)) > self.segment_bytes and self._active().size > 0:
+            if self._active().size + sum(map(len, contents)) > self.segment_bytes and self._active().size > 0:
                 self._roll()
             file = self._active()
             self._cut_off_foreign_batches(file)
-            position = file.append(batches)
-            self.filesystem.sync_file(file.fd)
-            for content in batches:
-                self._observe(RecordBatch(content), position)
+            position = file.append(contents)
+            if is_durable:
+                self.filesystem.sync_file(file.fd)
+            for content in contents:
+                for batch in iterate_batches(content):
+                    self._observe(batch, position + batch.position)
                 position += len(content)
         except OSError as error:
             raise self._failed("appending to", error) from error

@@ -63,10 +63,36 @@ def snapshot_bytes(
 def write_snapshot(filesystem: Filesystem, directory: str, snapshot_id: OffsetAndEpoch, content: bytes) -> None:
     """Writes a snapshot; durable on return. Raises OSError."""
     path = os.path.join(directory, snapshot_name(snapshot_id))
-    part = path.removesuffix(SUFFIX) + PART_SUFFIX
+    part = part_path(directory, snapshot_id)
     filesystem.unlink(part)
     filesystem.write_file(part, content, mode=READ_ONLY_MODE)
     filesystem.replace(part, path)
+
+
+def part_path(directory: str, snapshot_id: OffsetAndEpoch) -> str:
+    """Returns the path of a snapshot that is being received."""
+    return os.path.join(directory, snapshot_name(snapshot_id).removesuffix(SUFFIX) + PART_SUFFIX)
+
+
+def write_part(directory: str, snapshot_id: OffsetAndEpoch, position: int, content: bytes) -> None:
+    """Writes a piece of a snapshot that is being received; position 0 begins the file. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if position == 0 else 0)
+    fd = os.open(part_path(directory, snapshot_id), flags, 0o600)
+    try:
+        view = memoryview(content)
+        while view:
+            written = os.pwrite(fd, view, position)
+            view, position = view[written:], position + written
+    finally:
+        os.close(fd)
+
+
+def complete_part(filesystem: Filesystem, directory: str, snapshot_id: OffsetAndEpoch) -> None:
+    """Gives a snapshot that was received completely its final name; durable on return. Raises OSError."""
+    part = part_path(directory, snapshot_id)
+    filesystem.sync_path(part)
+    os.chmod(part, READ_ONLY_MODE)
+    filesystem.replace(part, part.removesuffix(PART_SUFFIX) + SUFFIX)
 
 
 def read_snapshot(path: str, snapshot_id: OffsetAndEpoch) -> Snapshot:

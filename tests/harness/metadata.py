@@ -17,7 +17,8 @@ from kafkapy.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataCache, 
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
 from kafkapy.quorum.controller_loop import ControllerLoop
-from kafkapy.quorum.embedded_quorum import EmbeddedQuorum, settings_from_config
+from kafkapy.quorum.metadata_quorum import MetadataQuorum
+from kafkapy.quorum.quorum_settings import controller_listeners_of, raft_config, settings_from_config
 from kafkapy.quorum.format_directory import format_directories
 from kafkapy.storage.filesystem import Filesystem
 from tests.mock_clock import MockClock
@@ -134,8 +135,16 @@ class QuorumHarness:
         )
         directory_id = formatted[self.config.metadata_log_dir].directory_id
         assert directory_id is not None
+        cluster_id = formatted[self.config.metadata_log_dir].cluster_id
+        assert cluster_id is not None
         self.directory_id = directory_id
-        self.quorum = EmbeddedQuorum(settings_from_config(self.config, directory_id), self.filesystem, self.clock)
+        listeners = controller_listeners_of(self.config)
+        self.quorum = MetadataQuorum(
+            settings_from_config(self.config),
+            raft_config(self.config, cluster_id, directory_id, listeners),
+            self.filesystem,
+            self.clock,
+        )
         return self.quorum.open()
 
     def start(self, clean_broker_epoch: int | None = None) -> ControllerLoop:

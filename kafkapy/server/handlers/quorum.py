@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kafkapy.controller.feature_updates import FeatureUpdate, update_features
 from kafkapy.errors import Error
+from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -18,8 +19,6 @@ from kafkapy.server.request_context import RequestContext
 from kafkapy.server.services import Services
 from kafkapy.types import ZERO_UUID
 
-METADATA_TOPIC = "__cluster_metadata"
-METADATA_PARTITION = 0
 FIRST_VERSION_WITH_NODES = 2
 LAST_VERSION_WITH_RESULTS = 1
 

@@ -1,0 +1,141 @@
+"""Runs the controller's operations while this node leads the quorum, and publishes their records once committed.
+
+Each operation sees the image with the records of all operations before it, committed or not. The records of all
+operations that wait are appended together. Responses are sent in the order of the operations, after every listener
+has seen the changes that they report.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from kafkapy.controller.result import ControllerResult
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.protocol.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
+
+logger = logging.getLogger("kafka.controller.QuorumController")
+
+Operation = Callable[[MetadataImage], ControllerResult[Any]]
+Submitted = tuple[Operation, "Future[Any]"]
+# (offset of the first record, records) -> batches and the offset after the last record
+Encode = Callable[[int, Sequence[MessageAndVersion]], tuple[list[bytes], int]]
+
+
+class _Waiting(NamedTuple):
+    """The outcome of an operation, which waits until the log is committed up to `end_offset`."""
+
+    end_offset: int
+    delta: MetadataDelta | None  # None: the operation has no records
+    image: MetadataImage
+    future: Future[Any] | None  # None: nobody waits for a response
+    response: object
+    error: Exception | None
+
+
+class ActiveController:
+    """Owns the newest uncommitted image of one epoch in which this node leads. Quorum thread only.
+
+    Invariant: the log ends at `image.offset`, and `waiting` is ordered by `end_offset`.
+    """
+
+    def __init__(
+        self,
+        image: MetadataImage,
+        epoch: int,
+        encode: Encode,
+        append: Callable[[list[bytes]], None],
+        publish: Callable[[MetadataDelta, MetadataImage], None],
+    ) -> None:
+        """`append` makes batches durable on this node; `publish` is called for each committed change, in log order."""
+        self.image = image
+        self.epoch = epoch
+        self._encode = encode
+        self._append = append
+        self._publish = publish
+        self._waiting: deque[_Waiting] = deque()
+        self._committed_offset = image.offset
+
+    def run(self, submitted: Sequence[Submitted]) -> int:
+        """Runs operations and appends their records with one append; returns the number of bytes appended.
+
+        An operation that raises an exception changes nothing, and its future gets the exception. An exception of
+        `append` leaves the outcomes unknown: see `fail`.
+        """
+        batches: list[bytes] = []
+        image = self.image
+        for operation, future in submitted:
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = operation(image)
+                delta = _replayed(image, result)
+                encoded, end_offset = self._encode(image.offset, result.records)
+            except Exception as error:
+                if not isinstance(error, ApiError):
+                    logger.exception("an operation of the controller failed")
+                self._waiting.append(_Waiting(image.offset, None, image, future, None, error))
+                continue
+            if encoded:
+                image = delta.to_image(end_offset, self.epoch)
+                batches += encoded
+            self._waiting.append(
+                _Waiting(image.offset, delta if encoded else None, image, future, result.response, None)
+            )
+        self.image = image
+        if batches:
+            self._append(batches)
+        self.commit(self._committed_offset)
+        return sum(map(len, batches))
+
+    def skip_to(self, end_offset: int) -> None:
+        """Continues after control records, which the quorum itself has appended."""
+        assert end_offset >= self.image.offset, "the log became shorter while this node led"
+        delta = MetadataDelta(self.image)
+        self.image = delta.to_image(end_offset, self.epoch)
+        self._waiting.append(_Waiting(end_offset, delta, self.image, None, None, None))
+
+    def commit(self, high_watermark: int) -> None:
+        """Publishes the changes before the high watermark, and sends the responses that report them."""
+        self._committed_offset = max(self._committed_offset, high_watermark)
+        while self._waiting and self._waiting[0].end_offset <= self._committed_offset:
+            outcome = self._waiting.popleft()
+            if outcome.delta is not None:
+                self._publish(outcome.delta, outcome.image)
+            if outcome.future is None:
+                continue
+            if outcome.error is not None:
+                outcome.future.set_exception(outcome.error)
+            else:
+                outcome.future.set_result(outcome.response)
+
+    def fail(self, error: ApiError) -> None:
+        """Ends the operations that wait, for example because this node leads no more: their fate is unknown."""
+        while self._waiting:
+            future = self._waiting.popleft().future
+            if future is not None:
+                future.set_exception(error)
+
+
+def not_controller(text: str) -> ApiError:
+    """Returns the error of an operation that another node has to run."""
+    return ApiError(Error.NOT_CONTROLLER, text)
+
+
+def _replayed(image: MetadataImage, result: ControllerResult[Any]) -> MetadataDelta:
+    """Returns the delta of the records, which contain no part of a metadata transaction without its end."""
+    delta = MetadataDelta(image)
+    for message, _ in result.records:
+        if not isinstance(message, (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)):
+            delta.replay(message)
+    return delta

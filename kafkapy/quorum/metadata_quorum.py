@@ -1,0 +1,468 @@
+"""The metadata log of one node with the state of the quorum: opening, carrying out the effects of Raft, snapshots.
+
+open()       reads and checks everything, writes nothing unless all of it can be served; returns the committed image
+start()      enters the quorum; the only voter leads when it returns
+append()     appends records of the leader, which are durable on this node on return
+close()      writes indexes and producer snapshot, as a clean stop of Apache Kafka does
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, ClassVar, Protocol
+
+from kafkapy._core.bytes.record_batch import RecordBatch
+from kafkapy.errors import ApiError, ConfigError, Error, StorageError
+from kafkapy.metadata.cluster_image import ControllerRegistration, Endpoint
+from kafkapy.metadata.features import SUPPORTED_FEATURES
+from kafkapy.metadata.image import EMPTY_IMAGE, MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion, snapshot_records
+from kafkapy.metadata.loader import MetadataLoader
+from kafkapy.protocol.messages.data_records import KRaftVersionRecord, LeaderChangeMessage
+from kafkapy.quorum import snapshot as snapshots
+from kafkapy.quorum.log_scanner import LogScanner
+from kafkapy.quorum.metadata_batch import control_batch, decode_metadata_batch, metadata_batches
+from kafkapy.quorum.metadata_log import DIRECTORY_NAME, MetadataLog
+from kafkapy.quorum.quorum_settings import QuorumSettings
+from kafkapy.quorum.quorum_state import read_quorum_state, write_quorum_state
+from kafkapy.quorum.raft import effects
+from kafkapy.quorum.raft.config import RaftConfig
+from kafkapy.quorum.raft.log_view import LogView
+from kafkapy.quorum.raft.machine import RaftMachine
+from kafkapy.quorum.raft.messages import Destination, FetchResponse, Request, Response, VoterChange
+from kafkapy.quorum.raft_client import control_change, voter_changes
+from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, KRAFT_VERSION_DYNAMIC, ReplicaKey, VoterSet
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.partition_metadata import write_partition_metadata
+from kafkapy.types import METADATA_TOPIC_ID, Clock, OffsetAndEpoch, random_uuid, uuid_to_string
+
+logger = logging.getLogger("kafka.raft.KafkaRaftClient")
+
+OnResponse = Callable[["Response | None"], None]
+
+
+class Transport(Protocol):
+    """Sends requests of the quorum to other nodes."""
+
+    def send(self, destination: Destination, request: Request, on_response: OnResponse) -> None:
+        """Sends a request. `on_response` is called once, on any thread, with None if the request failed."""
+
+
+class QuorumEvents(Protocol):
+    """The owner of a quorum, which is notified of its events on the thread that calls the quorum."""
+
+    def committed(self, end_offset: int) -> None:
+        """Is called when the records before `end_offset` are committed."""
+
+    def leads(self, epoch: int, start_offset: int) -> None:
+        """Is called when this node leads an epoch that begins at `start_offset`."""
+
+    def leads_no_more(self, epoch: int) -> None:
+        """Is called when this node no longer leads the epoch."""
+
+    def leader_changed(self) -> None:
+        """Is called when the leader or the epoch has changed."""
+
+    def control_records_appended(self, end_offset: int) -> None:
+        """Is called when the leader has appended control records, after which the log ends at `end_offset`."""
+
+    def snapshot_loaded(self, image: MetadataImage) -> None:
+        """Is called when a snapshot of the leader has replaced the log."""
+
+    def stopped(self) -> None:
+        """Is called when a shutdown is complete."""
+
+    def post(self, work: Callable[[], None]) -> None:
+        """Runs `work` on the thread that calls the quorum. Any thread."""
+
+
+class MetadataQuorum:
+    """Owns `__cluster_metadata-0` and the Raft machine. Opened on one thread, then used by the quorum thread only."""
+
+    def __init__(
+        self,
+        settings: QuorumSettings,
+        config: RaftConfig,
+        filesystem: Filesystem,
+        clock: Clock,
+        transport: Transport | None = None,
+        random: Random | None = None,
+    ) -> None:
+        """`transport` may be missing if this node is the only voter."""
+        self.settings = settings
+        self.config = config
+        self.log = MetadataLog(os.path.join(settings.log_directory, DIRECTORY_NAME), filesystem, settings.segment_bytes)
+        self._filesystem = filesystem
+        self._clock = clock
+        self._transport = transport
+        self._random = random or Random()
+        self._machine: RaftMachine | None = None
+        self._events: QuorumEvents | None = None
+        self._snapshot_id = OffsetAndEpoch(0, 0)
+        self._incarnation_id = random_uuid()
+        self._changes: list[VoterChange] = []
+        self._leader_high_watermark = -1
+
+    @property
+    def machine(self) -> RaftMachine:
+        """The Raft machine, which `open` has made."""
+        assert self._machine is not None, "the quorum was not opened"
+        return self._machine
+
+    @property
+    def events(self) -> QuorumEvents:
+        assert self._events is not None, "the quorum was not started"
+        return self._events
+
+    @property
+    def is_dynamic(self) -> bool:
+        """True if the log has the voters (KIP-853)."""
+        return self.machine.kraft_version >= KRAFT_VERSION_DYNAMIC
+
+    @property
+    def is_alone(self) -> bool:
+        """True if this node is the only voter."""
+        return self.machine.voters.is_only_voter(self.config.key)
+
+    @property
+    def registration(self) -> ControllerRegistration:
+        """The registration of this node as a controller."""
+        endpoints = {name: Endpoint(name, host, port, 0) for name, host, port in self.config.listeners}
+        features = dict(SUPPORTED_FEATURES)
+        return ControllerRegistration(self.config.node_id, self._incarnation_id, False, endpoints, features)
+
+    @property
+    def leader_high_watermark(self) -> int:
+        """The leader's high watermark, as far as this node knows it; -1 if no leader has named one."""
+        machine = self.machine
+        return max(machine.high_watermark, -1 if machine.is_leader else self._leader_high_watermark)
+
+    @property
+    def records_behind_snapshot(self) -> int:
+        """The number of records that the next start has to replay."""
+        return self.log.end_offset - self._snapshot_id.offset
+
+    # -- opening
+
+    def open(self) -> MetadataImage:
+        """Returns the image of the records that are known to be committed: the whole log of an only voter, otherwise
+        the newest snapshot. Raises ConfigError or StorageError; then nothing was written."""
+        loader = MetadataLoader(EMPTY_IMAGE)
+        try:
+            self._filesystem.make_directory(self.log.directory)
+            found = snapshots.list_snapshots(self.log.directory)
+            if found:
+                self._snapshot_id = found[-1]
+                self._load_snapshot(loader)
+            at_snapshot = loader.delta.to_image(*self._snapshot_id)
+            scanned = LogScanner(self.log.directory)
+            scanned.scan(self._snapshot_id.offset, lambda batch: self._visit(loader, batch))
+            if scanned.start_offset > self._snapshot_id.offset:
+                raise StorageError(
+                    self.settings.log_directory,
+                    f"the metadata log begins at offset {scanned.start_offset}, and no snapshot replaces the log "
+                    "before it",
+                )
+            state = read_quorum_state(self.log.directory)
+        except OSError as error:
+            raise StorageError(self.settings.log_directory, f"reading the metadata log failed: {error}") from error
+        self.log.open(scanned, self._snapshot_id.offset)
+        self._remove_unfinished_snapshots()
+        view = LogView(self.log.start_offset, self.log.end_offset, self.log.epochs.entries, found, self._changes)
+        self._check_voters(view.voters())
+        self._set_listeners(view.voters())
+        self._machine = RaftMachine(self.config, view, state, self._random)
+        if not self.is_alone:
+            return at_snapshot
+        return loader.delta.to_image(self.log.end_offset, max(self.log.last_epoch, self._snapshot_id.epoch))
+
+    def _remove_unfinished_snapshots(self) -> None:
+        try:
+            for name in os.listdir(self.log.directory):
+                if name.endswith((snapshots.PART_SUFFIX, snapshots.DELETED_SUFFIX)):
+                    self._filesystem.unlink(os.path.join(self.log.directory, name))
+        except OSError as error:
+            raise StorageError(self.settings.log_directory, f"cleaning up snapshots failed: {error}") from error
+
+    def _load_snapshot(self, loader: MetadataLoader) -> None:
+        """Replays the newest snapshot, and makes its voters the first of the history."""
+        path = os.path.join(self.log.directory, snapshots.snapshot_name(self._snapshot_id))
+        snapshot = snapshots.read_snapshot(path, self._snapshot_id)
+        for message in snapshot.control_messages:
+            change = control_change(self._snapshot_id.offset - 1, message)
+            if change is not None:
+                self._changes.append(change)
+        for record in snapshot.records:
+            try:
+                loader.replay(record)
+            except ValueError as error:
+                raise StorageError(self.settings.log_directory, f"snapshot {path}: {error}") from error
+
+    def _visit(self, loader: MetadataLoader, batch: RecordBatch) -> None:
+        if batch.is_control:
+            self._changes += voter_changes(batch)
+            return
+        for record in decode_metadata_batch(batch):
+            loader.replay(record)
+
+    def _check_voters(self, voters: VoterSet | None) -> None:
+        """Raises ConfigError if this node can never take part in the quorum that the log names."""
+        key = self.config.key
+        kraft_version = max((each.kraft_version or 0 for each in self._changes), default=0)
+        if kraft_version > KRAFT_VERSION_DYNAMIC:
+            raise ConfigError(f"kraft.version {kraft_version} in the metadata log; this node supports 0 and 1")
+        if voters is not None and voters.ids == (key.node_id,) and not voters.is_voter(key):
+            (voter,) = voters
+            raise ConfigError(
+                f"the metadata log names directory {uuid_to_string(voter.directory_id)} for voter {key.node_id}, "
+                f"but meta.properties has directory.id={uuid_to_string(key.directory_id)}"
+            )
+
+    def _set_listeners(self, voters: VoterSet | None) -> None:
+        """Gives a controller without a controller listener the address that the log has, or Kafka's default."""
+        config = self.config
+        if config.can_be_voter and not config.listeners:
+            voter = None if voters is None else voters.get(config.node_id)
+            listeners = voter.listeners if voter is not None else ()
+            self.config = config._replace(listeners=listeners or (DEFAULT_CONTROLLER_LISTENER,))
+
+    # -- the quorum
+
+    def start(self, events: QuorumEvents) -> None:
+        """Enters the quorum; `events` is notified from now on. Raises StorageError."""
+        self._events = events
+        try:
+            # A killed node may not have synced the directory.
+            self._filesystem.sync_directory(self.settings.log_directory)
+            write_partition_metadata(self._filesystem, self.log.directory, METADATA_TOPIC_ID)
+        except OSError as error:
+            raise self._failed("writing partition.metadata", error) from error
+        self._carry_out(self.machine.start(self._clock.monotonic_ms()))
+
+    def tick(self) -> None:
+        """Handles the timers that expired."""
+        monotonic_ms = self._clock.monotonic_ms()
+        if monotonic_ms >= self.machine.next_deadline_ms():
+            self._carry_out(self.machine.tick(monotonic_ms))
+
+    def receive(self, request: Request, respond: Callable[[Response], None]) -> None:
+        """Handles a request of another node; `respond` is called on this thread, now or later."""
+        self._carry_out(self.machine.receive(request, respond, self._clock.monotonic_ms()))
+
+    def shutdown(self, timeout_ms: int) -> None:
+        """Leaves the quorum; `events.stopped` follows, after `timeout_ms` at the latest."""
+        self._carry_out(self.machine.shutdown(timeout_ms, self._clock.monotonic_ms()))
+
+    def resign(self, epoch: int) -> None:
+        """Gives up the leadership of an epoch, because the controller cannot continue."""
+        self._carry_out(self.machine.resign(epoch, self._clock.monotonic_ms()))
+
+    def encode(self, base_offset: int, records: Sequence[MessageAndVersion]) -> tuple[list[bytes], int]:
+        """Returns the batches of records at `base_offset` in the current epoch, and the offset after them."""
+        return metadata_batches(base_offset, self.machine.epoch, self._clock.wall_ms(), records)
+
+    def append(self, batches: list[bytes]) -> None:
+        """Appends batches of the leader; durable on this node on return. Raises StorageError."""
+        assert self.machine.is_leader, "only the leader appends"
+        self.log.append(batches)
+        self._appended()
+
+    def _appended(self) -> None:
+        self._carry_out(self.machine.appended(self.log.end_offset, self.machine.epoch, self._clock.monotonic_ms()))
+
+    def _carry_out(self, found: Sequence[effects.Effect]) -> None:
+        for effect in found:
+            self._HANDLERS[type(effect)](self, effect)
+
+    def _save_election(self, effect: effects.SaveElection) -> None:
+        try:
+            write_quorum_state(self._filesystem, self.log.directory, effect.state, is_dynamic=effect.is_dynamic)
+        except OSError as error:
+            raise self._failed("writing quorum-state", error) from error
+
+    def _truncate(self, effect: effects.Truncate) -> None:
+        self.log.truncate_to(effect.offset)
+
+    def _append_fetched(self, effect: effects.AppendFetched) -> None:
+        self.log.append([effect.records], is_durable=effect.is_durable)
+
+    def _append_control(self, effect: effects.AppendControl) -> None:
+        assert effect.base_offset == self.log.end_offset, "the machine and the log have different ends"
+        messages: list[Any] = []
+        for record in effect.records:
+            if isinstance(record, effects.LeaderChange):
+                messages.append(_leader_change(record))
+            elif isinstance(record, VoterSet):
+                messages.append(record.voters_record())
+            else:
+                messages.append(KRaftVersionRecord(version=0, kraft_version=record))
+        self.log.append([control_batch(effect.base_offset, effect.epoch, self._clock.wall_ms(), messages)])
+        self.events.control_records_appended(self.log.end_offset)
+        self._appended()
+
+    def _send(self, effect: effects.Send) -> None:
+        assert self._transport is not None, "a quorum of one sends nothing"
+        destination, request = effect
+        events = self.events
+
+        def on_response(response: Response | None) -> None:
+            events.post(lambda: self._handle_response(destination, request, response))
+
+        self._transport.send(destination, request, on_response)
+
+    def _handle_response(self, destination: Destination, request: Request, response: Response | None) -> None:
+        if isinstance(response, FetchResponse) and response.error is Error.NONE:
+            self._leader_high_watermark = max(self._leader_high_watermark, response.high_watermark)
+        self._carry_out(self.machine.response(destination, request, response, self._clock.monotonic_ms()))
+
+    def _respond(self, effect: effects.Respond) -> None:
+        effect.token(effect.response)
+
+    def _high_watermark(self, effect: effects.HighWatermark) -> None:
+        self.events.committed(effect.offset)
+
+    def _leader_changed(self, effect: effects.LeaderChanged) -> None:
+        self.events.leader_changed()
+
+    def _became_leader(self, effect: effects.BecameLeader) -> None:
+        self.events.leads(effect.epoch, effect.start_offset)
+
+    def _lost_leadership(self, effect: effects.LostLeadership) -> None:
+        self.events.leads_no_more(effect.epoch)
+
+    def _fatal(self, effect: effects.Fatal) -> None:
+        raise StorageError(self.settings.log_directory, effect.text)
+
+    # -- snapshots
+
+    def write_snapshot(self, image: MetadataImage) -> None:
+        """Writes a snapshot of a committed image, and deletes old snapshots and segments. Raises StorageError."""
+        snapshot_id = OffsetAndEpoch(image.offset, image.epoch)
+        if snapshot_id <= self._snapshot_id:
+            return
+        voters, kraft_version = self.machine.voters_at(image.offset)
+        control = [] if voters is None or kraft_version < KRAFT_VERSION_DYNAMIC else voters.records()
+        content = snapshots.snapshot_bytes(
+            image.epoch, self._clock.wall_ms(), self.log.last_timestamp, control, snapshot_records(image)
+        )
+        try:
+            snapshots.write_snapshot(self._filesystem, self.log.directory, snapshot_id, content)
+            self._snapshot_id = snapshot_id
+            self.machine.snapshot_taken(snapshot_id)
+            self._delete_old_snapshots()
+        except OSError as error:
+            raise self._failed("writing a metadata snapshot", error) from error
+        logger.info("wrote metadata snapshot %s (%d bytes)", snapshots.snapshot_name(snapshot_id), len(content))
+
+    def _delete_old_snapshots(self) -> None:
+        """Deletes the oldest snapshots, and the log before the next one, while they are too large or too old."""
+        directory = self.log.directory
+        found = snapshots.list_snapshots(directory)
+        paths = {each: os.path.join(directory, snapshots.snapshot_name(each)) for each in found}
+        total = self.log.size + sum(os.path.getsize(path) for path in paths.values())
+        is_cleaned = False
+        while len(found) > 1:
+            oldest = paths[found[0]]
+            age = self._clock.wall_ms() - int(os.path.getmtime(oldest) * 1000)
+            too_much = 0 <= self.settings.retention_bytes < total
+            if not too_much and not 0 <= self.settings.retention_ms < age:
+                break
+            total -= os.path.getsize(oldest)
+            self._filesystem.unlink(oldest)
+            found.pop(0)
+            before = self.log.size
+            self.log.delete_before(found[0].offset)
+            total -= before - self.log.size
+            is_cleaned = True
+        if is_cleaned:
+            self.machine.cleaned(self.log.start_offset, found)
+
+    def read_snapshot(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> tuple[int, bytes]:
+        """Returns the size in bytes of a snapshot file and a piece of it. Raises ApiError with SNAPSHOT_NOT_FOUND or
+        POSITION_OUT_OF_RANGE, and StorageError."""
+        path = os.path.join(self.log.directory, snapshots.snapshot_name(snapshot_id))
+        try:
+            with open(path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if not 0 <= position < size:
+                    raise ApiError(Error.POSITION_OUT_OF_RANGE)
+                return size, os.pread(file.fileno(), max_bytes, position)
+        except FileNotFoundError:
+            raise ApiError(Error.SNAPSHOT_NOT_FOUND) from None
+        except OSError as error:
+            raise self._failed("reading a metadata snapshot", error) from error
+
+    def _write_chunk(self, effect: effects.WriteSnapshotChunk) -> None:
+        try:
+            snapshots.write_part(self.log.directory, effect.snapshot_id, effect.position, effect.data)
+        except OSError as error:
+            raise self._failed("writing a metadata snapshot", error) from error
+
+    def _drop_part(self, effect: effects.DropSnapshotPart) -> None:
+        try:
+            self._filesystem.unlink(snapshots.part_path(self.log.directory, effect.snapshot_id))
+        except OSError as error:
+            raise self._failed("removing a part of a metadata snapshot", error) from error
+
+    def _start_at_snapshot(self, effect: effects.StartAtSnapshot) -> None:
+        directory, snapshot_id = self.log.directory, effect.snapshot_id
+        old = snapshots.list_snapshots(directory)
+        loader = MetadataLoader(EMPTY_IMAGE)
+        self._changes.clear()
+        try:
+            snapshots.complete_part(self._filesystem, directory, snapshot_id)
+            self._snapshot_id = snapshot_id
+            self._load_snapshot(loader)
+            self.log.start_at(snapshot_id.offset)
+            for each in old:
+                if each != snapshot_id:
+                    self._filesystem.unlink(os.path.join(directory, snapshots.snapshot_name(each)))
+        except OSError as error:
+            raise self._failed("loading a metadata snapshot", error) from error
+        voters = next((each.voters for each in self._changes if each.voters is not None), None)
+        kraft_version = next((each.kraft_version for each in self._changes if each.kraft_version is not None), 0)
+        self._carry_out(
+            self.machine.started_at_snapshot(snapshot_id, voters, kraft_version, self._clock.monotonic_ms())
+        )
+        self.events.snapshot_loaded(loader.delta.to_image(*snapshot_id))
+
+    def close(self) -> None:
+        """Closes the log as after a clean stop. Raises StorageError."""
+        self.log.close()
+
+    def _failed(self, doing: str, error: OSError) -> StorageError:
+        return StorageError(self.settings.log_directory, f"{doing} failed: {error}")
+
+    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
+        effects.SaveElection: _save_election,
+        effects.Truncate: _truncate,
+        effects.AppendFetched: _append_fetched,
+        effects.AppendControl: _append_control,
+        effects.WriteSnapshotChunk: _write_chunk,
+        effects.DropSnapshotPart: _drop_part,
+        effects.StartAtSnapshot: _start_at_snapshot,
+        effects.Send: _send,
+        effects.Respond: _respond,
+        effects.HighWatermark: _high_watermark,
+        effects.LeaderChanged: _leader_changed,
+        effects.BecameLeader: _became_leader,
+        effects.LostLeadership: _lost_leadership,
+        effects.KRaftVersionResult: lambda self, effect: effect.token(effect.error, effect.message),
+        effects.Stopped: lambda self, effect: self.events.stopped(),
+        effects.Fatal: _fatal,
+    }
+
+
+def _leader_change(record: effects.LeaderChange) -> LeaderChangeMessage:
+    def voters(keys: tuple[ReplicaKey, ...]) -> list[Any]:
+        return [LeaderChangeMessage.Voter(voter_id=key.node_id) for key in keys]
+
+    return LeaderChangeMessage(
+        version=0,
+        leader_id=record.leader_id,
+        voters=voters(record.voters),
+        granting_voters=voters(record.granting_voters),
+    )

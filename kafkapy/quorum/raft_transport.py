@@ -1,0 +1,71 @@
+"""Sends the requests of the quorum to other nodes, over a channel for each destination."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.client.backoff import ExponentialBackoff
+from kafkapy.errors import ProtocolViolation
+from kafkapy.nodes.node_channel import Destination as NodeDestination
+from kafkapy.nodes.node_channel import NodeChannel
+from kafkapy.nodes.node_thread import NodeThread
+from kafkapy.quorum.raft.messages import Destination, Request, Response
+from kafkapy.quorum.raft_client import failure_of, outgoing
+
+MAX_CHANNELS = 64
+BACKOFF_MS = 20
+MAX_BACKOFF_MS = 200
+logger = logging.getLogger("kafka.raft.KafkaNetworkChannel")
+
+
+class RaftTransport:
+    """Owns the channels to the other voters and to the bootstrap servers. Quorum thread only."""
+
+    def __init__(self, thread: NodeThread, *, client_id: str, listener_name: str, request_timeout_ms: int) -> None:
+        """`listener_name` names the listener of the other nodes that receives the requests."""
+        self._thread = thread
+        self._client_id = client_id
+        self._listener_name = listener_name
+        self._request_timeout_ms = request_timeout_ms
+        self._channels: dict[Destination, NodeChannel] = {}
+
+    def send(self, destination: Destination, request: Request, on_response: Callable[[Response | None], None]) -> None:
+        """Sends a request. `on_response` is called once, on the node thread, with None if the request failed."""
+        translated = outgoing(request)
+
+        def done(response: Any, version: int, error: Exception | None) -> None:
+            if error is not None:
+                logger.debug("%s to %s: %s", translated.api_key.name, destination, error)
+                on_response(failure_of(request, error))
+                return
+            try:
+                found = translated.read(response, self._listener_name)
+            except (ValueError, ProtocolViolation) as failure:
+                logger.warning("%s of %s cannot be read: %s", translated.api_key.name, destination, failure)
+                found = None
+            on_response(found)
+
+        deadline_ms = self._thread.clock.monotonic_ms() + self._request_timeout_ms
+        self._channel(destination).send(translated.build, translated.api_key, done, deadline_ms)
+
+    def is_refused(self, destination: Destination) -> bool:
+        """Returns whether the last attempt to connect was refused, because no process listens there."""
+        channel = self._channels.get(destination)
+        return channel is not None and channel.is_refused
+
+    def _channel(self, destination: Destination) -> NodeChannel:
+        channel = self._channels.pop(destination, None)
+        if channel is None:
+            if len(self._channels) >= MAX_CHANNELS:
+                oldest = next(iter(self._channels))
+                self._channels.pop(oldest).close()
+            channel = NodeChannel(
+                self._thread,
+                NodeDestination(*destination),
+                client_id=self._client_id,
+                backoff=ExponentialBackoff(BACKOFF_MS, MAX_BACKOFF_MS),
+            )
+        self._channels[destination] = channel  # at the end, as the one that was used last
+        return channel
