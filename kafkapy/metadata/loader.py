@@ -25,6 +25,12 @@ class MetadataLoader:
     def in_transaction(self) -> bool:
         return self._transaction is not None
 
+    def continued_on(self, image: MetadataImage) -> MetadataLoader:
+        """Returns a loader on top of `image`, the result of this one, that continues the open transaction."""
+        loader = MetadataLoader(image)
+        loader._transaction = self._transaction
+        return loader
+
     def replay(self, record: Any) -> None:
         """Replays one record. Raises ValueError for an unknown record, or for a record that does not fit the records
         before."""

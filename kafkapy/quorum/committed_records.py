@@ -17,11 +17,12 @@ class CommittedRecords:
     so are all records of the same `replay` calls: an image never shows a part of a transaction.
     """
 
-    def __init__(self, image: MetadataImage) -> None:
+    def __init__(self, image: MetadataImage, loader: MetadataLoader | None = None) -> None:
+        """`loader` is on top of `image`, and may be inside a metadata transaction."""
         self.image = image
         self.next_offset = image.offset
         self._epoch = image.epoch
-        self._loader = MetadataLoader(image)
+        self._loader = loader or MetadataLoader(image)
 
     @property
     def in_transaction(self) -> bool:

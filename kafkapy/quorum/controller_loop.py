@@ -96,7 +96,7 @@ class ControllerLoop:
         An only voter is the active controller on return. Raises StorageError.
         """
         self._publish_image(image)
-        self._committed = CommittedRecords(image)
+        self._committed = self.quorum.committed
         self.quorum.start(self)
         self._activate_if_due()
         self._thread.start()
@@ -248,9 +248,7 @@ class ControllerLoop:
             self._count_bytes(self._active.run(submitted))
         except BaseException as error:
             self._fail(error)
-            for _, future in submitted:
-                if not future.done():
-                    future.set_exception(ApiError(Error.KAFKA_STORAGE_ERROR))
+            self._active.fail(ApiError(Error.KAFKA_STORAGE_ERROR))
             raise
 
     # -- events of the quorum

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, ClassVar, Protocol
@@ -23,6 +24,7 @@ from kafkapy.metadata.image_writer import MessageAndVersion, snapshot_records
 from kafkapy.metadata.loader import MetadataLoader
 from kafkapy.protocol.messages.data_records import KRaftVersionRecord, LeaderChangeMessage
 from kafkapy.quorum import snapshot as snapshots
+from kafkapy.quorum.committed_records import CommittedRecords
 from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.metadata_batch import control_batch, decode_metadata_batch, metadata_batches
 from kafkapy.quorum.metadata_log import DIRECTORY_NAME, MetadataLog
@@ -88,22 +90,26 @@ class MetadataQuorum:
         config: RaftConfig,
         filesystem: Filesystem,
         clock: Clock,
-        transport: Transport | None = None,
+        make_transport: Callable[[], Transport] | None = None,
         random: Random | None = None,
     ) -> None:
-        """`transport` may be missing if this node is the only voter."""
+        """`make_transport` is called before the first request to another node, which an only voter never sends."""
         self.settings = settings
         self.config = config
         self.log = MetadataLog(os.path.join(settings.log_directory, DIRECTORY_NAME), filesystem, settings.segment_bytes)
         self._filesystem = filesystem
         self._clock = clock
-        self._transport = transport
+        self._make_transport = make_transport
+        self._transport: Transport | None = None
         self._random = random or Random()
         self._machine: RaftMachine | None = None
         self._events: QuorumEvents | None = None
         self._snapshot_id = OffsetAndEpoch(0, 0)
+        self.committed = CommittedRecords(EMPTY_IMAGE)
         self._incarnation_id = random_uuid()
         self._changes: list[VoterChange] = []
+        self._effects: deque[effects.Effect] = deque()
+        self._is_carrying_out = False
         self._leader_high_watermark = -1
 
     @property
@@ -176,8 +182,11 @@ class MetadataQuorum:
         self._set_listeners(view.voters())
         self._machine = RaftMachine(self.config, view, state, self._random)
         if not self.is_alone:
+            self.committed = CommittedRecords(at_snapshot)
             return at_snapshot
-        return loader.delta.to_image(self.log.end_offset, max(self.log.last_epoch, self._snapshot_id.epoch))
+        image = loader.delta.to_image(self.log.end_offset, max(self.log.last_epoch, self._snapshot_id.epoch))
+        self.committed = CommittedRecords(image, loader.continued_on(image))
+        return image
 
     def _remove_unfinished_snapshots(self) -> None:
         try:
@@ -274,8 +283,15 @@ class MetadataQuorum:
         self._carry_out(self.machine.appended(self.log.end_offset, self.machine.epoch, self._clock.monotonic_ms()))
 
     def _carry_out(self, found: Sequence[effects.Effect]) -> None:
-        for effect in found:
+        """Carries out effects in order. Effects that follow from one of them come after the others."""
+        self._effects += found
+        if self._is_carrying_out:
+            return
+        self._is_carrying_out = True
+        while self._effects:
+            effect = self._effects.popleft()
             self._HANDLERS[type(effect)](self, effect)
+        self._is_carrying_out = False
 
     def _save_election(self, effect: effects.SaveElection) -> None:
         try:
@@ -304,7 +320,9 @@ class MetadataQuorum:
         self._appended()
 
     def _send(self, effect: effects.Send) -> None:
-        assert self._transport is not None, "a quorum of one sends nothing"
+        if self._transport is None:
+            assert self._make_transport is not None, "a quorum of one sends nothing"
+            self._transport = self._make_transport()
         destination, request = effect
         events = self.events
 

@@ -141,11 +141,13 @@ def vote_response(response: raft.VoteResponse, version: int, listener: str) -> V
 
 
 def begin_response(response: raft.BeginQuorumEpochResponse, version: int, listener: str) -> BeginQuorumEpochResponse:
-    return _epoch_response(BeginQuorumEpochResponse, response, version, listener)
+    found: BeginQuorumEpochResponse = _epoch_response(BeginQuorumEpochResponse, response, version, listener)
+    return found
 
 
 def end_response(response: raft.EndQuorumEpochResponse, version: int, listener: str) -> EndQuorumEpochResponse:
-    return _epoch_response(EndQuorumEpochResponse, response, version, listener)
+    found: EndQuorumEpochResponse = _epoch_response(EndQuorumEpochResponse, response, version, listener)
+    return found
 
 
 def _epoch_response(wire: Any, response: Any, version: int, listener: str) -> Any:

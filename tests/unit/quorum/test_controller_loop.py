@@ -35,7 +35,7 @@ def create(name):
 
 def test_listeners_see_a_change_before_its_answer(harness):
     recorder = Recorder()
-    harness.loop.submit(lambda image: (harness.loop.add_listener(recorder), ControllerResult([], None))[1]).result()
+    harness.loop.follow(recorder).result()
     seen_at_answer = []
     future = harness.loop.submit(create("a"))
     future.add_done_callback(lambda done: seen_at_answer.append((list(recorder.seen), harness.loop.image)))

@@ -17,6 +17,7 @@ from kafkapy.protocol.messages.metadata_records import (
 from kafkapy.quorum.controller_loop import LONG_REPLAY
 from kafkapy.quorum.metadata_batch import decode_control_batch, decode_metadata_batch, metadata_batches
 from kafkapy.quorum.metadata_log import EMPTY_PRODUCER_SNAPSHOT
+from kafkapy.types import uuid_to_string
 from tests.harness.metadata import QuorumHarness
 
 
@@ -237,10 +238,15 @@ def test_foreign_batches_behind_ours_are_cut_off(harness, caplog):
     harness.stop()
 
 
-def test_voters_of_others_are_refused(tmp_path):
-    harness = QuorumHarness(tmp_path / "data", controller_quorum_voters="1@localhost:9093,2@localhost:9095")
-    with pytest.raises(ConfigError, match="only a quorum of this node"):
+def test_a_directory_that_is_no_longer_the_voters_is_refused(harness):
+    harness.start()
+    harness.stop()
+    path = harness.directory / "meta.properties"
+    path.write_text(path.read_text().replace(uuid_to_string(harness.directory_id), uuid_to_string(bytes(range(1, 17)))))
+    before = snapshot_of(harness.directory)
+    with pytest.raises(ConfigError, match="but meta.properties has directory.id"):
         harness.open()
+    assert snapshot_of(harness.directory) == before
 
 
 def test_a_moved_controller_listener_is_recorded_once(tmp_path):
