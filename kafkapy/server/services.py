@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kafkapy.coordinator.producer_id_manager import ProducerIdManager
     from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
     from kafkapy.network.handler_pool import HandlerPool
+    from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
     from kafkapy.replica.replica_manager import ReplicaManager
     from kafkapy.server.client_telemetry import ClientTelemetry
@@ -66,6 +67,7 @@ class Services:
         forwarding: ForwardingPort | None = None,
         kraft_version: Callable[[], int] = lambda: 0,
         quorum_leader: Callable[[], int] | None = None,
+        quorum: ControllerLoop | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -91,6 +93,7 @@ class Services:
         self.forwarding = forwarding
         self.kraft_version = kraft_version
         self.quorum_leader = quorum_leader
+        self._quorum = quorum
         self.request_errors = RequestErrors()
 
     @cached_property
@@ -99,6 +102,12 @@ class Services:
         from kafkapy.server.controller_operations import ControllerOperations
 
         return ControllerOperations(self.config, self.clock, self.cluster_id, self.kraft_version)
+
+    @property
+    def quorum(self) -> ControllerLoop:
+        """The quorum thread of this node."""
+        assert self._quorum is not None, "the services have no quorum"
+        return self._quorum
 
     def active_controller_id(self) -> int:
         """Returns the id of the active controller, -1 while it is unknown. Any thread."""

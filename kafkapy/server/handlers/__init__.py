@@ -42,6 +42,8 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "producer_id_blocks": (ApiKey.ALLOCATE_PRODUCER_IDS,),
     "producer_ids": (ApiKey.INIT_PRODUCER_ID,),
     "quorum": (ApiKey.DESCRIBE_QUORUM, ApiKey.UPDATE_FEATURES),
+    "raft": (ApiKey.VOTE, ApiKey.BEGIN_QUORUM_EPOCH, ApiKey.END_QUORUM_EPOCH, ApiKey.FETCH_SNAPSHOT),
+    "raft_voters": (ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RAFT_VOTER),
     "reassignments": (ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.LIST_PARTITION_REASSIGNMENTS),
     "records": (ApiKey.DELETE_RECORDS,),
     "transaction_admin": (ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_PRODUCERS),
@@ -60,7 +62,5 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
 # API -> the module with its handler. The decorators in that module declare the versions.
 HANDLER_MODULES: dict[ApiKey, str] = {key: f"{__name__}.{module}" for module, keys in _FAMILIES.items() for key in keys}
 
-# A controller does not serve the data of partitions.
-CONTROLLER_HANDLER_MODULES: dict[ApiKey, str] = {
-    key: module for key, module in HANDLER_MODULES.items() if key is not ApiKey.FETCH
-}
+# A controller serves the records of the metadata log only.
+CONTROLLER_HANDLER_MODULES: dict[ApiKey, str] = {**HANDLER_MODULES, ApiKey.FETCH: f"{__name__}.raft_fetch"}

@@ -1,6 +1,7 @@
 """DescribeQuorum, versions 0 to 2 (KIP-595, KIP-853), and UpdateFeatures, versions 0 to 2 (KIP-584).
 
-Behaviour: describes the metadata log's only voter, this node; changes the finalized levels of features.
+Behaviour: describes the voters and observers of the metadata log, as their leader sees them; changes the finalized
+levels of features.
 
 Version notes: the response of UpdateFeatures has a result for each feature up to version 1, and none in version 2.
 """
@@ -13,13 +14,14 @@ from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+from kafkapy.quorum.raft.messages import QuorumDescription, ReplicaState
+from kafkapy.quorum.voters import Voter
 from kafkapy.server.api_registry import serves
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
-from kafkapy.server.services import Services
 from kafkapy.types import ZERO_UUID
 
-FIRST_VERSION_WITH_NODES = 2
+UNKNOWN_MS = -1
 LAST_VERSION_WITH_RESULTS = 1
 
 DescribedPartition = DescribeQuorumResponse.PartitionData
@@ -35,71 +37,82 @@ def describe_quorum_error(
 
 
 @serves(ApiKey.DESCRIBE_QUORUM, 0, 2, on_error=describe_quorum_error)
-def handle_describe_quorum(context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+def handle_describe_quorum(context: RequestContext, request: DescribeQuorumRequest) -> None:
     services, version = context.services, context.api_version
+    loop, reactor = services.quorum, services.reactor
+
+    def refuse(error: Error, message: str | None) -> None:
+        context.respond(describe_quorum_error(request, version, error, message))
+
+    def describe() -> None:
+        monotonic_ms = services.clock.monotonic_ms()
+        found = loop.quorum.machine.describe(monotonic_ms)
+        response = _described(request, version, found, services.clock.wall_ms() - monotonic_ms)
+        reactor.post(lambda: context.respond(response))
+
+    if not services.controller.is_active and context.hand_over(refuse):
+        return
+    if not loop.offer(describe):
+        refuse(Error.REQUEST_TIMED_OUT, None)
+
+
+def _described(
+    request: DescribeQuorumRequest, version: int, quorum: QuorumDescription | None, wall_minus_monotonic_ms: int
+) -> DescribeQuorumResponse:
     topics = []
     is_known = False
     for topic in request.topics:
         partitions = []
         for asked in topic.partitions:
-            if topic.topic_name == METADATA_TOPIC and asked.partition_index == METADATA_PARTITION:
-                is_known = True
-                partitions.append(_metadata_partition(services, version))
+            if topic.topic_name != METADATA_TOPIC or asked.partition_index != METADATA_PARTITION:
+                partitions.append(_failed_partition(asked.partition_index, version, Error.UNKNOWN_TOPIC_OR_PARTITION))
+            elif quorum is None:
+                partitions.append(_failed_partition(asked.partition_index, version, Error.NOT_LEADER_OR_FOLLOWER))
             else:
-                partitions.append(_unknown_partition(asked.partition_index, version))
+                is_known = True
+                partitions.append(_metadata_partition(quorum, version, wall_minus_monotonic_ms))
         topics.append(DescribeQuorumResponse.TopicData(topic_name=topic.topic_name, partitions=partitions))
     response = DescribeQuorumResponse(error_message="", topics=topics)
-    if is_known and version >= FIRST_VERSION_WITH_NODES:
-        response.nodes = _nodes(services)
+    if is_known and quorum is not None and version >= DescribeQuorumResponse.FIRST_VERSION_WITH_NODES:
+        response.nodes = [_node(voter) for voter in quorum.nodes]
     return response
 
 
-def _metadata_partition(services: Services, version: int) -> DescribedPartition:
-    """Returns the state of the only voter, which is the leader and whose whole log is committed."""
-    image = services.metadata.image
-    wall_ms = services.clock.wall_ms()
-    voter = DescribeQuorumResponse.ReplicaState(
-        replica_id=services.node_id,
-        replica_directory_id=_metadata_directory_id(services) if version >= FIRST_VERSION_WITH_NODES else ZERO_UUID,
-        log_end_offset=image.offset,
-        last_fetch_timestamp=wall_ms,
-        last_caught_up_timestamp=wall_ms,
-    )
+def _metadata_partition(quorum: QuorumDescription, version: int, wall_minus_monotonic_ms: int) -> DescribedPartition:
+    has_directories = version >= DescribeQuorumResponse.FIRST_VERSION_WITH_NODES
+
+    def replica(state: ReplicaState) -> DescribeQuorumResponse.ReplicaState:
+        times = [UNKNOWN_MS if each < 0 else each + wall_minus_monotonic_ms for each in state[2:]]
+        return DescribeQuorumResponse.ReplicaState(
+            replica_id=state.key.node_id,
+            replica_directory_id=state.key.directory_id if has_directories else ZERO_UUID,
+            log_end_offset=state.log_end_offset,
+            last_fetch_timestamp=times[0],
+            last_caught_up_timestamp=times[1],
+        )
+
     return DescribedPartition(
         partition_index=METADATA_PARTITION,
         error_message="",
-        leader_id=services.node_id,
-        leader_epoch=image.epoch,
-        high_watermark=image.offset,
-        current_voters=[voter],
+        leader_id=quorum.leader_id,
+        leader_epoch=quorum.epoch,
+        high_watermark=quorum.high_watermark,
+        current_voters=[replica(each) for each in quorum.voters],
+        observers=[replica(each) for each in quorum.observers],
     )
 
 
-def _metadata_directory_id(services: Services) -> bytes:
-    path = services.config.metadata_log_dir
-    found: list[bytes] = [each.directory_id for each in services.log_manager.directories if each.path == path]
-    return found[0] if found else ZERO_UUID
-
-
-def _unknown_partition(index: int, version: int) -> DescribedPartition:
-    error = Error.UNKNOWN_TOPIC_OR_PARTITION
-    has_message = version >= FIRST_VERSION_WITH_NODES
+def _failed_partition(index: int, version: int, error: Error) -> DescribedPartition:
+    has_message = version >= DescribeQuorumResponse.FIRST_VERSION_WITH_NODES
     return DescribedPartition(
         partition_index=index, error_code=error, error_message=error.message if has_message else ""
     )
 
 
-def _nodes(services: Services) -> list[DescribeQuorumResponse.Node]:
-    return [
-        DescribeQuorumResponse.Node(
-            node_id=controller.controller_id,
-            listeners=[
-                DescribeQuorumResponse.Listener(name=endpoint.name, host=endpoint.host, port=endpoint.port)
-                for endpoint in controller.endpoints.values()
-            ],
-        )
-        for controller in services.metadata.image.controllers.values()
-    ]
+def _node(voter: Voter) -> DescribeQuorumResponse.Node:
+    wire = DescribeQuorumResponse.Listener
+    listeners = [wire(name=name, host=host, port=port) for name, host, port in voter.listeners]
+    return DescribeQuorumResponse.Node(node_id=voter.node_id, listeners=listeners)
 
 
 # -- UpdateFeatures

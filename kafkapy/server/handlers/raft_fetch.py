@@ -1,0 +1,25 @@
+"""Fetch of the metadata log on the listeners of a controller, versions 4 to 18 (KIP-595).
+
+Behaviour: serves voters and observers through the Raft machine, without fetch sessions. Other partitions than
+`__cluster_metadata`-0 get INVALID_REQUEST for the whole request.
+
+Version notes: the topic has an id from version 13 on, the replica a directory id and the response endpoints of the
+leader from version 17 on, and the request the follower's high watermark from version 18 on.
+"""
+
+from __future__ import annotations
+
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.quorum import raft_server as wire
+from kafkapy.server.api_registry import serves
+from kafkapy.server.quorum_requests import ask_quorum, error_of_the_request
+from kafkapy.server.request_context import RequestContext
+
+
+@serves(ApiKey.FETCH, 4, 18, on_error=error_of_the_request(FetchResponse))
+def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
+    version, listener = context.api_version, context.listener.name
+    read = context.services.quorum.quorum.log.read
+    asked = wire.fetch_request(request, version)
+    ask_quorum(context, asked, lambda found: wire.fetch_response(found, version, listener, read))

@@ -1,0 +1,54 @@
+"""Changes of the quorum's voters: AddRaftVoter 0 to 1, RemoveRaftVoter 0, and UpdateRaftVoter 0 (KIP-853).
+
+Behaviour: the leader of the quorum changes the voters through the Raft machine. A broker forwards AddRaftVoter and
+RemoveRaftVoter to it; UpdateRaftVoter is sent by controllers, to the leader only.
+
+Version notes: version 1 of AddRaftVoter may ask for a response before the change is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from kafkapy.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from kafkapy.protocol.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from kafkapy.quorum import raft_server as wire
+from kafkapy.quorum.raft.messages import Request
+from kafkapy.server.api_registry import OnError, serves
+from kafkapy.server.quorum_requests import ask_quorum, error_of_the_request
+from kafkapy.server.request_context import RequestContext
+
+
+def _error_with_text(response: Any) -> OnError:
+    return lambda request, version, error, message: response(error_code=error, error_message=message)
+
+
+def _ask_leader(context: RequestContext, response: Any, request: Request, translate: Callable[[Any], Any]) -> None:
+    """Passes a change to the quorum's leader, which is this node or the node that the request is forwarded to."""
+
+    def refuse(error: Error, message: str | None) -> None:
+        context.respond(response(error_code=error, error_message=message))
+
+    if context.services.controller.is_active or not context.hand_over(refuse):
+        ask_quorum(context, request, translate)
+
+
+@serves(ApiKey.ADD_RAFT_VOTER, 0, 1, on_error=_error_with_text(AddRaftVoterResponse))
+def handle_add_raft_voter(context: RequestContext, request: AddRaftVoterRequest) -> None:
+    _ask_leader(context, AddRaftVoterResponse, wire.add_voter_request(request), wire.add_voter_response)
+
+
+@serves(ApiKey.REMOVE_RAFT_VOTER, 0, 0, on_error=_error_with_text(RemoveRaftVoterResponse))
+def handle_remove_raft_voter(context: RequestContext, request: RemoveRaftVoterRequest) -> None:
+    _ask_leader(context, RemoveRaftVoterResponse, wire.remove_voter_request(request), wire.remove_voter_response)
+
+
+@serves(ApiKey.UPDATE_RAFT_VOTER, 0, 0, on_error=error_of_the_request(UpdateRaftVoterResponse))
+def handle_update_raft_voter(context: RequestContext, request: UpdateRaftVoterRequest) -> None:
+    listener = context.listener.name
+    asked = wire.update_voter_request(request)
+    ask_quorum(context, asked, lambda found: wire.update_voter_response(found, listener))

@@ -1,0 +1,27 @@
+"""Passes requests to the Raft machine, which runs on the quorum thread, and responds when the machine does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.quorum.raft.messages import Request
+from kafkapy.server.api_registry import OnError
+from kafkapy.server.request_context import RequestContext
+
+
+def error_of_the_request(response: Any) -> OnError:
+    """Returns the function that makes responses of this class with an error of the whole request."""
+    return lambda request, version, error, message: response(error_code=error)
+
+
+def ask_quorum(context: RequestContext, request: Request, translate: Callable[[Any], Any]) -> None:
+    """Passes a request to the Raft machine; `translate` makes the wire response, on the quorum thread."""
+    loop, reactor = context.services.quorum, context.services.reactor
+
+    def respond(response: Any) -> None:
+        message = translate(response)
+        reactor.post(lambda: context.respond(message))
+
+    if not loop.offer(lambda: loop.quorum.receive(request, respond)):
+        context.connection.close("too many requests wait for the quorum")
