@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from kafkapy.controller.result import ControllerResult
+from kafkapy.controller.result import ControllerResult, Operation
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataImage
@@ -26,8 +26,7 @@ from kafkapy.protocol.messages.metadata_records import (
 
 logger = logging.getLogger("kafka.controller.QuorumController")
 
-Operation = Callable[[MetadataImage], ControllerResult[Any]]
-Submitted = tuple[Operation, "Future[Any]"]
+Submitted = tuple[Operation[Any], "Future[Any]"]
 # (offset of the first record, records) -> batches and the offset after the last record
 Encode = Callable[[int, Sequence[MessageAndVersion]], tuple[list[bytes], int]]
 

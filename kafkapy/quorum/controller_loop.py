@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Protocol, TypeVar
 
-from kafkapy.controller.result import ControllerResult
+from kafkapy.controller.result import Operation, Response
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataCache, MetadataImage
@@ -26,6 +26,7 @@ from kafkapy.quorum.activation import activate
 from kafkapy.quorum.active_controller import ActiveController, Submitted
 from kafkapy.quorum.committed_records import CommittedRecords
 from kafkapy.quorum.metadata_quorum import MetadataQuorum
+from kafkapy.quorum.periodic_operations import NEVER_MS, PeriodicOperations
 from kafkapy.types import Clock
 
 MAX_QUEUED_OPERATIONS = 10_000
@@ -38,7 +39,7 @@ SHUTDOWN_TIMEOUT_MS = 5000
 LONGEST_WAIT_S = 3600.0
 logger = logging.getLogger("kafka.controller.QuorumController")
 
-Response = TypeVar("Response")
+Result = TypeVar("Result")
 Event = Submitted | Callable[[], None]
 
 
@@ -63,6 +64,7 @@ class ControllerLoop:
         clock: Clock,
         on_fault: Callable[[BaseException], None],
     ) -> None:
+        self.periodic = PeriodicOperations()
         self.cache = cache
         self.quorum = quorum
         self._clock = clock
@@ -101,7 +103,7 @@ class ControllerLoop:
         self._activate_if_due()
         self._thread.start()
 
-    def submit(self, operation: Callable[[MetadataImage], ControllerResult[Response]]) -> Future[Response]:
+    def submit(self, operation: Operation[Response]) -> Future[Response]:
         """Runs an operation; its Future gets the response once the records are committed and published.
 
         The Future fails with the ApiError that the operation raises, with REQUEST_TIMED_OUT when too many operations
@@ -138,9 +140,9 @@ class ControllerLoop:
             return False
         return True
 
-    def call(self, work: Callable[[], Response]) -> Future[Response]:
+    def call(self, work: Callable[[], Result]) -> Future[Result]:
         """Runs `work` on the quorum thread; the Future gets its result. Fails with NOT_CONTROLLER after the end."""
-        future: Future[Response] = Future()
+        future: Future[Result] = Future()
 
         def run() -> None:
             try:
@@ -217,9 +219,16 @@ class ControllerLoop:
     def _wait_s(self) -> float:
         """Returns the time until the next timer, in seconds."""
         due_ms = self.quorum.machine.next_deadline_ms()
+        due_ms = min(due_ms, self._next_periodic_ms())
         if self._snapshot_deadline_ms is not None:
             due_ms = min(due_ms, self._snapshot_deadline_ms)
         return min(max(0.0, (due_ms - self._clock.monotonic_ms()) / 1000), LONGEST_WAIT_S)
+
+    def _next_periodic_ms(self) -> int:
+        """Returns when the next periodic operation is due; never while this node has the only broker."""
+        brokers = self.cache.image.brokers
+        is_needed = len(brokers) > 1 or (brokers and self.quorum.config.node_id not in brokers)
+        return self.periodic.next_due_ms() if is_needed else NEVER_MS
 
     def _process(self, events: list[Event]) -> None:
         submitted: list[Submitted] = []
@@ -234,6 +243,9 @@ class ControllerLoop:
         self._run_operations(submitted)
         self.quorum.tick()
         self._activate_if_due()
+        if self._next_periodic_ms() < NEVER_MS:
+            for operation in self.periodic.due(self._clock.monotonic_ms()):
+                self._run_operations([operation])
         self._maybe_snapshot()
 
     def _run_operations(self, submitted: list[Submitted]) -> None:
@@ -273,6 +285,7 @@ class ControllerLoop:
             logger.info("[QuorumController id=%d] no longer active", self.quorum.config.node_id)
             self._active.fail(ApiError(Error.NOT_CONTROLLER, "The active controller has changed."))
             self._active = None
+            self.periodic.end()
             self._committed = CommittedRecords(self.cache.image)
 
     def leader_changed(self) -> None:
@@ -313,6 +326,7 @@ class ControllerLoop:
         self._run_operations(
             [(lambda image: activate(image, settings, registration, in_transaction=in_transaction), Future())]
         )
+        self.periodic.begin(self._clock.monotonic_ms())
         logger.info("[QuorumController id=%d] active since epoch %d", quorum.config.node_id, active.epoch)
 
     def _replay(self, end_offset: int) -> None:
