@@ -17,7 +17,7 @@ import logging
 import resource
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,8 @@ STARTING, RUNNING, STOPPING = 1, 3, 6
 
 # Longest wait for pending responses and unsent bytes at a clean stop.
 STOP_GRACE_MS = 1000
+# The interval of the message that a starting broker waits for the metadata quorum.
+CATCH_UP_LOG_S = 10.0
 # A thread that holds the interpreter lock releases it after this time if another thread waits for it. The default of
 # 5 ms would show in the latency of the slowest requests.
 SWITCH_INTERVAL_S = 0.0005
@@ -148,19 +150,20 @@ class Broker:
         if self._is_gated:
             parts.gate.attach(self.reactor)
         clean_broker_epoch = log_manager.take_clean_shutdown_markers()
-        is_alone = quorum.is_alone
-        if is_alone:
+        if quorum.is_alone:
             self._load_logs(image)
             self._raise_fatal()
-        parts.controller.start(image)
+            parts.controller.start(image)
+        else:
+            self._enter_quorum(image)
         changes = HeldListener(parts.publisher)
         image = parts.controller.follow(changes).result()
-        if not is_alone:
+        if not quorum.is_alone:
             self._load_logs(image)
             self._raise_fatal()
         self._descriptors.judge(len(log_manager.logs()))
         parts.publisher.take_over(image)
-        parts.replica_manager.startup(image)
+        self._foundation.run_on_reactor_or_here(lambda: parts.replica_manager.startup(image))
         parts.controller.call(changes.release).result()
         self._raise_fatal()
         try:
@@ -169,13 +172,36 @@ class Broker:
             self._raise_fatal()  # says why the controller failed
             raise
         self._schedule_background()
-        self._socket_server.start()
-        self._reactor_thread.start()
+        self._accept([listener.name for listener in config.broker_listeners])
+        if not self._reactor_thread.is_alive():
+            self._accept(config.controller_listener_names)
+            self._reactor_thread.start()
         self._foundation.log_cleaner.start()
         parts.alter_log_dirs.resume()
         self.state = RUNNING
         if self._metrics_server is not None:
             self._metrics_server.start(self._metrics_routes())
+
+    def _enter_quorum(self, image: MetadataImage) -> None:
+        """Takes part in a quorum of several nodes, and waits until this node has what the quorum has committed.
+
+        The other nodes may need this node's vote to elect a leader: the controller listeners are served from now on.
+        """
+        self._accept(self.config.controller_listener_names)
+        self._reactor_thread.start()
+        self.parts.controller.start(image)
+        caught_up = self.parts.controller.caught_up()
+        while True:
+            try:
+                caught_up.result(CATCH_UP_LOG_S)
+                return
+            except TimeoutError:
+                self._raise_fatal()
+                logger.info("[BrokerServer id=%d] waits for the leader of the metadata quorum", self.config.node_id)
+
+    def _accept(self, names: Collection[str]) -> None:
+        """Accepts clients of these listeners."""
+        self._foundation.run_on_reactor_or_here(lambda: self.socket_server.start(names))
 
     def _raise_fatal(self) -> None:
         """Raises the failure, if there was one, of a directory that the broker needs to start."""
@@ -205,6 +231,7 @@ class Broker:
             raft_config(config, self.cluster_id, own.directory_id, listeners),
             filesystem,
             clock,
+            self._foundation.make_raft_transport,
         )
         return quorum, quorum.open()
 

@@ -77,7 +77,7 @@ class ApiServer:
         def bind() -> int:
             listener = Listener(name, "PLAINTEXT", "127.0.0.1", 0)
             self._socket_server = SocketServer([listener], self.services.config, self.harness.reactor)
-            self._socket_server.start()
+            self._socket_server.start([listener.name])
             return self._socket_server.endpoints[0].port
 
         port: int = self.harness.call(bind)

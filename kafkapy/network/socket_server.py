@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kafkapy._core.reactor import reactor as reactor_module
 from kafkapy._core.reactor.reactor import Connection, Reactor
@@ -79,9 +79,11 @@ class SocketServer:
         """Returns the number of open connections by the listener's name. Any thread."""
         return self._quotas.by_listener()
 
-    def start(self) -> None:
-        """Accepts the clients that wait, and clients that connect later."""
+    def start(self, names: Collection[str]) -> None:
+        """Accepts the clients of these listeners: those that wait, and those that connect later."""
         for acceptor in self._acceptors:
+            if acceptor.listener.name not in names:
+                continue
             acceptor.start(self._quotas)
             logger.info("Awaiting socket connections on %s", acceptor.listener)
 

@@ -76,6 +76,7 @@ class ControllerLoop:
         self._stopping = False
         self._committed = CommittedRecords(cache.image)
         self._active: ActiveController | None = None
+        self.on_leader_change: Callable[[], None] = lambda: None
         self._led: tuple[int, int] | None = None  # the epoch that this node leads, and its start offset
         self._is_activation_due = False
         self._waiting_for_image: list[Future[MetadataImage]] = []
@@ -291,6 +292,7 @@ class ControllerLoop:
     def leader_changed(self) -> None:
         machine = self.quorum.machine
         logger.info("leader of epoch %d: %s", machine.epoch, machine.leader_id if machine.leader_id >= 0 else "none")
+        self.on_leader_change()
 
     def control_records_appended(self, end_offset: int) -> None:
         if self._active is not None:

@@ -106,6 +106,9 @@ class MetadataQuorum:
         self._events: QuorumEvents | None = None
         self._snapshot_id = OffsetAndEpoch(0, 0)
         self.committed = CommittedRecords(EMPTY_IMAGE)
+        # The leader and its address on the listener of the quorum, as far as they are known. Any thread may read them.
+        self.leader_id = -1
+        self.leader: Destination | None = None
         self._incarnation_id = random_uuid()
         self._changes: list[VoterChange] = []
         self._effects: deque[effects.Effect] = deque()
@@ -343,6 +346,9 @@ class MetadataQuorum:
         self.events.committed(effect.offset)
 
     def _leader_changed(self, effect: effects.LeaderChanged) -> None:
+        endpoint = next((each for each in effect.endpoints if each.name == self.config.listener_name), None)
+        self.leader_id = effect.leader_id
+        self.leader = None if endpoint is None else Destination(effect.leader_id, endpoint.host, endpoint.port)
         self.events.leader_changed()
 
     def _became_leader(self, effect: effects.BecameLeader) -> None:

@@ -42,7 +42,7 @@ class RunningServer:
         self.reactor = create_reactor(self.config)
         self.reactor.dispatch = echo
         self.server = SocketServer(listeners, self.config, self.reactor)
-        self.server.start()
+        self.server.start([listener.name for listener in listeners])
         self.thread = threading.Thread(target=self.reactor.run)
         self.thread.start()
         self.clients: list[socket.socket] = []
