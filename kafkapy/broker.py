@@ -231,7 +231,7 @@ class Broker:
             raft_config(config, self.cluster_id, own.directory_id, listeners),
             filesystem,
             clock,
-            self._foundation.make_raft_transport,
+            self._foundation.other_nodes.make_raft_transport,
         )
         return quorum, quorum.open()
 
@@ -385,6 +385,7 @@ class Broker:
         self._stop_serving()
         self._unless_failed(parts.lifecycle.fence)
         parts.controller.stop()
+        self._foundation.other_nodes.stop()
         self._policies.close()
         parts.handler_pool.stop()
         self._foundation.background.stop()
@@ -422,6 +423,7 @@ class Broker:
         if self._metrics_server is not None:
             self._metrics_server.close()
         self._policies.close()
+        self._foundation.other_nodes.stop()
         self._foundation.background.stop()
         self.log_manager.unlock()
 

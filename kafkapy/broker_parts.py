@@ -37,6 +37,7 @@ from kafkapy.server.controller_ports import LocalAlterPartition
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.metadata_publisher import Directories, MetadataPublisher
+from kafkapy.server.other_nodes import OtherNodes
 from kafkapy.server.owner_thread import run_on_owner, run_on_owner_or_here
 from kafkapy.server.services import Services
 from kafkapy.server.transaction_markers import LocalMarkerWriter
@@ -61,6 +62,7 @@ class Foundation(NamedTuple):
     background: BackgroundTasks
     log_manager: LogManager
     log_cleaner: LogCleaner
+    other_nodes: OtherNodes
 
     def run_on_reactor(self, work: Callable[[], object]) -> object:
         """Waits until the reactor's thread has done `work`; see run_on_owner."""
@@ -120,7 +122,9 @@ def build_foundation(
         run_on_owner=lambda work: run_on_owner(work, reactor.post, reactor_thread.is_alive),
         schedule=lambda delay_ms, work: background.once("cleaned", delay_ms, work),
     )
-    return Foundation(config, clock, filesystem, reactor, reactor_thread, background, log_manager, log_cleaner)
+    return Foundation(
+        config, clock, filesystem, reactor, reactor_thread, background, log_manager, log_cleaner, OtherNodes(config)
+    )
 
 
 def build_parts(
@@ -185,7 +189,8 @@ def build_parts(
         transaction_coordinator=transactions.coordinator, transaction_verification=transactions.verification,
         marker_writer=transactions.marker_writer, handler_pool=handler_pool,
         client_telemetry=ClientTelemetry(series_limit=config.kafkapy_metrics_series_limit),
-        alter_log_dirs=alter_log_dirs, policies=policies, node_id=node_id, cluster_id=cluster_id,
+        alter_log_dirs=alter_log_dirs, policies=policies, node_id=node_id, cluster_id=cluster_id, quorum=controller,
+        kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
     )  # fmt: skip
     gate.on_produce_failed = awaited_produce_answers(services)
     return Parts(

@@ -49,7 +49,7 @@ class AdminHarness(QuorumHarness):
     def __init__(self, directory: Path, **properties: str) -> None:
         super().__init__(directory, None, **properties)
         self.start()
-        self.loop.add_listener(self)
+        self.loop.follow(self).result()
         self.on_metadata(None, self.loop.image)
         self.reactor = QueueReactor()
         self.services: Any = SimpleNamespace(

@@ -17,9 +17,9 @@ from kafkapy.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataCache, 
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
 from kafkapy.quorum.controller_loop import ControllerLoop
+from kafkapy.quorum.format_directory import format_directories
 from kafkapy.quorum.metadata_quorum import MetadataQuorum
 from kafkapy.quorum.quorum_settings import controller_listeners_of, raft_config, settings_from_config
-from kafkapy.quorum.format_directory import format_directories
 from kafkapy.storage.filesystem import Filesystem
 from tests.mock_clock import MockClock
 

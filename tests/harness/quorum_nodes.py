@@ -14,7 +14,7 @@ from kafkapy.protocol.api import ApiKey, request_class, response_class
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 from kafkapy.quorum import raft_server as server
 from kafkapy.quorum.controller_loop import ControllerLoop
-from kafkapy.quorum.format_directory import format_directories
+from kafkapy.quorum.format_directory import format_node
 from kafkapy.quorum.metadata_quorum import MetadataQuorum
 from kafkapy.quorum.quorum_settings import controller_listeners_of, raft_config, settings_from_config
 from kafkapy.quorum.raft.messages import Destination, Request, Response
@@ -51,14 +51,14 @@ class QuorumNode:
         )
 
     def start(self) -> None:
-        formatted = format_directories(
+        formatted = format_node(
             self.config.log_dirs,
             self.config.metadata_log_dir,
             self.node_id,
             Filesystem(),
             SystemClock(),
             cluster_id=self._nodes.cluster_id,
-            is_dynamic=False,
+            voters=None,
         )[self.config.metadata_log_dir]
         assert formatted.cluster_id is not None and formatted.directory_id is not None
         self.quorum = MetadataQuorum(

@@ -244,7 +244,7 @@ def test_a_directory_that_is_no_longer_the_voters_is_refused(harness):
     path = harness.directory / "meta.properties"
     path.write_text(path.read_text().replace(uuid_to_string(harness.directory_id), uuid_to_string(bytes(range(1, 17)))))
     before = snapshot_of(harness.directory)
-    with pytest.raises(ConfigError, match="but meta.properties has directory.id"):
+    with pytest.raises(ConfigError, match=r"but meta\.properties has directory\.id"):
         harness.open()
     assert snapshot_of(harness.directory) == before
 

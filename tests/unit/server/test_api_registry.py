@@ -57,4 +57,5 @@ def test_a_listener_serves_the_apis_that_kafka_serves_there_in_versions_that_kaf
 def test_an_api_of_the_other_kind_of_listener_is_not_found() -> None:
     assert ApiRegistry(HANDLER_MODULES).find(ApiKey.ENVELOPE) is None
     assert ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER).find(ApiKey.PRODUCE) is None
-    assert ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER).find(ApiKey.FETCH) is None
+    fetch = ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER).find(ApiKey.FETCH)
+    assert fetch is not None and fetch.handler.__module__.endswith("raft_fetch")
