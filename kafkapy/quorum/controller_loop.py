@@ -26,7 +26,7 @@ from kafkapy.quorum.activation import activate
 from kafkapy.quorum.active_controller import ActiveController, Submitted
 from kafkapy.quorum.committed_records import CommittedRecords
 from kafkapy.quorum.metadata_quorum import MetadataQuorum
-from kafkapy.quorum.periodic_operations import NEVER_MS, PeriodicOperations
+from kafkapy.quorum.periodic_operations import NOT_DUE_MS, PeriodicOperations
 from kafkapy.types import Clock
 
 MAX_QUEUED_OPERATIONS = 10_000
@@ -34,7 +34,7 @@ MAX_EVENTS_TOGETHER = 128
 # A stop writes a snapshot if the next start would have to replay more than this number of records (about a quarter
 # second). Each start and stop changes every partition: without snapshots, starts would become slower and slower.
 LONG_REPLAY = 20_000
-READ_BYTES = 1024 * 1024
+REPLAY_BYTES = 1024 * 1024
 SHUTDOWN_TIMEOUT_MS = 5000
 LONGEST_WAIT_S = 3600.0
 logger = logging.getLogger("kafka.controller.QuorumController")
@@ -229,7 +229,7 @@ class ControllerLoop:
         """Returns when the next periodic operation is due; never while this node has the only broker."""
         brokers = self.cache.image.brokers
         is_needed = len(brokers) > 1 or (brokers and self.quorum.config.node_id not in brokers)
-        return self.periodic.next_due_ms() if is_needed else NEVER_MS
+        return self.periodic.next_due_ms() if is_needed else NOT_DUE_MS
 
     def _process(self, events: list[Event]) -> None:
         submitted: list[Submitted] = []
@@ -244,7 +244,7 @@ class ControllerLoop:
         self._run_operations(submitted)
         self.quorum.tick()
         self._activate_if_due()
-        if self._next_periodic_ms() < NEVER_MS:
+        if self._next_periodic_ms() < NOT_DUE_MS:
             for operation in self.periodic.due(self._clock.monotonic_ms()):
                 self._run_operations([operation])
         self._maybe_snapshot()
@@ -335,7 +335,7 @@ class ControllerLoop:
         """Replays and publishes the committed records of another leader."""
         committed, log = self._committed, self.quorum.log
         while committed.next_offset < end_offset:
-            content = log.read(committed.next_offset, READ_BYTES)
+            content = log.read(committed.next_offset, REPLAY_BYTES)
             committed.replay(content, end_offset)
             self._count_bytes(len(content))
         taken = committed.take()

@@ -9,7 +9,7 @@ from typing import Any
 from kafkapy.controller.result import Operation
 from kafkapy.quorum.active_controller import Submitted
 
-NEVER_MS = 1 << 62
+NOT_DUE_MS = 1 << 62
 
 
 class _Periodic:
@@ -18,7 +18,7 @@ class _Periodic:
     def __init__(self, period_ms: int, operation: Operation[Any]) -> None:
         self.period_ms = period_ms
         self.operation = operation
-        self.due_ms = NEVER_MS
+        self.due_ms = NOT_DUE_MS
 
     def note(self, done: Future[Any]) -> None:
         """Repeats the operation at once if its response is True: there is more to do."""
@@ -47,11 +47,11 @@ class PeriodicOperations:
     def end(self) -> None:
         """Ends the time of an active controller: nothing is due."""
         for each in self._operations:
-            each.due_ms = NEVER_MS
+            each.due_ms = NOT_DUE_MS
 
     def next_due_ms(self) -> int:
         """Returns the monotonic time at which `due` may yield an operation."""
-        return min((each.due_ms for each in self._operations), default=NEVER_MS)
+        return min((each.due_ms for each in self._operations), default=NOT_DUE_MS)
 
     def due(self, monotonic_ms: int) -> Iterator[Submitted]:
         """Yields the operations that are due, each with the future of its response."""

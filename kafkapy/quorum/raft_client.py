@@ -31,7 +31,7 @@ from kafkapy.quorum.raft import messages as raft
 from kafkapy.quorum.voters import ControllerListener, voters_from_record
 from kafkapy.types import METADATA_TOPIC_ID, OffsetAndEpoch
 
-NO_OFFSET = -1
+UNKNOWN_LOG_START = -1
 
 
 class Outgoing(NamedTuple):
@@ -148,7 +148,7 @@ def _fetch(request: raft.FetchRequest) -> Outgoing:
             current_leader_epoch=request.epoch,
             fetch_offset=request.offset,
             last_fetched_epoch=request.last_epoch,
-            log_start_offset=NO_OFFSET,
+            log_start_offset=UNKNOWN_LOG_START,
             partition_max_bytes=request.max_bytes,
             replica_directory_id=request.replica.directory_id,
             high_watermark=request.high_watermark,

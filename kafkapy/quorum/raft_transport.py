@@ -9,14 +9,13 @@ from typing import Any
 from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.errors import ProtocolViolation
 from kafkapy.nodes.node_channel import Destination as NodeDestination
-from kafkapy.nodes.node_channel import NodeChannel
+from kafkapy.nodes.node_channel import BACKOFF_MS, NodeChannel
 from kafkapy.nodes.node_thread import NodeThread
 from kafkapy.quorum.raft.messages import Destination, Request, Response
 from kafkapy.quorum.raft_client import failure_of, outgoing
 
 MAX_CHANNELS = 64
-BACKOFF_MS = 20
-MAX_BACKOFF_MS = 200
+MAX_RECONNECT_MS = 200
 logger = logging.getLogger("kafka.raft.KafkaNetworkChannel")
 
 
@@ -65,7 +64,7 @@ class RaftTransport:
                 self._thread,
                 NodeDestination(*destination),
                 client_id=self._client_id,
-                backoff=ExponentialBackoff(BACKOFF_MS, MAX_BACKOFF_MS),
+                backoff=ExponentialBackoff(BACKOFF_MS, MAX_RECONNECT_MS),
             )
         self._channels[destination] = channel  # at the end, as the one that was used last
         return channel

@@ -1,4 +1,4 @@
-"""Metadata for tests: records replayed into images, and an embedded quorum on a directory of its own."""
+"""Metadata for tests: records replayed into images, and a quorum of one node on a directory of its own."""
 
 from __future__ import annotations
 
