@@ -8,8 +8,8 @@ from typing import Any
 
 from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.errors import ProtocolViolation
-from kafkapy.nodes.node_channel import Destination as NodeDestination
 from kafkapy.nodes.node_channel import BACKOFF_MS, NodeChannel
+from kafkapy.nodes.node_channel import Destination as NodeDestination
 from kafkapy.nodes.node_thread import NodeThread
 from kafkapy.quorum.raft.messages import Destination, Request, Response
 from kafkapy.quorum.raft_client import failure_of, outgoing

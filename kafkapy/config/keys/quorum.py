@@ -17,35 +17,35 @@ ROWS = (
         "controller.quorum.append.linger.ms", INT, 25, at_least(0), MEDIUM, READ_ONLY,
         "Time that the controller gathers records before it writes them.",
     ),
-    inert(
+    key(
         "controller.quorum.auto.join.enable", BOOLEAN, False, ANY, LOW, READ_ONLY,
         "Let a controller add itself to the voters.",
     ),
-    inert(
+    key(
         "controller.quorum.election.backoff.max.ms", INT, 1000, at_least(0), HIGH, READ_ONLY,
         "Upper limit of the pause between elections.",
     ),
-    inert(
+    key(
         "controller.quorum.election.timeout.ms", INT, 1000, at_least(0), HIGH, READ_ONLY,
         "Time without votes after which a candidate tries again.",
     ),
-    inert(
+    key(
         "controller.quorum.fetch.max.bytes", INT, 1048576, at_least(1), LOW, READ_ONLY,
         "Bytes of one fetch of the metadata log.",
     ),
-    inert(
+    key(
         "controller.quorum.fetch.snapshot.max.bytes", INT, 1048576, at_least(1), LOW, READ_ONLY,
         "Bytes of one fetch of a metadata snapshot.",
     ),
-    inert(
+    key(
         "controller.quorum.fetch.timeout.ms", INT, 2000, at_least(0), HIGH, READ_ONLY,
         "Time without a successful fetch after which a voter becomes a candidate.",
     ),
-    inert(
+    key(
         "controller.quorum.request.timeout.ms", INT, 2000, at_least(0), MEDIUM, READ_ONLY,
         "Timeout of requests in the quorum.",
     ),
-    inert(
+    key(
         "controller.quorum.retry.backoff.ms", INT, 20, at_least(0), LOW, READ_ONLY,
         "Pause before a request in the quorum is tried again.",
     ),
