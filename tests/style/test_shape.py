@@ -25,7 +25,6 @@ ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.protocol.generator"}
 # Built and tested before its user, which the quorum's driver will be.
 AHEAD_OF_USE: set[str] = {
     "kafkapy.controller.periodic_tasks",
-    "kafkapy.quorum.raft.machine",
     "kafkapy.quorum.broker_heartbeats",
     "kafkapy.server.forwarding",
     "kafkapy.server.remote_controller",
