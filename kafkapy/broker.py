@@ -26,7 +26,7 @@ from kafkapy._core.bytes.codec_functions import missing_codecs
 from kafkapy.broker_parts import Foundation, Parts, build_foundation, build_parts
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
-from kafkapy.controller.partitions import assign_directories, partitions_to_assign
+from kafkapy.controller.partitions import partitions_to_assign
 from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.errors import ApiError, ConfigError, StorageError
 from kafkapy.network.socket_server import SocketServer, create_reactor
@@ -268,7 +268,7 @@ class Broker:
         elected."""
         parts, node_id = self.parts, self.config.node_id
         directory_ids = [directory.directory_id for directory in self.log_manager.directories if directory.is_online]
-        parts.lifecycle.register(directory_ids, clean_broker_epoch, self._advertised_listeners())
+        parts.link.lifecycle.register(directory_ids, clean_broker_epoch, self._advertised_listeners())
         self._is_registered = True
         self._report_offline_directories()  # directories that failed before the registration
         found = {
@@ -276,8 +276,8 @@ class Broker:
         }
         wrong = partitions_to_assign(parts.controller.image, node_id, found)
         if wrong:
-            parts.controller.submit(lambda image: assign_directories(image, node_id, wrong)).result()
-        parts.lifecycle.unfence()
+            parts.link.assign_directories(wrong).result()
+        parts.link.lifecycle.unfence()
 
     def _advertised_listeners(self) -> list[Listener]:
         """Returns the configured listeners; a listener on port 0 has the port that the system chose."""
@@ -368,7 +368,7 @@ class Broker:
     def _report_offline_directories(self) -> None:
         for directory in self.log_manager.directories:
             if not directory.is_online:
-                self.parts.lifecycle.report_offline(directory.directory_id)
+                self.parts.link.lifecycle.report_offline(directory.directory_id)
 
     # -- stop ----------------------------------------------------------------------------------------------------
 
@@ -379,11 +379,11 @@ class Broker:
         self.state = STOPPING
         self._foundation.log_cleaner.stop()
         parts.alter_log_dirs.stop()
-        self._unless_failed(parts.lifecycle.give_up_leaderships)
+        self._unless_failed(parts.link.lifecycle.give_up_leaderships)
         if self._metrics_server is not None:
             self._metrics_server.close()
         self._stop_serving()
-        self._unless_failed(parts.lifecycle.fence)
+        self._unless_failed(parts.link.lifecycle.fence)
         parts.controller.stop()
         self._foundation.other_nodes.stop()
         self._policies.close()
@@ -394,7 +394,7 @@ class Broker:
             logger.critical("[KafkaRaftServer nodeId=%d] stopped after: %s", self.config.node_id, self._fatal)
             return 1
         log_manager.write_high_watermarks()
-        log_manager.shutdown(parts.lifecycle.broker_epoch)
+        log_manager.shutdown(parts.link.lifecycle.broker_epoch)
         logger.info("[KafkaRaftServer nodeId=%d] shut down completed", self.config.node_id)
         return 0 if self._fatal is None else 1
 

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkapy._core.gate.data_gate import DataGate
 from kafkapy._core.reactor.reactor import Reactor
 from kafkapy.config import BrokerConfig
-from kafkapy.controller.partitions import assign_directories
+from kafkapy.controller.periodic_tasks import PeriodicTasks, TaskIntervals
 from kafkapy.controller.policy import Policies
+from kafkapy.controller.settings import ControllerSettings
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.regex_resolver import RegexResolver
-from kafkapy.coordinator.producer_id_manager import ProducerIdManager, blocks_from_controller
+from kafkapy.coordinator.producer_id_manager import ProducerIdManager
 from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.features import TRANSACTION_VERSION
 from kafkapy.metadata.image import MetadataCache
 from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
 from kafkapy.network.handler_pool import HandlerPool
-from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
 from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.quorum.metadata_quorum import MetadataQuorum
 from kafkapy.replica.partition import Partition
@@ -33,10 +32,10 @@ from kafkapy.replica.replica_selector import own_rack
 from kafkapy.server.awaited_produce import awaited_produce_answers
 from kafkapy.server.background_tasks import BackgroundTasks
 from kafkapy.server.client_telemetry import ClientTelemetry
-from kafkapy.server.controller_ports import LocalAlterPartition
+from kafkapy.server.controller_link import ControllerLink, local_link, remote_link
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
 from kafkapy.server.fetch_session import FetchSessions
-from kafkapy.server.metadata_publisher import Directories, MetadataPublisher
+from kafkapy.server.metadata_publisher import MetadataPublisher
 from kafkapy.server.other_nodes import OtherNodes
 from kafkapy.server.owner_thread import run_on_owner, run_on_owner_or_here
 from kafkapy.server.services import Services
@@ -84,7 +83,7 @@ class Parts(NamedTuple):
     transaction_coordinator: TransactionCoordinator
     handler_pool: HandlerPool
     publisher: MetadataPublisher
-    lifecycle: BrokerLifecycle
+    link: ControllerLink
     services: Services
 
 
@@ -138,9 +137,11 @@ def build_parts(
     config, clock, reactor, node_id = foundation.config, foundation.clock, foundation.reactor, foundation.config.node_id
     metadata = MetadataCache()
     controller = ControllerLoop(quorum, metadata, clock, on_fatal)
-
-    def report_directories(found: Directories) -> Future[None]:
-        return controller.submit(lambda image: assign_directories(image, node_id, found))
+    if quorum.is_alone:
+        link = local_link(config, controller, reactor.post)
+    else:
+        other_nodes, schedule = foundation.other_nodes, reactor.schedule
+        link = remote_link(config, controller, other_nodes, cluster_id, reactor.post, schedule, on_fatal)
 
     def on_leadership(led: list[Partition], followed: list[Partition]) -> None:
         group_coordinator.on_leadership(led, followed)
@@ -154,9 +155,8 @@ def build_parts(
         sessions=fetch_sessions.cache,
         own_rack=own_rack(config),
     )
-    alter_partition = LocalAlterPartition(controller, node_id, reactor.post)
     replica_manager = ReplicaManager(
-        config, foundation.log_manager, metadata, clock, reactor.schedule, node_id, alter_partition,
+        config, foundation.log_manager, metadata, clock, reactor.schedule, node_id, link.alter_partition,
         on_leadership=on_leadership, gate=gate,
         make_fetchers=lambda may_follow: build_fetchers(foundation, replica_manager, metadata, may_follow),
     )  # fmt: skip
@@ -167,10 +167,10 @@ def build_parts(
         foundation.log_cleaner.manager,
         clock=clock,
         run_on_owner=foundation.run_on_reactor,
-        assign_directories=report_directories,
+        assign_directories=link.assign_directories,
     )
     group_coordinator = _build_group_coordinator(foundation, replica_manager, metadata)
-    transactions = _build_transactions(foundation, controller, replica_manager, group_coordinator, metadata)
+    transactions = _build_transactions(foundation, link, replica_manager, group_coordinator, metadata)
     publisher = MetadataPublisher(
         config,
         foundation.log_manager,
@@ -179,7 +179,7 @@ def build_parts(
         reactor.post,
         foundation.run_on_reactor_or_here,
         on_topics_deleted=group_coordinator.forget_topics,
-        report_directories=report_directories,
+        report_directories=link.assign_directories,
     )
     handler_pool = _build_handler_pool(config, reactor)
     services = Services(
@@ -191,11 +191,18 @@ def build_parts(
         client_telemetry=ClientTelemetry(series_limit=config.kafkapy_metrics_series_limit),
         alter_log_dirs=alter_log_dirs, policies=policies, node_id=node_id, cluster_id=cluster_id, quorum=controller,
         kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
+        forwarding=link.forwarding,
     )  # fmt: skip
+    controller.make_tasks = lambda image, monotonic_ms: PeriodicTasks(
+        services.controller_operations.sessions(image),
+        ControllerSettings.from_config(config),
+        TaskIntervals.from_config(config),
+        monotonic_ms,
+    )
     gate.on_produce_failed = awaited_produce_answers(services)
     return Parts(
         controller, gate, replica_manager, alter_log_dirs, group_coordinator, transactions.coordinator, handler_pool,
-        publisher, BrokerLifecycle(controller, config), services,
+        publisher, link, services,
     )  # fmt: skip
 
 
@@ -262,14 +269,14 @@ def _build_group_coordinator(
 
 def _build_transactions(
     foundation: Foundation,
-    controller: ControllerLoop,
+    link: ControllerLink,
     replica_manager: ReplicaManager,
     group_coordinator: GroupCoordinator,
     metadata: MetadataCache,
 ) -> _Transactions:
     config, clock, schedule = foundation.config, foundation.clock, foundation.reactor.schedule
     timeout_ms = config.request_timeout_ms
-    producer_ids = ProducerIdManager(blocks_from_controller(controller, foundation.reactor.post, config.node_id))
+    producer_ids = ProducerIdManager(link.allocate_producer_ids)
     marker_writer = LocalMarkerWriter(replica_manager, group_coordinator, clock, timeout_ms)
 
     def partition_count() -> int | None:

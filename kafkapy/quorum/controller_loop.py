@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Protocol, TypeVar
 
+from kafkapy.controller.periodic_tasks import PeriodicTasks
 from kafkapy.controller.result import Operation, Response
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta
@@ -26,7 +27,6 @@ from kafkapy.quorum.activation import activate
 from kafkapy.quorum.active_controller import ActiveController, Submitted
 from kafkapy.quorum.committed_records import CommittedRecords
 from kafkapy.quorum.metadata_quorum import MetadataQuorum
-from kafkapy.quorum.periodic_operations import NOT_DUE_MS, PeriodicOperations
 from kafkapy.types import Clock
 
 MAX_QUEUED_OPERATIONS = 10_000
@@ -64,7 +64,9 @@ class ControllerLoop:
         clock: Clock,
         on_fault: Callable[[BaseException], None],
     ) -> None:
-        self.periodic = PeriodicOperations()
+        # Makes the periodic tasks of an active controller, of its newest image and the time. Set before the start.
+        self.make_tasks: Callable[[MetadataImage, int], PeriodicTasks] | None = None
+        self._tasks: PeriodicTasks | None = None
         self.cache = cache
         self.quorum = quorum
         self._clock = clock
@@ -220,16 +222,24 @@ class ControllerLoop:
     def _wait_s(self) -> float:
         """Returns the time until the next timer, in seconds."""
         due_ms = self.quorum.machine.next_deadline_ms()
-        due_ms = min(due_ms, self._next_periodic_ms())
+        task_ms = None if self._tasks is None else self._tasks.next_deadline_ms()
+        if task_ms is not None:
+            due_ms = min(due_ms, task_ms)
         if self._snapshot_deadline_ms is not None:
             due_ms = min(due_ms, self._snapshot_deadline_ms)
         return min(max(0.0, (due_ms - self._clock.monotonic_ms()) / 1000), LONGEST_WAIT_S)
 
-    def _next_periodic_ms(self) -> int:
-        """Returns when the next periodic operation is due; never while this node has the only broker."""
-        brokers = self.cache.image.brokers
-        is_needed = len(brokers) > 1 or (brokers and self.quorum.config.node_id not in brokers)
-        return self.periodic.next_due_ms() if is_needed else NOT_DUE_MS
+    def _run_tasks(self) -> None:
+        """Runs the periodic tasks that are due. The controller of its own broker alone has none."""
+        active, monotonic_ms = self._active, self._clock.monotonic_ms()
+        if active is None or self.make_tasks is None:
+            return
+        if self._tasks is None:
+            if active.image.brokers.keys() <= {self.quorum.config.node_id}:
+                return
+            self._tasks = self.make_tasks(active.image, monotonic_ms)
+        while self._tasks is not None and (operation := self._tasks.due(monotonic_ms)) is not None:
+            self._run_operations([(operation, Future())])
 
     def _process(self, events: list[Event]) -> None:
         submitted: list[Submitted] = []
@@ -244,9 +254,7 @@ class ControllerLoop:
         self._run_operations(submitted)
         self.quorum.tick()
         self._activate_if_due()
-        if self._next_periodic_ms() < NOT_DUE_MS:
-            for operation in self.periodic.due(self._clock.monotonic_ms()):
-                self._run_operations([operation])
+        self._run_tasks()
         self._maybe_snapshot()
 
     def _run_operations(self, submitted: list[Submitted]) -> None:
@@ -286,7 +294,7 @@ class ControllerLoop:
             logger.info("[QuorumController id=%d] no longer active", self.quorum.config.node_id)
             self._active.fail(ApiError(Error.NOT_CONTROLLER, "The active controller has changed."))
             self._active = None
-            self.periodic.end()
+            self._tasks = None
             self._committed = CommittedRecords(self.cache.image)
 
     def leader_changed(self) -> None:
@@ -328,7 +336,6 @@ class ControllerLoop:
         self._run_operations(
             [(lambda image: activate(image, settings, registration, in_transaction=in_transaction), Future())]
         )
-        self.periodic.begin(self._clock.monotonic_ms())
         logger.info("[QuorumController id=%d] active since epoch %d", quorum.config.node_id, active.epoch)
 
     def _replay(self, end_offset: int) -> None:

@@ -63,4 +63,5 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
 HANDLER_MODULES: dict[ApiKey, str] = {key: f"{__name__}.{module}" for module, keys in _FAMILIES.items() for key in keys}
 
 # A controller serves the records of the metadata log only.
-CONTROLLER_HANDLER_MODULES: dict[ApiKey, str] = {**HANDLER_MODULES, ApiKey.FETCH: f"{__name__}.raft_fetch"}
+_RAFT_FETCH = "raft_fetch"
+CONTROLLER_HANDLER_MODULES: dict[ApiKey, str] = {**HANDLER_MODULES, ApiKey.FETCH: f"{__name__}.{_RAFT_FETCH}"}
