@@ -29,7 +29,7 @@ from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.metadata_batch import control_batch, decode_metadata_batch, metadata_batches
 from kafkapy.quorum.metadata_log import DIRECTORY_NAME, MetadataLog
 from kafkapy.quorum.quorum_settings import QuorumSettings
-from kafkapy.quorum.quorum_state import read_quorum_state, write_quorum_state
+from kafkapy.quorum.quorum_state import read_election, write_election
 from kafkapy.quorum.raft import effects
 from kafkapy.quorum.raft.config import RaftConfig
 from kafkapy.quorum.raft.log_view import LogView
@@ -175,7 +175,7 @@ class MetadataQuorum:
                     f"the metadata log begins at offset {scanned.start_offset}, and no snapshot replaces the log "
                     "before it",
                 )
-            state = read_quorum_state(self.log.directory)
+            state = read_election(self.log.directory)
         except OSError as error:
             raise StorageError(self.settings.log_directory, f"reading the metadata log failed: {error}") from error
         self.log.open(scanned, self._snapshot_id.offset)
@@ -298,7 +298,7 @@ class MetadataQuorum:
 
     def _save_election(self, effect: effects.SaveElection) -> None:
         try:
-            write_quorum_state(self._filesystem, self.log.directory, effect.state, is_dynamic=effect.is_dynamic)
+            write_election(self._filesystem, self.log.directory, effect.state, is_dynamic=effect.is_dynamic)
         except OSError as error:
             raise self._failed("writing quorum-state", error) from error
 

@@ -79,14 +79,3 @@ def write_election(filesystem: Filesystem, directory: str, state: ElectionState,
         }
     content = json.dumps(fields, separators=(",", ":")).encode()
     filesystem.write_atomically(os.path.join(directory, FILE_NAME), content)
-
-
-def read_quorum_epoch(directory: str) -> int:
-    """Returns the leader epoch in quorum-state of either form; -1 if the file cannot be read."""
-    state = read_election(directory)
-    return -1 if state is None else state.epoch
-
-
-def write_quorum_state(filesystem: Filesystem, directory: str, node_id: int, epoch: int, *, dynamic: bool) -> None:
-    """Writes that this node, the only voter, leads `epoch`; durable on return. Raises OSError."""
-    write_election(filesystem, directory, ElectionState(epoch, node_id, None, (node_id,)), is_dynamic=dynamic)

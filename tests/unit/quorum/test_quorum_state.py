@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafkapy.quorum.quorum_state import read_election, read_quorum_epoch, write_election, write_quorum_state
+from kafkapy.quorum.quorum_state import read_election, write_election
 from kafkapy.quorum.raft.effects import ElectionState
 from kafkapy.quorum.voters import ReplicaKey
 from kafkapy.storage.filesystem import Filesystem
@@ -18,16 +18,16 @@ DYNAMIC = '{"leaderId":1,"leaderEpoch":1,"votedId":-1,"votedDirectoryId":"AAAAAA
 
 @pytest.mark.parametrize(("dynamic", "expected"), [(False, STATIC), (True, DYNAMIC)])
 def test_written_as_kafka_writes_it(tmp_path, dynamic, expected):
-    write_quorum_state(Filesystem(), str(tmp_path), 1, 1, dynamic=dynamic)
+    write_election(Filesystem(), str(tmp_path), ElectionState(1, 1, None, (1,)), is_dynamic=dynamic)
     assert (tmp_path / "quorum-state").read_text() == expected
-    assert read_quorum_epoch(str(tmp_path)) == 1
+    assert read_election(str(tmp_path)).epoch == 1
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", '{"leaderEpoch":"x"}'])
 def test_missing_or_unreadable_leaves_it_to_the_log(tmp_path, content):
     if content is not None:
         (tmp_path / "quorum-state").write_text(content)
-    assert read_quorum_epoch(str(tmp_path)) == -1
+    assert read_election(str(tmp_path)) is None
 
 
 DIRECTORY = bytes(range(16))
