@@ -20,7 +20,7 @@ from kafkapy.coordinator.producer_id_manager import ProducerIdManager
 from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.features import TRANSACTION_VERSION
-from kafkapy.metadata.image import MetadataCache
+from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.quorum.controller_loop import ControllerLoop
@@ -137,11 +137,7 @@ def build_parts(
     config, clock, reactor, node_id = foundation.config, foundation.clock, foundation.reactor, foundation.config.node_id
     metadata = MetadataCache()
     controller = ControllerLoop(quorum, metadata, clock, on_fatal)
-    if quorum.is_alone:
-        link = local_link(config, controller, reactor.post)
-    else:
-        other_nodes, schedule = foundation.other_nodes, reactor.schedule
-        link = remote_link(config, controller, other_nodes, cluster_id, reactor.post, schedule, on_fatal)
+    link = _build_link(foundation, controller, cluster_id, on_fatal)
 
     def on_leadership(led: list[Partition], followed: list[Partition]) -> None:
         group_coordinator.on_leadership(led, followed)
@@ -193,17 +189,34 @@ def build_parts(
         kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
         forwarding=link.forwarding,
     )  # fmt: skip
-    controller.make_tasks = lambda image, monotonic_ms: PeriodicTasks(
-        services.controller_operations.sessions(image),
-        ControllerSettings.from_config(config),
-        TaskIntervals.from_config(config),
-        monotonic_ms,
-    )
+    controller.make_tasks = lambda image, monotonic_ms: _periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)
     return Parts(
         controller, gate, replica_manager, alter_log_dirs, group_coordinator, transactions.coordinator, handler_pool,
         publisher, link, services,
     )  # fmt: skip
+
+
+def _build_link(
+    foundation: Foundation,
+    controller: ControllerLoop,
+    cluster_id: str,
+    on_fatal: Callable[[BaseException], None],
+) -> ControllerLink:
+    config, reactor = foundation.config, foundation.reactor
+    if controller.quorum.is_alone:
+        return local_link(config, controller, reactor.post)
+    other_nodes, schedule = foundation.other_nodes, reactor.schedule
+    return remote_link(config, controller, other_nodes, cluster_id, reactor.post, schedule, on_fatal)
+
+
+def _periodic_tasks(services: Services, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:
+    return PeriodicTasks(
+        services.controller_operations.sessions(image),
+        ControllerSettings.from_config(services.config),
+        TaskIntervals.from_config(services.config),
+        monotonic_ms,
+    )
 
 
 def build_fetchers(
