@@ -93,7 +93,7 @@ def main() -> None:
     reactor = create_reactor(config)
     reactor.dispatch = fixed(port) if kind == "fixed" else through_the_dispatcher(config, reactor, port)
     server = SocketServer(config.listeners[:1], config, reactor)
-    server.start([listener.name])
+    server.start([config.listeners[0].name])
     threading.Thread(target=reactor.run, daemon=True).start()
     last_requests, last_cpu = 0, 0.0
     while True:
