@@ -23,17 +23,14 @@ from typing import TYPE_CHECKING
 
 from kafkapy import __version__
 from kafkapy._core.bytes.codec_functions import missing_codecs
-from kafkapy.broker_parts import Foundation, Parts, build_foundation, build_parts
+from kafkapy.broker_parts import Foundation, Parts, build_foundation, build_parts, open_quorum
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.controller.partitions import partitions_to_assign
 from kafkapy.controller.policy import NO_POLICIES, Policies
-from kafkapy.errors import ApiError, ConfigError, StorageError
+from kafkapy.errors import ApiError, StorageError
 from kafkapy.network.socket_server import SocketServer, create_reactor
-from kafkapy.quorum.format_directory import check_formatted, format_directories
 from kafkapy.quorum.held_listener import HeldListener
-from kafkapy.quorum.metadata_quorum import MetadataQuorum
-from kafkapy.quorum.quorum_settings import controller_listeners_of, raft_config, settings_from_config
 from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.storage.filesystem import Filesystem
@@ -144,7 +141,8 @@ class Broker:
         )
         if config.kafkapy_metrics_listener:
             self._metrics_server = _bind_metrics(config.kafkapy_metrics_listener)
-        quorum, image = self._open_quorum()
+        quorum, image = open_quorum(self._foundation)
+        self.cluster_id = quorum.config.cluster_id
         parts = self._parts = build_parts(self._foundation, quorum, self.cluster_id, self._policies, self._fail)
         self.reactor.dispatch = Dispatcher(parts.services).dispatch
         if self._is_gated:
@@ -207,33 +205,6 @@ class Broker:
         """Raises the failure, if there was one, of a directory that the broker needs to start."""
         if self._fatal is not None:
             raise self._fatal
-
-    def _open_quorum(self) -> tuple[MetadataQuorum, MetadataImage]:
-        config, clock, filesystem = self.config, self._foundation.clock, self._foundation.filesystem
-        listeners = controller_listeners_of(config)
-        directories = [directory.path for directory in self.log_manager.directories if directory.is_online]
-        if not config.forms_own_cluster:
-            check_formatted([config.metadata_log_dir, *directories])
-        properties = format_directories(
-            directories,
-            config.metadata_log_dir,
-            config.node_id,
-            filesystem,
-            clock,
-            controller_listener=listeners[0] if listeners else None,
-        )
-        own = properties[config.metadata_log_dir]
-        if own.cluster_id is None or own.directory_id is None:
-            raise ConfigError(f"{config.metadata_log_dir}: meta.properties names no cluster.id")
-        self.cluster_id = own.cluster_id
-        quorum = MetadataQuorum(
-            settings_from_config(config),
-            raft_config(config, self.cluster_id, own.directory_id, listeners),
-            filesystem,
-            clock,
-            self._foundation.other_nodes.make_raft_transport,
-        )
-        return quorum, quorum.open()
 
     def _load_logs(self, image: MetadataImage) -> None:
         topics, node_id = image.topics, self.config.node_id

@@ -15,6 +15,8 @@ from kafkapy.service_manager import ServiceManager
 
 if TYPE_CHECKING:
     from kafkapy.broker import Broker
+    from kafkapy.config import BrokerConfig
+    from kafkapy.controller_node import ControllerNode
 
 USAGE = """usage: kafkapy broker start [--config server.properties] [--override key=value ...]
 
@@ -117,7 +119,7 @@ class StopRequest:
             pass
 
 
-def reload(broker: Broker, path: str | None, overrides: dict[str, str]) -> bool:
+def reload(broker: Broker | ControllerNode, path: str | None, overrides: dict[str, str]) -> bool:
     """Reads the configuration file again after a SIGHUP. Returns False, which stops the broker, if there is no file."""
     from kafkapy.config.broker_file import read_broker_file
 
@@ -137,9 +139,19 @@ def sentence(error: Exception) -> str:
     return str(error)
 
 
+def node_of(config: BrokerConfig, on_fatal: Callable[[], None]) -> Broker | ControllerNode:
+    """Returns the node of the configuration's roles; `on_fatal` is called if it cannot continue."""
+    if config.is_broker:
+        from kafkapy.broker import Broker
+
+        return Broker(config, on_fatal=on_fatal)
+    from kafkapy.controller_node import ControllerNode
+
+    return ControllerNode(config, on_fatal=on_fatal)
+
+
 def start(arguments: list[str]) -> int:
     """Runs a broker until it is stopped; returns the exit code."""
-    from kafkapy.broker import Broker
     from kafkapy.config import BrokerConfig
 
     try:
@@ -155,7 +167,7 @@ def start(arguments: list[str]) -> int:
     set_up_logging()
     service_manager = ServiceManager()
     stop_request = StopRequest()
-    broker = Broker(config, on_fatal=stop_request.make)
+    broker = node_of(config, stop_request.make)
     try:
         broker.start()
     except (ConfigError, StorageError, ApiError, OSError) as error:

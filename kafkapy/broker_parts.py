@@ -19,12 +19,15 @@ from kafkapy.coordinator.group.regex_resolver import RegexResolver
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager
 from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
+from kafkapy.errors import ConfigError
 from kafkapy.metadata.features import TRANSACTION_VERSION
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.quorum.controller_loop import ControllerLoop
+from kafkapy.quorum.format_directory import check_formatted, format_directories
 from kafkapy.quorum.metadata_quorum import MetadataQuorum
+from kafkapy.quorum.quorum_settings import controller_listeners_of, raft_config, settings_from_config
 from kafkapy.replica.partition import Partition
 from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.replica.replica_manager import ReplicaManager
@@ -38,7 +41,7 @@ from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.metadata_publisher import MetadataPublisher
 from kafkapy.server.other_nodes import OtherNodes
 from kafkapy.server.owner_thread import run_on_owner, run_on_owner_or_here
-from kafkapy.server.services import Services
+from kafkapy.server.services import ControllerServices, Services
 from kafkapy.server.transaction_markers import LocalMarkerWriter
 from kafkapy.server.transaction_verification import TransactionVerification
 from kafkapy.storage.filesystem import Filesystem
@@ -126,6 +129,37 @@ def build_foundation(
     )
 
 
+def open_quorum(foundation: Foundation) -> tuple[MetadataQuorum, MetadataImage]:
+    """Opens the metadata log, and formats the directories of a node that forms a cluster of its own.
+
+    Returns the quorum and the image of what is known to be committed. Raises ConfigError, StorageError or OSError.
+    """
+    config, clock, filesystem = foundation.config, foundation.clock, foundation.filesystem
+    listeners = controller_listeners_of(config)
+    directories = [directory.path for directory in foundation.log_manager.directories if directory.is_online]
+    if not config.forms_own_cluster:
+        check_formatted([config.metadata_log_dir, *directories])
+    properties = format_directories(
+        directories,
+        config.metadata_log_dir,
+        config.node_id,
+        filesystem,
+        clock,
+        controller_listener=listeners[0] if listeners else None,
+    )
+    own = properties[config.metadata_log_dir]
+    if own.cluster_id is None or own.directory_id is None:
+        raise ConfigError(f"{config.metadata_log_dir}: meta.properties names no cluster.id")
+    quorum = MetadataQuorum(
+        settings_from_config(config),
+        raft_config(config, own.cluster_id, own.directory_id, listeners),
+        filesystem,
+        clock,
+        foundation.other_nodes.make_raft_transport,
+    )
+    return quorum, quorum.open()
+
+
 def build_parts(
     foundation: Foundation,
     quorum: MetadataQuorum,
@@ -177,7 +211,7 @@ def build_parts(
         on_topics_deleted=group_coordinator.forget_topics,
         report_directories=link.assign_directories,
     )
-    handler_pool = _build_handler_pool(config, reactor)
+    handler_pool = build_handler_pool(config, reactor)
     services = Services(
         config=config, clock=clock, reactor=reactor, metadata=metadata, replica_manager=replica_manager,
         log_manager=foundation.log_manager, controller=controller, group_coordinator=group_coordinator,
@@ -189,7 +223,7 @@ def build_parts(
         kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
         forwarding=link.forwarding,
     )  # fmt: skip
-    controller.make_tasks = lambda image, monotonic_ms: _periodic_tasks(services, image, monotonic_ms)
+    controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)
     return Parts(
         controller, gate, replica_manager, alter_log_dirs, group_coordinator, transactions.coordinator, handler_pool,
@@ -210,7 +244,8 @@ def _build_link(
     return remote_link(config, controller, other_nodes, cluster_id, reactor.post, schedule, on_fatal)
 
 
-def _periodic_tasks(services: Services, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:
+def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:
+    """Returns the periodic tasks of an active controller."""
     return PeriodicTasks(
         services.controller_operations.sessions(image),
         ControllerSettings.from_config(services.config),
@@ -256,7 +291,8 @@ def build_fetchers(
     return ReplicaFetcherManager(FetchSettings.from_config(config), ports, may_follow)
 
 
-def _build_handler_pool(config: BrokerConfig, reactor: Reactor) -> HandlerPool:
+def build_handler_pool(config: BrokerConfig, reactor: Reactor) -> HandlerPool:
+    """Returns the pool of threads for handlers that may wait."""
     return HandlerPool(
         config.num_io_threads,
         config.queued_max_requests,

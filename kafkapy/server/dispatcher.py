@@ -7,7 +7,7 @@ body are ignored. So is an API that is served on the other kind of listener only
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from kafkapy._core.bytes.wire import Reader
 from kafkapy._core.reactor.reactor import Connection, Request
@@ -17,7 +17,7 @@ from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import ServedApi
 from kafkapy.server.handler_call import call_handler, fail
 from kafkapy.server.request_context import NOT_HELD, RequestContext, Session
-from kafkapy.server.services import Services
+from kafkapy.server.services import ControllerServices, Services
 
 LARGEST_KEY = max(API_TABLE)
 # Every controller answers these APIs by its quorum's state; only the active one handles the other forwarded APIs.
@@ -30,8 +30,9 @@ _PARTLY_FORWARDED = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CO
 class Dispatcher:
     """The decoder of requests, which calls their handlers. Reactor thread only."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, services: ControllerServices) -> None:
+        """`services` is a Services, unless the node has controller listeners only: their handlers need no more."""
+        self._services = cast(Services, services)
         self._forwarding = services.forwarding
         self._controller_listeners = frozenset(services.config.controller_listener_names)
         self._broker_apis: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 from kafkapy._core.reactor.reactor import Reactor
 from kafkapy.config import BrokerConfig
@@ -33,10 +33,29 @@ if TYPE_CHECKING:
     from kafkapy.storage.log_manager import LogManager
 
 
-class Services:
-    """The parts of a broker by name. Made by the broker before the reactor runs, then only read.
+class CommonServices(TypedDict):
+    """The arguments of ControllerServices."""
 
-    `forwarding` is None if this node is the only one of its cluster. `kraft_version` returns the finalized level of
+    config: BrokerConfig
+    clock: Clock
+    reactor: Reactor
+    metadata: MetadataCache
+    node_id: int
+    cluster_id: str
+    handler_pool: HandlerPool
+    controller: Controller
+    policies: NotRequired[Policies]
+    api_registry: NotRequired[ApiRegistry | None]
+    forwarding: NotRequired[ForwardingPort | None]
+    kraft_version: NotRequired[Callable[[], int]]
+    quorum_leader: NotRequired[Callable[[], int] | None]
+    quorum: NotRequired[ControllerLoop | None]
+
+
+class ControllerServices:
+    """The parts of a node that serve the listeners of a controller. Made before the reactor runs, then only read.
+
+    `forwarding` is None if this node is the only voter of its cluster. `kraft_version` returns the finalized level of
     this feature, which the quorum itself keeps. `quorum_leader` returns the id of the quorum's leader, -1 while it is
     unknown (None: this node is the only voter).
     """
@@ -51,17 +70,7 @@ class Services:
         node_id: int,
         cluster_id: str,
         handler_pool: HandlerPool,
-        log_manager: LogManager,
-        replica_manager: ReplicaManager,
         controller: Controller,
-        group_coordinator: GroupCoordinator,
-        fetch_sessions: FetchSessions,
-        producer_ids: ProducerIdManager,
-        transaction_coordinator: TransactionCoordinator,
-        transaction_verification: TransactionVerification,
-        marker_writer: LocalMarkerWriter,
-        client_telemetry: ClientTelemetry,
-        alter_log_dirs: ReplicaAlterLogDirsManager,
         policies: Policies = NO_POLICIES,
         api_registry: ApiRegistry | None = None,
         forwarding: ForwardingPort | None = None,
@@ -76,17 +85,7 @@ class Services:
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.handler_pool = handler_pool
-        self.log_manager = log_manager
-        self.replica_manager = replica_manager
         self.controller = controller
-        self.group_coordinator = group_coordinator
-        self.fetch_sessions = fetch_sessions
-        self.producer_ids = producer_ids
-        self.transaction_coordinator = transaction_coordinator
-        self.transaction_verification = transaction_verification
-        self.marker_writer = marker_writer
-        self.client_telemetry = client_telemetry
-        self.alter_log_dirs = alter_log_dirs
         self.policies = policies
         self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES)
         self.controller_api_registry = ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER)
@@ -118,3 +117,34 @@ class Services:
     def registry(self, *, is_controller: bool) -> ApiRegistry:
         """Returns the APIs that are served on the listeners of the controller, or on the others."""
         return self.controller_api_registry if is_controller else self.api_registry
+
+
+class Services(ControllerServices):
+    """The parts of a broker by name. Made by the broker before the reactor runs, then only read."""
+
+    def __init__(
+        self,
+        *,
+        log_manager: LogManager,
+        replica_manager: ReplicaManager,
+        group_coordinator: GroupCoordinator,
+        fetch_sessions: FetchSessions,
+        producer_ids: ProducerIdManager,
+        transaction_coordinator: TransactionCoordinator,
+        transaction_verification: TransactionVerification,
+        marker_writer: LocalMarkerWriter,
+        client_telemetry: ClientTelemetry,
+        alter_log_dirs: ReplicaAlterLogDirsManager,
+        **common: Unpack[CommonServices],
+    ) -> None:
+        super().__init__(**common)
+        self.log_manager = log_manager
+        self.replica_manager = replica_manager
+        self.group_coordinator = group_coordinator
+        self.fetch_sessions = fetch_sessions
+        self.producer_ids = producer_ids
+        self.transaction_coordinator = transaction_coordinator
+        self.transaction_verification = transaction_verification
+        self.marker_writer = marker_writer
+        self.client_telemetry = client_telemetry
+        self.alter_log_dirs = alter_log_dirs

@@ -1,0 +1,133 @@
+"""A node that is only a controller (process.roles=controller): it keeps the metadata log and serves no partitions.
+
+start   lock directories | bind listeners | open the metadata log | serve | enter the quorum
+stop    leave the quorum, close the metadata log | close connections
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+from kafkapy import __version__
+from kafkapy.broker_parts import build_foundation, build_handler_pool, open_quorum, periodic_tasks
+from kafkapy.config import BrokerConfig
+from kafkapy.controller.policy import Policies
+from kafkapy.errors import StorageError
+from kafkapy.metadata.image import MetadataCache
+from kafkapy.network.socket_server import SocketServer, create_reactor
+from kafkapy.quorum.controller_loop import ControllerLoop
+from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.services import ControllerServices
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.types import SystemClock
+
+logger = logging.getLogger("kafka.server.ControllerServer")
+
+STOP_GRACE_MS = 1000
+
+
+class ControllerNode:
+    """Owns every part and every thread of a controller. `start` and `stop` once each, from one thread."""
+
+    def __init__(self, config: BrokerConfig, *, on_fatal: Callable[[], None] = lambda: None) -> None:
+        """`on_fatal` is called on the thread that met a failure after which the node cannot continue."""
+        self.config = config
+        self.reactor = create_reactor(config)
+        self._on_fatal = on_fatal
+        self._fatal: BaseException | None = None
+        self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
+        self._foundation = build_foundation(
+            config, SystemClock(), Filesystem(), self.reactor, self._reactor_thread, self._directory_failed
+        )
+        self._handler_pool = build_handler_pool(config, self.reactor)
+        self._policies = Policies.from_config(config)
+        self._socket_server: SocketServer | None = None
+        self._loop: ControllerLoop | None = None
+
+    def start(self) -> None:
+        """Enters the quorum. Raises ConfigError, StorageError or OSError; `abort` then releases what was opened."""
+        config, foundation = self.config, self._foundation
+        for warning in config.warnings:
+            logger.warning("%s", warning)
+        foundation.background.start()
+        foundation.log_manager.lock()
+        self._socket_server = SocketServer(config.controller_listeners, config, self.reactor)
+        quorum, image = open_quorum(foundation)
+        metadata = MetadataCache()
+        loop = self._loop = ControllerLoop(quorum, metadata, foundation.clock, self._fail)
+        services = ControllerServices(
+            config=config, clock=foundation.clock, reactor=self.reactor, metadata=metadata, node_id=config.node_id,
+            cluster_id=quorum.config.cluster_id, handler_pool=self._handler_pool, controller=loop,
+            policies=self._policies, kraft_version=lambda: quorum.machine.kraft_version,
+            quorum_leader=lambda: quorum.leader_id, quorum=loop,
+        )  # fmt: skip
+        loop.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
+        self.reactor.dispatch = Dispatcher(services).dispatch
+        self._socket_server.start(config.controller_listener_names)
+        self._reactor_thread.start()
+        loop.start(image)
+        logger.info("[ControllerServer id=%d] Kafka Server started", config.node_id)
+
+    def ready_line(self) -> str:
+        assert self._socket_server is not None, "the controller was not started"
+        listeners = ", ".join(map(str, self._socket_server.endpoints))
+        node_id, directory = self.config.node_id, self.config.metadata_log_dir
+        return f"kafkapy {__version__} ready: controller {node_id} on {listeners}, metadata in {directory}"
+
+    def reload(self, properties: Mapping[str, str]) -> None:
+        """Takes over those values of the configuration file that may change while the node runs. Any thread.
+
+        Raises ConfigError, and changes nothing, if the node cannot work with the values of the file.
+        """
+        changed, fixed = self.config.reload(properties)
+        if fixed:
+            logger.warning("The configuration file changed keys that only a restart can change: %s", sorted(fixed))
+        logger.info("Configuration read again; changed: %s", ", ".join(sorted(changed)) or "nothing")
+
+    def stop(self) -> int:
+        """Stops everything. Returns the exit status of the process: 0, or 1 after a fatal failure."""
+        logger.info("[ControllerServer id=%d] shutting down", self.config.node_id)
+        assert self._loop is not None and self._socket_server is not None, "the controller was not started"
+        self._loop.stop()
+        if self._reactor_thread.is_alive():
+            self.reactor.post(self._socket_server.close)
+            self.reactor.stop(STOP_GRACE_MS)
+            self._reactor_thread.join()
+        self._release()
+        if self._fatal is not None:
+            logger.critical("[ControllerServer id=%d] stopped after: %s", self.config.node_id, self._fatal)
+            return 1
+        logger.info("[ControllerServer id=%d] shut down completed", self.config.node_id)
+        return 0
+
+    def abort(self) -> None:
+        """Releases what a failed `start` has opened."""
+        if self._socket_server is not None and not self._reactor_thread.is_alive():
+            self._socket_server.close()
+        self._release()
+
+    def _release(self) -> None:
+        self._foundation.other_nodes.stop()
+        self._policies.close()
+        self._handler_pool.stop()
+        self._foundation.background.stop()
+        self._foundation.log_manager.unlock()
+
+    def _run_reactor(self) -> None:
+        try:
+            self.reactor.run()
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Ends the node after a failure of something that it cannot run without. Any thread."""
+        if self._fatal is None:
+            self._fatal = error
+            logger.critical("Fatal error, the controller stops: %s", error)
+            self._on_fatal()
+
+    def _directory_failed(self, path: str, error: Exception) -> None:
+        if path == self.config.metadata_log_dir:
+            self._fail(StorageError(path, f"the metadata log's directory {path} has failed: {error}"))
