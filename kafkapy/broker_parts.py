@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkapy._core.gate.data_gate import DataGate
 from kafkapy._core.reactor.reactor import Reactor
 from kafkapy.config import BrokerConfig
-from kafkapy.controller.periodic_tasks import PeriodicTasks, TaskIntervals
 from kafkapy.controller.policy import Policies
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
@@ -50,6 +49,7 @@ from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import Clock
 
 if TYPE_CHECKING:
+    from kafkapy.controller.periodic_tasks import PeriodicTasks
     from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
 
 
@@ -245,7 +245,9 @@ def _build_link(
 
 
 def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:
-    """Returns the periodic tasks of an active controller."""
+    """Returns the periodic tasks of an active controller, which a node with the only broker does not import."""
+    from kafkapy.controller.periodic_tasks import PeriodicTasks, TaskIntervals
+
     return PeriodicTasks(
         services.controller_operations.sessions(image),
         ControllerSettings.from_config(services.config),

@@ -16,9 +16,8 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kafkapy.controller.periodic_tasks import PeriodicTasks
 from kafkapy.controller.result import Operation, Response
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta
@@ -28,6 +27,9 @@ from kafkapy.quorum.active_controller import ActiveController, Submitted
 from kafkapy.quorum.committed_records import CommittedRecords
 from kafkapy.quorum.metadata_quorum import MetadataQuorum
 from kafkapy.types import Clock
+
+if TYPE_CHECKING:
+    from kafkapy.controller.periodic_tasks import PeriodicTasks
 
 MAX_QUEUED_OPERATIONS = 10_000
 MAX_EVENTS_TOGETHER = 128

@@ -35,7 +35,7 @@ from kafkapy.quorum.raft.config import RaftConfig
 from kafkapy.quorum.raft.log_view import LogView
 from kafkapy.quorum.raft.machine import RaftMachine
 from kafkapy.quorum.raft.messages import Destination, FetchResponse, Request, Response, VoterChange
-from kafkapy.quorum.raft_client import control_change, voter_changes
+from kafkapy.quorum.voter_changes import control_change, voter_changes
 from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, KRAFT_VERSION_DYNAMIC, ReplicaKey, VoterSet
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.partition_metadata import write_partition_metadata

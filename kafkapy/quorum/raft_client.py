@@ -25,10 +25,9 @@ from kafkapy.protocol.messages import remove_raft_voter as remove_wire
 from kafkapy.protocol.messages import update_raft_voter as update_wire
 from kafkapy.protocol.messages import vote as vote_wire
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest as WireApiVersionsRequest
-from kafkapy.protocol.messages.data_records import KRaftVersionRecord, VotersRecord
-from kafkapy.quorum.metadata_batch import decode_control_batch
 from kafkapy.quorum.raft import messages as raft
-from kafkapy.quorum.voters import ControllerListener, voters_from_record
+from kafkapy.quorum.voter_changes import voter_changes
+from kafkapy.quorum.voters import ControllerListener
 from kafkapy.types import METADATA_TOPIC_ID, OffsetAndEpoch
 
 UNKNOWN_LOG_START = -1
@@ -199,25 +198,6 @@ def _valid_batches(content: bytes) -> tuple[bytes, tuple[raft.FetchedBatch, ...]
         if summary.is_control:
             changes += voter_changes(RecordBatch(content, summary.position))
     return content[:valid], tuple(batches), tuple(changes)
-
-
-def voter_changes(batch: RecordBatch) -> list[raft.VoterChange]:
-    """Returns the KRaftVersion and KRaftVoters records of a control batch."""
-    changes = []
-    for offset, message in enumerate(decode_control_batch(batch), batch.base_offset):
-        change = control_change(offset, message)
-        if change is not None:
-            changes.append(change)
-    return changes
-
-
-def control_change(offset: int, message: Any) -> raft.VoterChange | None:
-    """Returns the change of voters or kraft.version that a control record makes, None for other records."""
-    if isinstance(message, VotersRecord):
-        return raft.VoterChange(offset, voters=voters_from_record(message))
-    if isinstance(message, KRaftVersionRecord):
-        return raft.VoterChange(offset, kraft_version=message.kraft_version)
-    return None
 
 
 @outgoing.register

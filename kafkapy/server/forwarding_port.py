@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kafkapy.client.api_versions import Versions
 from kafkapy.controller.result import ErrorMessage
 from kafkapy.controller.topics import NewTopic
 from kafkapy.errors import Error
+
+if TYPE_CHECKING:
+    from kafkapy.client.api_versions import Versions
 
 # Responds to the client with an error, by the error function of the request's API.
 Refuse = Callable[[Error, "str | None"], object]
