@@ -289,6 +289,7 @@ def build_fetchers(
         broker_epoch=broker_epoch,
         metadata_version=lambda: metadata.image.metadata_version,
         on_high_watermarks=replica_manager.on_followed_high_watermarks,
+        on_truncated=foundation.log_cleaner.manager.truncate_checkpoint,
     )
     return ReplicaFetcherManager(FetchSettings.from_config(config), ports, may_follow)
 

@@ -52,14 +52,19 @@ def remove_cleaned_files(directory: str, base_offset: int, filesystem: "Filesyst
         filesystem.unlink(os.path.join(directory, f"{base_offset:020d}{suffix}{CLEANED_SUFFIX}"))
 
 
-def swap_in(log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment], filesystem: "Filesystem") -> list[str]:
+def swap_in(
+    log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment], filesystem: "Filesystem", truncations: int
+) -> list[str]:
     """Replaces the segments `replaced` of the log with the cleaned one. Only the log's owner thread may call it.
 
-    Returns the renamed old files, which the caller deletes once the directory is synced. Raises OSError, and
-    SegmentsChanged without any change if the log no longer contains all of the segments.
+    `truncations` is their number when the segments were chosen. Returns the renamed old files, which the caller deletes
+    once the directory is synced. Raises OSError, and SegmentsChanged without any change if the log was truncated, or no
+    longer contains all of the segments.
     """
     segments = log.segments
     active = segments.active
+    if log.truncations != truncations:
+        raise SegmentsChanged(f"{log.topic_partition} was truncated while it was cleaned")
     if log.is_deleted or any(segment is active or segment not in segments for segment in replaced):
         raise SegmentsChanged(f"segments of {log.topic_partition} were deleted while they were cleaned")
     assert cleaned.base_offset == replaced[0].base_offset, (cleaned, replaced)

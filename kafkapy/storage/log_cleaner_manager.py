@@ -216,6 +216,22 @@ class LogCleanerManager:
                 self._log_manager.take_offline(directory.path, error)
                 raise StorageError(directory.path, f"Error while writing the cleaner's checkpoint: {error}") from error
 
+    def truncate_checkpoint(self, log: Log) -> None:
+        """Lowers the log's checkpoint to its end after a truncation: what is appended there again is not clean.
+
+        Takes the directory offline if the file cannot be written.
+        """
+        directory, end_offset = log.directory, log.log_end_offset
+        with self._condition:
+            offsets = self._offsets_in(directory)
+            if offsets.get(log.topic_partition, -1) <= end_offset:
+                return
+            offsets[log.topic_partition] = end_offset
+            try:
+                directory.cleaner_offsets.write(offsets)
+            except OSError as error:
+                self._log_manager.take_offline(directory.path, error)
+
     def move_checkpoint(self, partition: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
         """Moves the partition's checkpoint to another directory; takes a failed directory offline."""
         with self._condition:

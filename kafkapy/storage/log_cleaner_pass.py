@@ -47,6 +47,7 @@ class LogSnapshot(NamedTuple):
     segments: Sequence[LogSegment]
     aborted: Sequence[AbortedTransaction]
     producers: dict[int, ActiveProducer]
+    truncations: int
 
 
 class CleaningTools(NamedTuple):
@@ -85,7 +86,7 @@ class CleaningPass:
         self._tools = tools
         self._wall_ms = wall_ms
         self._config = log.config
-        self._snapshot = LogSnapshot((), (), {})
+        self._snapshot = LogSnapshot((), (), {}, 0)
         self._bytes_read = 0
         self._bytes_written = 0
 
@@ -117,7 +118,7 @@ class CleaningPass:
             last = entry.last_batch
             last_offset = last.last_offset if last is not None else -1
             producers[producer_id] = ActiveProducer(producer_id, entry.producer_epoch, last_offset)
-        return LogSnapshot(segments[:-1], aborted, producers)
+        return LogSnapshot(segments[:-1], aborted, producers, log.truncations)
 
     def _check(self) -> None:
         self._tools.check()
@@ -222,7 +223,7 @@ class CleaningPass:
         transactions.add_aborted(snapshot.aborted)
         for group in groups:
             self._check()
-            cleaner = GroupCleaner(self._log, batch_filter, transactions, snapshot.producers, self._tools, self._check)
+            cleaner = GroupCleaner(self._log, batch_filter, transactions, snapshot, self._tools, self._check)
             cleaner.tombstones_before_ms = last_clean_ms - config.delete_retention_ms
             cleaner.clean([segments[each.base_offset] for each in group])
             self._bytes_read += cleaner.bytes_read
@@ -245,14 +246,15 @@ class GroupCleaner:
         log: Log,
         batch_filter: BatchFilter,
         transactions: CleanedTransactions,
-        producers: dict[int, ActiveProducer],
+        snapshot: LogSnapshot,
         tools: CleaningTools,
         check: Callable[[], None],
     ) -> None:
         self._log = log
         self._filter = batch_filter
         self._transactions = transactions
-        self._producers = producers
+        self._producers = snapshot.producers
+        self._truncations = snapshot.truncations
         self._tools = tools
         self._check = check
         self.bytes_read = 0
@@ -281,7 +283,7 @@ class GroupCleaner:
             cleaned.close(trim=False)
         filesystem.sync_directory(log.path)
         self._check()
-        renamed = self._tools.manager.on_owner(lambda: swap_in(log, cleaned, segments, filesystem))
+        renamed = self._tools.manager.on_owner(lambda: swap_in(log, cleaned, segments, filesystem, self._truncations))
         filesystem.sync_directory(log.path)
         self._tools.schedule(log.config.file_delete_delay_ms, lambda: unlink_all(filesystem, renamed))
 

@@ -251,6 +251,7 @@ def test_a_follower_with_other_records_is_truncated_to_the_common_part(leader: L
     follower.call(lambda: setattr(follower.manager.partitions["t", 0], "leader_epoch", -1))
     follower.follow("t", topic_id, 1, leader_epoch=0, partition_epoch=2)
     follower.wait(lambda: follower.log("t").log_end_offset == common)
+    assert follower.truncated == [follower.log("t")]
     leader.produce("t", 0, batch(2, chance))
     follower.wait(lambda: follower.log("t").high_watermark > common)
     assert follower.log("t").leader_epochs.entries == ((0, 0),)

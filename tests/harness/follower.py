@@ -57,6 +57,7 @@ class Follower:
             }
         )
         self.errors: list[BaseException] = []
+        self.truncated: list[Any] = []  # the logs, once for each truncation
         self.reactor = Reactor(lambda requests: None, on_callback_error=self.errors.append)
         self.clock = SystemClock()
         brokers = {
@@ -80,6 +81,7 @@ class Follower:
             clock=self.clock,
             reactor=self.reactor,
             background=SimpleNamespace(soon=lambda name, work: threading.Thread(target=work).start()),
+            log_cleaner=SimpleNamespace(manager=SimpleNamespace(truncate_checkpoint=self.truncated.append)),
         )
         self.manager = ReplicaManager(
             self.config,

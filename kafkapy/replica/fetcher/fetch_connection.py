@@ -26,6 +26,7 @@ from kafkapy.replica.fetcher.fetch_request import build_fetch, build_list_offset
 from kafkapy.replica.fetcher.fetch_session import FetchPlan
 from kafkapy.replica.fetcher.leader_fetcher import LeaderFetcher, OffsetQuery
 from kafkapy.replica.fetcher.settings import FetchSettings
+from kafkapy.storage.log import Log
 from kafkapy.types import TopicPartition
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
@@ -61,6 +62,7 @@ class FetchPorts(NamedTuple):
     broker_epoch: Callable[[], int]
     metadata_version: Callable[[], int]
     on_high_watermarks: Callable[[list[TopicPartition]], None]
+    on_truncated: Callable[[Log], None]
 
 
 class _InFlight(NamedTuple):

@@ -91,7 +91,7 @@ class ReplicaFetcherManager:
         fetcher = self._fetchers.get(key)
         if fetcher is None:
             fetcher = self._fetchers[key] = FetchConnection(*key, self._settings, self._ports)
-        log = PartitionLog(partition, self.counters)
+        log = PartitionLog(partition, self.counters, self._ports.on_truncated)
         fetcher.fetcher.follow(topic_partition, partition.topic_id, partition.leader_epoch, log)
         self._assigned[topic_partition] = key
         self._followed[topic_partition] = partition

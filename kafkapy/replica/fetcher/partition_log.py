@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafkapy._core.gate.follower_append import FetchedBatches
 from kafkapy.replica.partition import Partition
+from kafkapy.storage.log import Log
 from kafkapy.types import OffsetAndEpoch
 
 
@@ -23,11 +26,14 @@ class AppendCounters:
 class PartitionLog:
     """The FollowerLog of a Partition, whose log may be replaced by a move between directories. Owner thread only."""
 
-    __slots__ = ("_counters", "_partition")
+    __slots__ = ("_counters", "_on_truncated", "_partition")
 
-    def __init__(self, partition: Partition, counters: AppendCounters) -> None:
+    def __init__(
+        self, partition: Partition, counters: AppendCounters, on_truncated: Callable[[Log], None] = lambda log: None
+    ) -> None:
         self._partition = partition
         self._counters = counters
+        self._on_truncated = on_truncated
 
     @property
     def log_start_offset(self) -> int:
@@ -69,10 +75,14 @@ class PartitionLog:
         return size
 
     def truncate_to(self, offset: int) -> None:
-        self._partition.log.truncate_to(offset)
+        log = self._partition.log
+        if log.truncate_to(offset):
+            self._on_truncated(log)
 
     def restart_at(self, offset: int) -> None:
-        self._partition.log.truncate_fully_and_start_at(offset)
+        log = self._partition.log
+        log.truncate_fully_and_start_at(offset)
+        self._on_truncated(log)
 
     def follow(self, high_watermark: int, log_start_offset: int) -> bool:
         log = self._partition.log

@@ -107,6 +107,30 @@ def test_a_checkpoint_that_cannot_be_written_takes_the_directory_offline(harness
     assert len(harness.failures) == 1
 
 
+def test_a_truncation_lowers_the_checkpoint_to_the_end_of_the_log(harness):
+    """A tombstone that is appended there later must not be removed as if older values had been cleaned away."""
+    harness.manager.truncate_checkpoint(harness.log_)
+    assert not (harness.root / "cleaner-offset-checkpoint").exists(), "there was none to lower"
+    harness.manager.advance_checkpoint(harness.log_, 2)
+    harness.manager.truncate_checkpoint(harness.log_)
+    assert checkpoint_file(harness) == "0\n1\nt 0 2\n"
+    harness.log_.truncate_to(1)
+    harness.manager.truncate_checkpoint(harness.log_)
+    assert checkpoint_file(harness) == "0\n1\nt 0 0\n"
+    assert harness.manager.checkpoint_of(harness.log_) == 0
+
+
+def test_a_lowered_checkpoint_that_cannot_be_written_takes_the_directory_offline(harness, monkeypatch):
+    def fail(*arguments, **keywords):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    harness.manager.advance_checkpoint(harness.log_, 2)
+    harness.log_.truncate_to(1)
+    monkeypatch.setattr(type(harness.filesystem), "write_atomically", fail)
+    harness.manager.truncate_checkpoint(harness.log_)
+    assert len(harness.failures) == 1
+
+
 def test_a_moved_checkpoint_is_in_the_new_directory_only(harness, tmp_path):
     other = CleanerHarness(tmp_path / "other")
     partition = harness.log_.topic_partition

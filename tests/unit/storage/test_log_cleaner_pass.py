@@ -349,8 +349,31 @@ def test_a_cleaned_segment_that_reaches_into_the_next_is_not_swapped_in(harness)
     cleaned = CleanedSegment.create(harness.log_.path, 0, harness.log_.config, harness.filesystem, 0)
     cleaned.end_offset = 3
     with pytest.raises(AssertionError):
-        swap_in(harness.log_, cleaned, [first], harness.filesystem)
+        swap_in(harness.log_, cleaned, [first], harness.filesystem, harness.log_.truncations)
     assert harness.log_.segments.first is first
+
+
+def test_a_log_that_was_truncated_and_grew_again_is_not_swapped(harness):
+    """The truncated segment is inactive again when the pass ends, with other records than the pass has read."""
+    harness.put([(b"a", b"1"), (b"a", b"2")])
+    harness.put([(b"b", b"1")])
+    harness.log_.roll()
+    harness.put([(b"c", b"1")])
+
+    def truncate():
+        harness.before_swap = lambda: None
+        harness.log_.truncate_to(2)
+        harness.put([(b"d", b"1")])
+        harness.log_.roll()
+        harness.put([(b"e", b"1")])
+
+    calls = iter(range(100))
+    harness.before_swap = lambda: truncate() if next(calls) == 2 else None  # 0 describes the log, 1 begins the pass
+    assert harness.clean()
+    assert [record[1] for record in harness.records()] == [b"a", b"a", b"d", b"e"]
+    assert not harness.failures
+    assert harness.clean()
+    assert [record[1] for record in harness.records()] == [b"a", b"d", b"e"]
 
 
 class FullDisk(Filesystem):

@@ -93,6 +93,7 @@ class Harness:
             broker_epoch=lambda: 77,
             metadata_version=lambda: 30,
             on_high_watermarks=self.advanced.extend,
+            on_truncated=lambda log: None,
         )
         self.settings = FetchSettings.from_config(BrokerConfig(self.config))
         self.manager = ReplicaFetcherManager(
