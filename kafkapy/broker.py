@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy import __version__
 from kafkapy._core.bytes.codec_functions import missing_codecs
-from kafkapy.broker_parts import Foundation, Parts, build_foundation, build_parts, open_quorum
+from kafkapy.broker_parts import STOP_GRACE_MS, Foundation, Parts, build_foundation, build_parts, open_quorum
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.controller.partitions import partitions_to_assign
@@ -50,8 +50,6 @@ _MISSING_CODEC = (
 # The states of a broker; the numbers are Kafka's.
 STARTING, RUNNING, STOPPING = 1, 3, 6
 
-# Longest wait for pending responses and unsent bytes at a clean stop.
-STOP_GRACE_MS = 1000
 # The interval of the message that a starting broker waits for the metadata quorum.
 CATCH_UP_LOG_S = 10.0
 # A thread that holds the interpreter lock releases it after this time if another thread waits for it. The default of

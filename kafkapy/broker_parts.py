@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
 
 
+# Longest wait for pending responses and unsent bytes at a clean stop.
+STOP_GRACE_MS = 1000
+
+
 class Foundation(NamedTuple):
     """The parts that exist before anything is opened. Immutable."""
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from kafkapy import __version__
-from kafkapy.broker_parts import build_foundation, build_handler_pool, open_quorum, periodic_tasks
+from kafkapy.broker_parts import STOP_GRACE_MS, build_foundation, build_handler_pool, open_quorum, periodic_tasks
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.policy import Policies
 from kafkapy.errors import StorageError
@@ -24,8 +24,6 @@ from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import SystemClock
 
 logger = logging.getLogger("kafka.server.ControllerServer")
-
-STOP_GRACE_MS = 1000
 
 
 class ControllerNode:

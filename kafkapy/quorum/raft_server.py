@@ -26,6 +26,7 @@ from kafkapy.types import METADATA_TOPIC_ID, OffsetAndEpoch
 
 FIRST_FETCH_WITH_TOPIC_ID = FetchRequest.FIRST_VERSION_WITH_TOPIC_ID
 FIRST_FETCH_WITH_ENDPOINTS = 17  # the version with directory ids, although version 16 has the field
+FIRST_WITH_ENDPOINTS = 1  # of Vote, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot
 
 # Errors of a request as a whole; all others are errors of the partition.
 _OF_THE_REQUEST = frozenset({Error.INCONSISTENT_CLUSTER_ID, Error.INVALID_REQUEST, Error.CLUSTER_AUTHORIZATION_FAILED})
@@ -136,7 +137,7 @@ def vote_response(response: raft.VoteResponse, version: int, listener: str) -> V
     )
     return VoteResponse(
         topics=[VoteResponse.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
-        node_endpoints=_nodes(response, listener, VoteResponse.NodeEndpoint) if version >= 1 else [],
+        node_endpoints=_nodes(response, listener, VoteResponse.NodeEndpoint) if version >= FIRST_WITH_ENDPOINTS else [],
     )
 
 
@@ -161,7 +162,7 @@ def _epoch_response(wire: Any, response: Any, version: int, listener: str) -> An
     )
     return wire(
         topics=[wire.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
-        node_endpoints=_nodes(response, listener, wire.NodeEndpoint) if version >= 1 else [],
+        node_endpoints=_nodes(response, listener, wire.NodeEndpoint) if version >= FIRST_WITH_ENDPOINTS else [],
     )
 
 
@@ -225,7 +226,7 @@ def fetch_snapshot_response(
             partition.snapshot_id = FetchSnapshotResponse.SnapshotId(end_offset=end_offset, epoch=epoch)
             partition.size, partition.position, partition.unaligned_records = size, response.position, content
     topic = FetchSnapshotResponse.TopicSnapshot(name=METADATA_TOPIC, partitions=[partition])
-    nodes = _nodes(response, listener, FetchSnapshotResponse.NodeEndpoint) if version >= 1 else []
+    nodes = _nodes(response, listener, FetchSnapshotResponse.NodeEndpoint) if version >= FIRST_WITH_ENDPOINTS else []
     return FetchSnapshotResponse(topics=[topic], node_endpoints=nodes)
 
 
