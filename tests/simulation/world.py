@@ -73,6 +73,7 @@ class Node:
             static_voters=world.static_voters,
             bootstrap=tuple(each for each in world.bootstrap if each[1] != 9000 + self.node_id),
             auto_join=self.auto_join,
+            retry_backoff_ms=50,
         )
         self.incarnation += 1
         self.high_watermark = -1
@@ -317,13 +318,14 @@ class World:
                 if source.is_paused:
                     source.waiting.append(arrive)
                     return
-                self.note(f"{target.node_id}->{source.node_id} {response}")
+                if self.trace is not None:
+                    self.note(f"{target.node_id}->{source.node_id} {response}")
                 source.run(lambda machine: machine.response(destination, request, response, self.now_ms))
 
             if response is None:
                 self.schedule(self.now_ms + 1, arrive)
-            else:
-                self._deliver(target.node_id, source.node_id, arrive)
+            elif not self._deliver(target.node_id, source.node_id, arrive):
+                self.schedule(self.now_ms + REQUEST_TIMEOUT_MS, fail)
 
         def fail() -> None:
             answer(None)
@@ -340,9 +342,10 @@ class World:
                 token = (target.incarnation, answer)
                 target.run(lambda machine: machine.receive(request, token, self.now_ms))
 
-        self.note(f"{source.node_id}->{target.node_id} {request}")
-        self.schedule(self.now_ms + REQUEST_TIMEOUT_MS, fail)
-        self._deliver(source.node_id, target.node_id, arrive_at_target)
+        if self.trace is not None:
+            self.note(f"{source.node_id}->{target.node_id} {request}")
+        if not self._deliver(source.node_id, target.node_id, arrive_at_target):
+            self.schedule(self.now_ms + REQUEST_TIMEOUT_MS, fail)
 
     def _refuse(self, source: Node, incarnation: int, leader_id: int) -> None:
         """Tells the driver of `source` that the connections to a dead process are refused."""

@@ -14,13 +14,15 @@ class Connections:
     ignored. After a failure the connection is not used for the back-off time. All times are in milliseconds.
     """
 
-    __slots__ = ("_backoff_ms", "_in_flight", "_resume_ms", "_timeout_ms", "fetch_deadline_ms")
+    __slots__ = ("_backoff_ms", "_expiry_ms", "_in_flight", "_resume_ms", "_timeout_ms", "fetch_deadline_ms")
 
     def __init__(self, timeout_ms: int, backoff_ms: int) -> None:
         self._timeout_ms = timeout_ms
         self._backoff_ms = backoff_ms
         self._in_flight: dict[int, tuple[Request, int]] = {}
         self._resume_ms: dict[int, int] = {}
+        # No request in flight expires before this time.
+        self._expiry_ms = FOREVER
         # The time at which a Fetch in flight is given up; 0 if none is in flight.
         self.fetch_deadline_ms = 0
 
@@ -38,11 +40,14 @@ class Connections:
 
     def expire(self, monotonic_ms: int) -> None:
         """Gives up the requests whose timeout has passed, as if they had failed."""
+        if monotonic_ms < self._expiry_ms:
+            return
         for node_id in [node_id for node_id, (_, until_ms) in self._in_flight.items() if until_ms <= monotonic_ms]:
             del self._in_flight[node_id]
             self.failed(node_id, monotonic_ms)
         if self.fetch_deadline_ms <= monotonic_ms:
             self.fetch_deadline_ms = 0
+        self._expiry_ms = min((until_ms for _, until_ms in self._in_flight.values()), default=FOREVER)
 
     def is_backing_off(self, node_id: int, monotonic_ms: int) -> bool:
         """Returns True if a request to the node failed within the back-off time."""
@@ -55,6 +60,7 @@ class Connections:
     def sent(self, node_id: int, request: Request, monotonic_ms: int) -> None:
         """Notes a request that is sent now."""
         self._in_flight[node_id] = (request, monotonic_ms + self._timeout_ms)
+        self._expiry_ms = min(self._expiry_ms, monotonic_ms + self._timeout_ms)
         if isinstance(request, FetchRequest | FetchSnapshotRequest):
             self.fetch_deadline_ms = monotonic_ms + self._timeout_ms
 
