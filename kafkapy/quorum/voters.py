@@ -118,12 +118,6 @@ class VoterSet:
         """Returns True if every voter supports the level of kraft.version."""
         return all(voter.supports(kraft_version) for voter in self)
 
-    def has_overlapping_majority(self, other: VoterSet) -> bool:
-        """Returns True if every majority of this set contains a replica of every majority of the other set, which holds
-        if the sets differ by at most one voter."""
-        mine, others = {voter.key for voter in self}, {voter.key for voter in other}
-        return len(mine - others) <= 1 and len(others - mine) <= 1
-
     def voters_record(self) -> VotersRecord:
         """Returns the KRaftVoters control record with this set."""
         return VotersRecord(version=0, voters=[_voter_to_record(voter) for voter in self])

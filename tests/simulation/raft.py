@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable, Sequence
 from random import Random
 
 from kafkapy.quorum.raft.messages import AddVoterRequest, RemoveVoterRequest
@@ -54,6 +55,13 @@ class Schedule:
             world.duplicate = random.choice((0.0, 0.05, 0.3))
             world.slow = random.choice((0.0, 0.02, 0.1))
             world.kill_between_effects = random.choice((0.0, 0.002, 0.02))
+        self.longest_step = 3.2  # The logarithm of its milliseconds.
+        self.faults: Sequence[Callable[[Schedule], None]] = self.FAULTS
+        if random.random() < 0.4:
+            # Elections that are disturbed all the time, with few other changes.
+            world.drop, world.slow, world.kill_between_effects = 0.1, 0.2, 0.05
+            self.longest_step = 2.9
+            self.faults = self.ELECTION_FAULTS
 
     # -- steps
 
@@ -66,11 +74,11 @@ class Schedule:
         for _ in range(STEPS):
             choice = random.random()
             if choice < 0.45:
-                world.advance(int(10 ** (random.random() * 3.2)))
+                world.advance(int(10 ** (random.random() * self.longest_step)))
             elif choice < 0.65:
                 self._append()
             else:
-                random.choice(self.FAULTS)(self)
+                random.choice(self.faults)(self)
         self.heal()
 
     def _node(self) -> Node:
@@ -97,6 +105,21 @@ class Schedule:
             node = self.random.choice(dead)
             self.world.note(f"{node.node_id} starts")
             node.start()
+
+    def _restart_all(self) -> None:
+        """Kills some nodes and starts all at once, so that their election timers begin together."""
+        for node in self.world.nodes.values():
+            if node.machine is not None and self.random.random() < 0.5:
+                node.kill()
+            if node.machine is None:
+                self.world.note(f"{node.node_id} starts")
+                node.start()
+
+    def _time_out(self) -> None:
+        """Lets the leader of a node refuse connections, so that it asks for votes before the others."""
+        node = self._node()
+        if node.machine is not None and not node.is_paused:
+            node.run(lambda machine: machine.leader_refused(machine.leader_id, self.world.now_ms))
 
     def _pause(self) -> None:
         node = self._node()
@@ -144,6 +167,9 @@ class Schedule:
         leader = self._leader()
         if leader is not None and leader.machine is not None and not leader.is_paused:
             voter = self.random.choice(list(leader.machine.voters))
+            remaining = self._intact(leader.machine.voters.without(voter.node_id))
+            if 2 * remaining <= len(leader.machine.voters) - 1:
+                return  # The others could not elect a leader without a disk that was replaced.
             self.world.note(f"remove {voter.key} at {leader.node_id}")
             request = RemoveVoterRequest(CLUSTER, voter.key)
             leader.run(lambda machine: machine.receive(request, None, self.world.now_ms))
@@ -182,8 +208,11 @@ class Schedule:
 
     def _can_spare(self, voters: VoterSet, key: ReplicaKey) -> bool:
         """Returns True if a majority remains without a voter, also if another one is removed at the same time."""
-        intact = [voter for voter in voters if self.world.nodes[voter.node_id].key == voter.key and voter.key != key]
-        return len(intact) > (len(voters) + 1) // 2
+        return self._intact(voters.without(key.node_id)) > (len(voters) + 1) // 2
+
+    def _intact(self, voters: VoterSet) -> int:
+        """Returns the number of voters whose disk was not replaced."""
+        return sum(self.world.nodes[voter.node_id].key == voter.key for voter in voters)
 
     FAULTS = (
         _kill,
@@ -206,6 +235,8 @@ class Schedule:
         _shut_down,
         _replace_disk,
     )
+
+    ELECTION_FAULTS = (_kill, _restart, _restart, _restart_all, _time_out, _time_out, _resign, _cut, _join, _snapshot)
 
     # -- the end
 
