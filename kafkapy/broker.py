@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING
 
 from kafkapy import __version__
@@ -28,7 +29,7 @@ from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.controller.partitions import partitions_to_assign
 from kafkapy.controller.policy import NO_POLICIES, Policies
-from kafkapy.errors import ApiError, StorageError
+from kafkapy.errors import ApiError, StopRequested, StorageError
 from kafkapy.network.socket_server import SocketServer, create_reactor
 from kafkapy.quorum.held_listener import HeldListener
 from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
@@ -50,8 +51,9 @@ _MISSING_CODEC = (
 # The states of a broker; the numbers are Kafka's.
 STARTING, RUNNING, STOPPING = 1, 3, 6
 
-# The interval of the message that a starting broker waits for the metadata quorum.
-CATCH_UP_LOG_S = 10.0
+# How often a broker that waits for the metadata quorum looks whether it has to stop, and says that it waits.
+LOOK_S = 0.2
+LOOKS_PER_MESSAGE = 50
 # A thread that holds the interpreter lock releases it after this time if another thread waits for it. The default of
 # 5 ms would show in the latency of the slowest requests.
 SWITCH_INTERVAL_S = 0.0005
@@ -67,9 +69,12 @@ class Broker:
         clock: Clock | None = None,
         filesystem: Filesystem | None = None,
         on_fatal: Callable[[], None] = lambda: None,
+        is_stop_requested: Callable[[], bool] = lambda: False,
         gated: bool | None = None,
     ) -> None:
         """`on_fatal` is called, once, on the thread that met a failure after which the broker cannot continue.
+
+        `is_stop_requested` says whether a start that waits for other nodes has to end with StopRequested.
 
         `gated` says whether the data gate serves requests. The gate reads the machine's clock and writes files itself;
         by default it is therefore off when the caller passes a clock or a file system.
@@ -95,6 +100,7 @@ class Broker:
         self._descriptors = DescriptorWatch(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self._is_gated = clock is None and filesystem is None if gated is None else gated
         self._on_fatal = on_fatal
+        self._is_stop_requested = is_stop_requested
         self._fatal: BaseException | None = None
         self._is_registered = False
 
@@ -187,13 +193,16 @@ class Broker:
         self._reactor_thread.start()
         self.parts.controller.start(image)
         caught_up = self.parts.controller.caught_up()
-        while True:
+        for look in count(1):
             try:
-                caught_up.result(CATCH_UP_LOG_S)
+                caught_up.result(LOOK_S)
                 return
             except TimeoutError:
                 self._raise_fatal()
-                logger.info("[BrokerServer id=%d] waits for the leader of the metadata quorum", self.config.node_id)
+                if self._is_stop_requested():
+                    raise StopRequested from None
+                if look % LOOKS_PER_MESSAGE == 0:
+                    logger.info("[BrokerServer id=%d] waits for the leader of the metadata quorum", self.config.node_id)
 
     def _accept(self, names: Collection[str]) -> None:
         """Accepts clients of these listeners."""
@@ -387,7 +396,12 @@ class Broker:
 
     def abort(self) -> None:
         """Releases what a failed `start` has opened; the directories remain as after a crash."""
-        if self._socket_server is not None and not self._reactor_thread.is_alive():
+        if self._parts is not None:
+            self._parts.controller.stop()
+        if self._reactor_thread.is_alive():
+            self.reactor.stop()
+            self._reactor_thread.join()
+        if self._socket_server is not None:
             self._socket_server.close()
         if self._metrics_server is not None:
             self._metrics_server.close()

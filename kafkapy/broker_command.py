@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import resource
+import select
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy.errors import ApiError, ConfigError, StorageError
+from kafkapy.errors import ApiError, ConfigError, StopRequested, StorageError
 from kafkapy.service_manager import ServiceManager
 
 if TYPE_CHECKING:
@@ -113,6 +114,10 @@ class StopRequest:
         """Requests the stop. Any thread may call this."""
         os.write(self._write_end, b"\0")
 
+    def is_made(self) -> bool:
+        """Returns whether a stop was requested. A SIGHUP counts, because a node that starts cannot reload its file."""
+        return bool(select.select([self._read_end], [], [], 0)[0])
+
     def wait(self, on_hangup: Callable[[], bool] = lambda: False) -> None:
         """Waits for a stop request. A SIGHUP is a stop request unless `on_hangup` returns True."""
         while os.read(self._read_end, 1)[0] == signal.SIGHUP and on_hangup():
@@ -139,15 +144,15 @@ def sentence(error: Exception) -> str:
     return str(error)
 
 
-def node_of(config: BrokerConfig, on_fatal: Callable[[], None]) -> Broker | ControllerNode:
-    """Returns the node of the configuration's roles; `on_fatal` is called if it cannot continue."""
+def node_of(config: BrokerConfig, stop_request: StopRequest) -> Broker | ControllerNode:
+    """Returns the node of the configuration's roles, which makes `stop_request` if it cannot continue."""
     if config.is_broker:
         from kafkapy.broker import Broker
 
-        return Broker(config, on_fatal=on_fatal)
+        return Broker(config, on_fatal=stop_request.make, is_stop_requested=stop_request.is_made)
     from kafkapy.controller_node import ControllerNode
 
-    return ControllerNode(config, on_fatal=on_fatal)
+    return ControllerNode(config, on_fatal=stop_request.make)
 
 
 def start(arguments: list[str]) -> int:
@@ -167,9 +172,12 @@ def start(arguments: list[str]) -> int:
     set_up_logging()
     service_manager = ServiceManager()
     stop_request = StopRequest()
-    broker = node_of(config, stop_request.make)
+    broker = node_of(config, stop_request)
     try:
         broker.start()
+    except StopRequested:
+        broker.abort()
+        return 0
     except (ConfigError, StorageError, ApiError, OSError) as error:
         broker.abort()
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)

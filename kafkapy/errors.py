@@ -361,5 +361,9 @@ class StorageError(KafkapyError):
         return f"{self.message} (log directory {self.directory})"
 
 
+class StopRequested(KafkapyError):
+    """The node was asked to stop while it waited for other nodes to start."""
+
+
 class ConfigError(KafkapyError):
     """Fatal at start: names the key, the value and what is accepted."""
