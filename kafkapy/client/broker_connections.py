@@ -96,7 +96,7 @@ class BrokerConnections:
         return max(self._failures.get(node_id, (0, 0))[1], self.clock.monotonic_ms() + 1)
 
     def versions(self, node_id: int) -> dict[int, tuple[int, int]]:
-        """Returns the lowest and highest version of each API that a connected broker serves; {} if it is not connected."""
+        """Returns the lowest and highest version of each API that a broker serves; {} if it is not connected."""
         connection = self._connections.get(node_id)
         return {} if connection is None else connection.versions
 

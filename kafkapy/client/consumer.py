@@ -346,7 +346,10 @@ class Consumer:
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Returns the offset that the group has committed for each partition, or None if it has committed none. Blocks."""
+        """Returns the offset that the group has committed for each partition, or None. Blocks.
+
+        The value is None for a partition of which the group has committed no offset.
+        """
         wanted = [TopicPartition(*each) for each in partitions]
         found = self._group.commits.committed(wanted, self._api_timeout_s if timeout is None else timeout)
         return {each: found.get(each) for each in wanted}
@@ -430,8 +433,7 @@ class Consumer:
         self._network.wake_for(0)
 
     def _drop_unread(self, partition: TopicPartition) -> None:
-        """Drops the partition's records that iteration has polled but not returned, because the position has changed.
-        """
+        """Drops the partition's records that iteration has polled but not returned, because its position has moved."""
         if self._unread:
             self._unread[:] = [each for each in self._unread if (each.topic, each.partition) != partition]
 

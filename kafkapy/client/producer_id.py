@@ -22,7 +22,7 @@ class ProducerIdSource:
     """
 
     highest_produce_version: int | None = None
-    """The highest version of Produce that the sender may use; None allows every version."""
+    """The highest version of Produce that the sender may use; None: any."""
 
     def __init__(self, network: Network, accumulator: RecordAccumulator, *, is_idempotent: bool) -> None:
         self._network = network

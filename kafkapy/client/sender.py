@@ -303,7 +303,7 @@ class Sender:
         return error.retriable
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Splits a batch that the broker considers too large, and puts the parts back into the queue in the same order."""
+        """Splits a batch that the broker considers too large, and puts the parts back in the same order."""
         log.info("Splitting a batch of %s-%d that is too large", batch.queue.topic, batch.queue.partition)
         self.in_flight.discard(batch)
         parts = batch.split()

@@ -104,7 +104,7 @@ class AdminCalls:
         return self._network.clock.monotonic_ms() + int((self._timeout_s if timeout is None else timeout) * 1000)
 
     def _left_ms(self, deadline_ms: int) -> int:
-        """Returns the ms left until `deadline_ms`, at least 1, for requests that contain a time limit for the broker."""
+        """Returns the ms left until `deadline_ms`, at least 1, for requests that limit the broker's time."""
         return max(deadline_ms - self._network.clock.monotonic_ms(), 1)
 
     def _send_all(self, requests: Collection[AdminRequest], deadline_ms: int) -> None:

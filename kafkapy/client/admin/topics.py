@@ -100,7 +100,10 @@ class NewPartitions(NamedTuple):
 
 
 def _refused_by_controller(parts: Iterable[Any]) -> ApiError | None:
-    """Returns NOT_CONTROLLER if any part has this error, because the whole request went to the wrong broker; else None."""
+    """Returns NOT_CONTROLLER if any part has this error, otherwise None.
+
+    With this error the whole request went to the wrong broker.
+    """
     return next((error_of(part) for part in parts if part.error_code == _NOT_THE_CONTROLLER), None)
 
 
