@@ -90,10 +90,9 @@ class StreamPosition:
         return end
 
     def ranges(self, start: dict[str, Any], end: dict[str, Any]) -> list[OffsetRange]:
-        """Returns the ranges that the tasks of the batch between two offsets read; a repeated batch has the same
-        ranges.
+        """Returns the ranges that the tasks of the batch between two offsets read.
 
-        Raises DataLossError if records are missing and failOnDataLoss is true.
+        A repeated batch has the same ranges. Raises DataLossError if records are missing and failOnDataLoss is true.
         """
         first, last = StreamOffset.from_json(start), StreamOffset.from_json(end)
         self._last = last
