@@ -35,7 +35,7 @@ class Load(NamedTuple):
     batch_bytes: int
 
     def values(self) -> Iterator[bytes]:
-        """Returns `count` values, which repeat a few different values, so that none is created while time is measured."""
+        """Returns `count` values, which repeat a few values, so that none is created while time is measured."""
         some = [bytes([65 + number % 26]) * self.size for number in range(PORTION)]
         for start in range(0, self.count, PORTION):
             yield from some[: min(PORTION, self.count - start)]
