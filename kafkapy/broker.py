@@ -60,7 +60,7 @@ SWITCH_INTERVAL_S = 0.0005
 
 
 class Broker:
-    """Owns every part and every thread of a broker. `start` and `stop` once each, from one thread."""
+    """A broker with all its parts and threads. `start` and `stop` are called once each, by one thread."""
 
     def __init__(
         self,
@@ -71,8 +71,9 @@ class Broker:
         on_fatal: Callable[[], None] = lambda: None,
         gated: bool | None = None,
     ) -> None:
-        """`on_fatal` is called, once, on the thread that met a failure after which the broker cannot continue.
+        """Creates the broker; opens and starts nothing.
 
+        `on_fatal` is called, once, after a failure that the broker cannot survive, by the thread that met the failure.
         `gated` says whether the data gate serves requests. The gate reads the machine's clock and writes files itself;
         by default it is therefore off when the caller passes a clock or a file system.
         """
@@ -114,8 +115,11 @@ class Broker:
     # -- start ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Serves clients on return. Raises ConfigError, StorageError or OSError with one clear sentence; `abort` then
-        releases what was opened."""
+        """Starts the broker, which serves clients when `start` returns.
+
+        Raises ConfigError, StorageError or OSError, whose text is one sentence. After an error the caller calls
+        `abort`, which releases what was opened.
+        """
         for warning in self.config.warnings:
             logger.warning("%s", warning)
         for codec in missing_codecs():
@@ -167,7 +171,7 @@ class Broker:
             self._metrics_server.start(self._metrics_routes())
 
     def _raise_fatal(self) -> None:
-        """Raises the failure, if there was one, of a directory that the broker needs to start."""
+        """Raises the failure that has ended the start, such as a directory that cannot be used, if there is one."""
         if self._fatal is not None:
             raise self._fatal
 
@@ -202,7 +206,10 @@ class Broker:
         self.log_manager.startup(lambda topic: publisher.topic_config(image, topic), is_stray, is_assigned)
 
     def _metrics_routes(self) -> Mapping[str, Route]:
-        """Returns the routes. The first request imports the page's modules, on the listener's thread."""
+        """Returns the functions that make the metrics pages, by path.
+
+        The first request imports the page's modules, on the listener's thread.
+        """
 
         @cache
         def page() -> BrokerPage:
@@ -218,8 +225,11 @@ class Broker:
         }
 
     def _register(self, clean_broker_epoch: int) -> None:
-        """Enters the cluster: registers a new broker epoch, reports the directories of the logs, then lets leaders be
-        elected."""
+        """Enters the cluster.
+
+        Registers a new broker epoch, reports the directories in which the logs are, and unfences the broker, so that
+        leaders are elected.
+        """
         parts, node_id = self.parts, self.config.node_id
         directory_ids = [directory.directory_id for directory in self.log_manager.directories if directory.is_online]
         parts.lifecycle.register(directory_ids, clean_broker_epoch, self._advertised_listeners())
@@ -263,7 +273,10 @@ class Broker:
         every("descriptors", CHECK_INTERVAL_MS, self._descriptors.check)
 
     def _every_in_slices(self, period_ms: int, steps: Callable[[], Iterator[object]]) -> None:
-        """Runs the steps on the reactor's thread, one per wake-up, so that requests are served in between."""
+        """Runs the steps every `period_ms` on the reactor's thread.
+
+        Each wake-up runs one step, so that requests are served between two steps.
+        """
 
         def step(remaining: Iterator[object]) -> None:
             for _ in remaining:
@@ -370,7 +383,7 @@ class Broker:
         self._reactor_thread.join()
 
     def abort(self) -> None:
-        """Releases what a failed `start` has opened; the directories remain as after a crash."""
+        """Releases what a failed `start` has opened; the directories remain in the state after a crash."""
         if self._socket_server is not None and not self._reactor_thread.is_alive():
             self._socket_server.close()
         if self._metrics_server is not None:

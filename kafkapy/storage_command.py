@@ -112,9 +112,10 @@ def _java_map(properties: MetaProperties) -> str:
 
 
 def chosen_features(arguments: Arguments, *, is_dynamic: bool) -> list[tuple[str, int]]:
-    """Returns the features that the first start finalizes, metadata.version first, without those of level 0.
+    """Returns the names and levels of the features that the first start finalizes; metadata.version comes first.
 
-    Raises ToolError with Kafka's text.
+    Features of level 0 are left out. `is_dynamic` says whether the set of controllers can change. Raises ToolError,
+    with Kafka's text, for features that contradict each other.
     """
     levels = dict(name_and_level(text) for text in arguments.values("feature"))
     if METADATA_VERSION in levels and arguments.has("release-version"):
@@ -220,7 +221,7 @@ def format_command(arguments: Arguments) -> int:
 
 
 def initial_voter(text: str, node_id: int, listener: ControllerListener | None) -> VoterSet:
-    """Returns the voter that --initial-controllers names. Raises ToolError unless it is this node alone."""
+    """Returns the voter that --initial-controllers names. Raises ToolError unless this node is the only voter."""
     name = (listener or DEFAULT_CONTROLLER_LISTENER).name
     voters = [parse_voter(each, name) for each in text.split(",") if each]
     if not voters:
@@ -238,7 +239,11 @@ def initial_voter(text: str, node_id: int, listener: ControllerListener | None) 
 
 
 def chosen_credentials(arguments: Arguments, metadata_version: int) -> list[UserScramCredentialRecord]:
-    """Returns the SCRAM credentials that the first start stores. Raises ToolError with Kafka's text."""
+    """Returns the SCRAM credentials that the first start stores.
+
+    Raises ToolError, with Kafka's text, for an invalid credential, or if `metadata_version` does not support
+    credentials.
+    """
     given = [parse_scram(text) for text in arguments.values("add-scram")]
     if given and not supports_scram(metadata_version):
         oldest = next(METADATA_VERSION_NAMES[each] for each in METADATA_VERSION_NAMES if supports_scram(each))
@@ -247,7 +252,7 @@ def chosen_credentials(arguments: Arguments, metadata_version: int) -> list[User
 
 
 def _java_bytes(content: bytes) -> str:
-    """Returns bytes as Java prints an array, whose bytes are signed."""
+    """Returns bytes in the form in which Java prints an array of signed bytes."""
     return str([each - 256 if each > 127 else each for each in content])
 
 
@@ -288,7 +293,7 @@ def version_mapping(arguments: Arguments) -> int:
 
 
 def feature_dependencies(arguments: Arguments) -> int:
-    """Prints the features that others depend on, as `feature-dependencies` does."""
+    """Prints the features that the given feature levels depend on, as `feature-dependencies` does."""
     for text in arguments.values("feature"):
         name, equals, level_text = text.partition("=")
         if not equals:

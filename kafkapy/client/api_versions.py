@@ -40,7 +40,11 @@ def finalized_features(response: ApiVersionsResponse) -> dict[str, int]:
 
 
 def choose_version(key: ApiKey, served: Versions, highest: int | None = None) -> int:
-    """Returns the newest version that both sides support, `highest` at most; ApiError with UNSUPPORTED_VERSION."""
+    """Returns the newest version that client and broker support and that is at most `highest`.
+
+    `served` are the versions that the broker serves. Raises ApiError with UNSUPPORTED_VERSION if there is no such
+    version.
+    """
     api = API_TABLE[key]
     low, high = SPOKEN.get(key, (api.lowest, api.highest - api.latest_version_unstable))
     if highest is not None:

@@ -28,7 +28,7 @@ _META_ADDRESSES = ("0.0.0.0", "::", "0:0:0:0:0:0:0:0")
 
 
 def check(config: BrokerConfig) -> None:
-    """Raises ConfigError for values that are valid each and contradict each other."""
+    """Raises ConfigError for values that are valid by themselves but contradict each other."""
     for smaller, larger in _ORDERED:
         if config[smaller] > config[larger]:
             raise ConfigError(

@@ -28,7 +28,10 @@ class Listener(NamedTuple):
 
 
 def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
-    """Returns the listeners, each with the protocol of its name. Raises ConfigError that names key and endpoint."""
+    """Returns the listeners, each with the security protocol that `protocols` gives for its name.
+
+    Raises ConfigError, which names key and endpoint, for an endpoint that cannot be parsed.
+    """
     listeners: list[Listener] = []
     for endpoint in endpoints:
         match = _ENDPOINT.fullmatch(endpoint)

@@ -25,7 +25,7 @@ def invalid_value(name: str, value: object, reason: str) -> ConfigError:
 
 
 class between:  # noqa: N801  (reads as a word of the tables)
-    """Accepts a number from `low` to `high`, both inclusive; None is unlimited."""
+    """A validator that accepts a number from `low` to `high`, both inclusive; None means no limit."""
 
     __slots__ = ("high", "low")
 
@@ -50,7 +50,7 @@ def at_least(low: int) -> between:
 
 
 class _Address:
-    """Accepts an address to listen on: `host:port` (an IPv6 address in brackets), a port alone, or nothing."""
+    """A validator of an address to listen on: `host:port` (an IPv6 address in brackets), a port alone, or nothing."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ ADDRESS = _Address()
 
 
 class one_of:  # noqa: N801
-    """Accepts one of the words."""
+    """A validator that accepts one of the words."""
 
     __slots__ = ("words",)
 
@@ -84,7 +84,7 @@ class one_of:  # noqa: N801
 
 
 class one_of_ignoring_case(one_of):  # noqa: N801
-    """Accepts one of the words in any case."""
+    """A validator that accepts one of the words in any case."""
 
     __slots__ = ()
 
@@ -97,7 +97,7 @@ class one_of_ignoring_case(one_of):  # noqa: N801
 
 
 class one_of_any_case(one_of):  # noqa: N801
-    """Accepts one of the words in any case; its text is the same as that of `one_of`."""
+    """A validator that accepts one of the words in any case, but is shown like `one_of`."""
 
     __slots__ = ()
 
@@ -106,7 +106,7 @@ class one_of_any_case(one_of):  # noqa: N801
 
 
 class list_of:  # noqa: N801
-    """Accepts a list without duplicates or empty elements; with `words`, only of these."""
+    """A validator that accepts a list without duplicates or empty elements; with `words`, only of these words."""
 
     __slots__ = ("words",)
 
@@ -127,7 +127,7 @@ class list_of:  # noqa: N801
 
 
 class filled_list_of(list_of):  # noqa: N801
-    """Accepts the lists of `list_of` that have at least one element."""
+    """A validator of lists that, in addition to `list_of`, refuses the empty list."""
 
     __slots__ = ()
 
@@ -139,7 +139,7 @@ class filled_list_of(list_of):  # noqa: N801
 
 
 class _NonEmptyList:
-    """Accepts a list without empty elements. Kafka calls it a "non-empty list" and accepts an empty one too."""
+    """A validator of lists without empty elements, which Kafka calls "non-empty list". The empty list is valid."""
 
     def __call__(self, name: str, value: list[str]) -> None:
         if "" in value:
@@ -177,7 +177,7 @@ class _GzipLevel:
 
 
 class _ThrottledReplicas:
-    """Accepts `*`, or partition:broker pairs."""
+    """A validator that accepts `*`, or a list of partition:broker pairs."""
 
     _pair = re.compile(r"[0-9]+:[0-9]+")
 
@@ -192,7 +192,7 @@ class _ThrottledReplicas:
 
 
 class _AutoOffsetReset:
-    """Accepts a word, or a duration before now in ISO 8601 form."""
+    """A validator that accepts earliest, latest, none, or a duration before now in ISO 8601 form."""
 
     _duration = re.compile(r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=[\d.])(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?")
 
