@@ -35,7 +35,7 @@ class Load(NamedTuple):
     batch_bytes: int
 
     def values(self) -> Iterator[bytes]:
-        """Returns `count` values, taken from a few different ones, so that none is created while time is measured."""
+        """Returns `count` values, which repeat a few values, so that none is created while time is measured."""
         some = [bytes([65 + number % 26]) * self.size for number in range(PORTION)]
         for start in range(0, self.count, PORTION):
             yield from some[: min(PORTION, self.count - start)]
@@ -47,7 +47,7 @@ class Load(NamedTuple):
 
 
 class Clock:
-    """Measures time and CPU from `start`, or from the first `mark`, to `stop`."""
+    """A stopwatch for time and CPU seconds, from `start` to `stop`."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -66,7 +66,10 @@ class Clock:
 
 
 def consume(load: Load, clock: Clock, portions: Iterable[tuple[int, int]]) -> None:
-    """Counts (records, bytes of values) until all have arrived; the clock starts after the first portion."""
+    """Counts the records and bytes that `portions` yields, as pairs, until all records have arrived.
+
+    The clock starts after the first portion.
+    """
     seen = total = first = 0
     for records, size in portions:
         if not records:
@@ -85,7 +88,10 @@ def consume(load: Load, clock: Clock, portions: Iterable[tuple[int, int]]) -> No
 
 
 def consume_each(load: Load, clock: Clock, values: Iterator[bytes]) -> None:
-    """Counts like `consumed`, for a client that returns single records."""
+    """Counts records and bytes until all have arrived, for a client that returns single records.
+
+    The clock starts after the first record.
+    """
     clock.start()
     total = len(next(values))
     clock.start()
@@ -442,7 +448,7 @@ def aiokafka_consume_batches(load: Load, clock: Clock) -> None:
 
 
 def loopback_consume_arrow(load: Load, clock: Clock) -> None:
-    """Receives from a server at `bootstrap` that sends `count * size` bytes."""
+    """Receives `count * size` bytes from a server at `bootstrap` that sends them without a request."""
     host, _, port = load.bootstrap.rpartition(":")
     buffer = bytearray(FETCH_BYTES)
     left = load.count * load.size
@@ -460,9 +466,9 @@ def loopback_consume_arrow(load: Load, clock: Clock) -> None:
 
 
 def plain_socket_consume_arrow(load: Load, clock: Clock) -> None:
-    """Measures the limit for a client that sends the same requests as ours: fetches into one buffer.
+    """Measures the limit for a client that sends the same requests as kafkapy's client.
 
-    Only the batch headers are read, to find where the next fetch begins.
+    Fetches into one buffer. Only the batch headers are read, to find where the next fetch begins.
     """
     from kafkapy._core.client.fetched_records import FetchedRecords
     from kafkapy.protocol.api import ApiKey, request_header_version, response_header_version

@@ -90,7 +90,7 @@ def run_load(client: str, load: str, bootstrap: str, topic: str, count: int, siz
 
 
 class Comparison:
-    """Owns one broker, its filled topics and the figures of all rounds."""
+    """The comparison of the clients: one broker, its filled topics, and the figures of all rounds."""
 
     def __init__(self, options: argparse.Namespace, directory: Path) -> None:
         self._options = options

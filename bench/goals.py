@@ -10,7 +10,7 @@ Result = dict[str, dict[str, Figures]]  # workload -> server -> medians
 
 
 class Goal(NamedTuple):
-    """A bound for kafkapy's `figure` of `workload`, which is divided by the peer's unless `peer` is None."""
+    """A bound for kafkapy's `figure` of `workload`, or, with a `peer`, for its ratio to the peer's figure."""
 
     workload: str
     figure: str
@@ -67,7 +67,7 @@ TAILS = {
 
 
 def judge(goal: Goal, result: Result) -> Outcome | None:
-    """Returns None if the run lacks a figure that the goal needs."""
+    """Returns whether the run reaches the goal; None if the run lacks a figure that the goal needs."""
     figures = result.get(goal.workload, {})
     own = figures.get("kafkapy", {}).get(goal.figure)
     peer = figures.get(goal.peer, {}).get(goal.figure) if goal.peer else 1.0
@@ -89,7 +89,10 @@ def judge_tail(workload: str, quiet: str, result: Result) -> Outcome | None:
 
 
 def judge_sweep(result: Result) -> Outcome | None:
-    """Judges the curve of the partition sweep: kafkapy retains as large a share of its best rate at 1,000 as Kafka."""
+    """Judges the curve of the partition sweep; returns None if the run lacks it.
+
+    With 1,000 partitions kafkapy must retain as large a share of its best rate as Kafka.
+    """
     figures = result.get("partition-sweep", {})
     if not {"kafkapy", "kafka"} <= figures.keys():
         return None

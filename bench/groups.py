@@ -66,7 +66,10 @@ class Connection:
 
 
 class Member:
-    """A member that joins, and rejoins when the coordinator requires it; it has an assignment of `generation`."""
+    """A member of the group, which joins, and joins again when the coordinator requires it.
+
+    `generation` is the generation of its assignment, -1 before the first.
+    """
 
     def __init__(self, crowd: Crowd, connection: Connection) -> None:
         self._crowd = crowd
@@ -126,7 +129,10 @@ class Crowd:
         self._is_stable = asyncio.Event()
 
     async def add(self, count: int) -> dict[str, float]:
-        """Returns seconds and the broker's CPU seconds from the first join until all share one generation."""
+        """Adds `count` members; measures from their first join until all members share one generation.
+
+        Returns the seconds and the broker's CPU seconds.
+        """
         connections = [await Connection.open(self._server) for _ in range(count)]
         cpu, began = self._server.cpu_seconds(), time.monotonic()
         self._is_stable.clear()
@@ -146,7 +152,7 @@ class Crowd:
             self._is_stable.set()
 
     async def idle(self, seconds: float) -> dict[str, float]:
-        """Returns the broker's CPU seconds for heartbeats alone."""
+        """Waits for `seconds`, in which members only send heartbeats; returns the broker's CPU seconds."""
         cpu = self._server.cpu_seconds()
         await asyncio.sleep(seconds)
         return {"seconds": seconds, "cpu_seconds": self._server.cpu_seconds() - cpu}
@@ -206,7 +212,7 @@ async def commit_offsets(server: Server, groups: int) -> dict[str, float]:
 
 
 async def find_all_offsets(server: Server, groups: int) -> None:
-    """Returns when the offsets of every group are found."""
+    """Waits until the coordinator returns the offsets of every group."""
     connection = await Connection.open(server)
     names = [group_name(number) for number in range(groups)]
     for first in range(0, groups, GROUPS_IN_A_FETCH):
@@ -232,7 +238,7 @@ async def find_all_offsets(server: Server, groups: int) -> None:
 
 
 def load(server: Server, groups: int) -> dict[str, dict[str, float]]:
-    """Measures on a server that has just been started on an empty directory."""
+    """Returns the figures of a server that has just been started on an empty directory."""
     server.create_topic(TOPIC, PARTITIONS_PER_GROUP, {})
     asyncio.run(coordinator_is_there(server))
     figures = {"restart, no groups": restart(server, 0)}

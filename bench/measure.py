@@ -24,7 +24,10 @@ Rounds = dict[str, list[Figures]]
 
 
 def undisturbed(turn: Callable[[], Figures], limit: float, repeats: int = REPEATS) -> Figures:
-    """Repeats a turn until foreign CPU is below `limit`; after `repeats` turns returns the least disturbed one."""
+    """Repeats a turn until foreign CPU is below `limit`.
+
+    After `repeats` turns returns the figures of the turn with the least foreign CPU.
+    """
     tries: list[Figures] = []
     while len(tries) < repeats:
         tries.append(turn())
@@ -37,7 +40,10 @@ def undisturbed(turn: Callable[[], Figures], limit: float, repeats: int = REPEAT
 def run_workload(
     workload: Workload, servers: list[type[Server]], rounds: int, directory: Path, *, scale: float, limit: float
 ) -> Rounds:
-    """Runs `rounds` counted rounds after one that warms up (cold page cache, cold compiler of the peer)."""
+    """Runs `rounds` rounds that count, after one round that warms up the page cache and the peer's compiler.
+
+    `scale` shortens the workload, and `limit` is the foreign CPU (cores) above which a turn is repeated.
+    """
     chosen = [
         server
         for server in servers
@@ -63,7 +69,10 @@ def run_workload(
 
 
 def end(servers: list[Server]) -> None:
-    """Stops all servers. One that does not stop cleanly is killed, and reported when all have ended."""
+    """Stops all servers.
+
+    A server that does not stop cleanly is killed, and reported when all servers have ended.
+    """
     complaints = []
     for server in servers:
         try:

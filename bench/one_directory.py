@@ -29,7 +29,7 @@ class OneDirectory:
         self._saved = root / "saved"
 
     def kafkapy(self, properties: Mapping[str, str] | None = None) -> BrokerProcess:
-        """Returns a kafkapy on the directory, with additional `properties`."""
+        """Returns a kafkapy that is not started, on the directory, with additional `properties`."""
         broker = BrokerProcess(
             self.kafka.directory, config=self.kafka.config, port=self.kafka.port, properties=dict(properties or {})
         )
@@ -40,7 +40,10 @@ class OneDirectory:
         shutil.copytree(self.logs, self._saved)
 
     def rounds(self, count: int) -> Iterator[tuple[str, ServerProcess]]:
-        """Yields each server `count` times in turn, not started, on the restored directory."""
+        """Yields each server, not started, `count` times in turn.
+
+        Before each turn the directory is restored.
+        """
         for _ in range(count):
             for name in SERVERS:
                 shutil.rmtree(self.logs)

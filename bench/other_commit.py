@@ -21,7 +21,10 @@ COSTS = ("cpu_s_per_gb", "cpu_us_per_request")
 
 
 class Comparison(NamedTuple):
-    """One figure of both commits. `change` is positive where this tree is worse, as a share of the other's figure."""
+    """One figure of both commits.
+
+    `change` is the difference as a share of the other commit's figure; it is positive if this tree is worse.
+    """
 
     workload: str
     figure: str
@@ -54,7 +57,7 @@ def server_of(tree: Path) -> type[Server]:
 
 
 def compare(result: Result) -> list[Comparison]:
-    """Returns, for each workload that both commits ran, its own figure and its costs."""
+    """Returns the main figure and the costs of each workload that both commits ran."""
     comparisons = []
     for name, figures in result.items():
         ours, theirs = figures.get("kafkapy", {}), figures.get("before", {})

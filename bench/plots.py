@@ -30,7 +30,7 @@ def bars(medians: Mapping[str, float], rounds: Rounds) -> str:
 
 
 def curves(points: Mapping[str, Mapping[int, float]]) -> str:
-    """Returns a line for each server; the horizontal axis is logarithmic, the vertical one begins at 0."""
+    """Returns a line for each server. The horizontal axis is logarithmic, the vertical axis begins at 0."""
     places = sorted({place for curve in points.values() for place in curve})
     most = max((value for curve in points.values() for value in curve.values()), default=0) or 1
     span = math.log(places[-1] / places[0]) or 1

@@ -20,7 +20,10 @@ def compile_program(name: str, sources: list[Path], libraries: list[str]) -> Pat
 
 
 def bundled_librdkafka() -> Path:
-    """Returns the librdkafka of confluent-kafka, newer than most distributions'; the header is librdkafka-dev's."""
+    """Returns the path of confluent-kafka's librdkafka, which is newer than that of most distributions.
+
+    The header is librdkafka-dev's.
+    """
     import confluent_kafka
 
     libraries = Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs"

@@ -31,7 +31,7 @@ PROPERTIES = {
 
 
 def fill(bootstrap: str, segments: int, partitions: int, kilobytes: int) -> None:
-    """Writes records whose timestamps are an hour apart, each of which rolls a segment by `segment.ms`."""
+    """Writes records whose timestamps are an hour apart, so that each rolls a segment by `segment.ms`."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     config = {"segment.ms": "60000", "retention.ms": "-1", "message.timestamp.after.max.ms": str(2**62)}
     admin.create_topics([NewTopic("t", partitions, 1, config=config)])["t"].result(60)

@@ -31,7 +31,7 @@ def median_result(rounds: AllRounds) -> Result:
 
 
 def ratio(figures: dict[str, Figures], key: str, peer: str) -> str:
-    """Returns kafkapy's figure divided by the peer's, as text."""
+    """Returns kafkapy's figure divided by the peer's figure, as text."""
     if "kafkapy" not in figures or peer not in figures or not figures[peer].get(key):
         return "-"
     return f"{figures['kafkapy'].get(key, 0) / figures[peer][key]:.2f}"
@@ -44,7 +44,7 @@ def figure_names(name: str, figures: dict[str, Figures]) -> list[str]:
 
 
 def rows(result: Result) -> list[list[str]]:
-    """Returns a heading and a row for each figure of each workload."""
+    """Returns the table's rows: a heading, and a row for each figure of each workload."""
     servers = list(dict.fromkeys(server for figures in result.values() for server in figures))
     lines = [["workload", "figure", *servers, "/ kafka", "/ ceiling"]]
     for name, figures in result.items():

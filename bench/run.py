@@ -54,7 +54,7 @@ def own_seconds() -> float:
 
 
 class Load:
-    """A running load program. `result()` waits for it and returns the JSON that it printed."""
+    """A running load program. `result()` waits for the program and returns the JSON that it has printed."""
 
     def __init__(self, *words: object, cores: set[int] | None = None) -> None:
         self.command = list(map(str, words))
@@ -72,9 +72,10 @@ class Load:
 
 
 class Run:
-    """One server's turn in one round. `kept` holds what is prepared once for all rounds of a workload.
+    """One server's turn in one round.
 
-    `scale` shortens everything for a trial; the figures of a scaled run mean nothing.
+    `kept` contains what is prepared once for all rounds of a workload. `scale` shortens everything for a trial; the
+    figures of a scaled run mean nothing.
     """
 
     def __init__(self, server: Server, scale: float, kept: dict[str, Any]) -> None:
@@ -89,14 +90,20 @@ class Run:
         return max(0.2, number * self.scale)
 
     def topic(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
-        """Creates a topic, whose files are new: growing the page cache is part of producing."""
+        """Creates a topic and returns its name.
+
+        Its files are new, because growing the page cache is part of producing.
+        """
         topic = f"bench-{time.monotonic_ns()}"
         self.server.create_topic(topic, partitions, config or {})
         self.await_leaders(topic, partitions)
         return topic
 
     def await_leaders(self, topic: str, partitions: int) -> None:
-        """Waits until all partitions of a new topic have leaders, by fetches, which change nothing."""
+        """Waits until all partitions of a new topic have leaders.
+
+        To find out, it sends fetches, which change nothing.
+        """
         deadline = time.monotonic() + LEADERS_TIMEOUT_S
         while True:
             try:
@@ -108,7 +115,7 @@ class Run:
                 time.sleep(0.05)
 
     def keep(self, name: str, make: Callable[[], Any]) -> Any:
-        """Returns what `make` returned at the first call for this server and workload."""
+        """Calls `make` once for this server and workload; returns the result of this call every time."""
         if name not in self.kept:
             self.kept[name] = make()
         return self.kept[name]

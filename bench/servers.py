@@ -41,7 +41,7 @@ def raise_descriptor_limit() -> None:
 class Server(ABC):
     """A broker process with its data under `directory`. Subclasses define how it starts and creates topics.
 
-    It may be started and stopped any number of times. An unclean stop is an error, because the next start would then do
+    It may be started and stopped any number of times. An unclean stop is an error, because the next start would do
     other work (Apache Kafka waits for the session of the dead process to end, and recovers its logs).
     """
 
@@ -134,7 +134,7 @@ class Server(ABC):
             os.sched_setaffinity(int(task), cores)
 
     def cpu_seconds(self) -> float:
-        """Returns user and system time of the running process, or 0 if the broker does not run."""
+        """Returns the user and system time of the running process in seconds; 0 if the broker does not run."""
         if not self.is_running:
             return 0.0
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()

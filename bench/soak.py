@@ -20,7 +20,7 @@ ALLOWED_LATENCY_GROWTH = 2.0
 
 
 def verdict(minutes: list[Figures]) -> dict[str, float | bool]:
-    """Compares the first third of the counted minutes with the last third: resident memory, and p99."""
+    """Compares the last third of the counted minutes with the first third, by resident memory and p99."""
     counted = minutes[len(minutes) // SETTLING :] or minutes
     third = max(1, len(counted) // 3)
     first, last = counted[:third], counted[-third:]
@@ -31,7 +31,10 @@ def verdict(minutes: list[Figures]) -> dict[str, float | bool]:
 
 
 def soak(minutes: float, output: Path) -> None:
-    """Runs requests at a fixed rate, a group that reads them, retention and the cleaner for `minutes`."""
+    """Runs a mixed load for `minutes`, and writes its figures to `output`.
+
+    The load is requests at a fixed rate, a group that reads them, retention and the cleaner.
+    """
     sampled: list[Figures] = []
     with tempfile.TemporaryDirectory(prefix="kafkapy-soak-") as directory:
         server = Kafkapy(Path(directory), HOUSEKEEPING)

@@ -35,7 +35,10 @@ GOALS = {"count": 2.0, "hot-search": 1.0}
 
 
 def fill(bootstrap: str, records: int, partitions: int) -> None:
-    """Yields terms, the first ones more often, padded to 100 bytes, with timestamps within half an hour."""
+    """Fills the topic with search terms, some of which are more frequent, padded to 100 bytes.
+
+    The timestamps are within half an hour.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result(60)
     at_once = 10_000

@@ -21,7 +21,10 @@ SETS = (QUICK, MUST, FULL)
 
 
 class Workload(NamedTuple):
-    """A workload. `key` is its main figure; `sets` are the sets that include it; `full` includes all workloads."""
+    """A workload, whose main figure is `key`.
+
+    `sets` are the sets that include the workload; the set `full` includes all workloads.
+    """
 
     name: str
     key: str
@@ -44,7 +47,10 @@ MUST_PRODUCE = ("produce-100B", "produce-1KB", "produce-1KB-lz4", "produce-100B-
 
 
 def produce_name(size: int, producers: int, acks: str, codec: str, large: bool) -> str:
-    """Returns a name with the parameters that differ from one producer, acks=1 and large uncompressed batches."""
+    """Returns a name that contains the parameters that differ from the usual ones.
+
+    Usual are one producer, acks=1, and large uncompressed batches.
+    """
     parts = ["produce", "1KB" if size == 1000 else f"{size}B"]
     parts += [f"{producers}-producers"] if producers > 1 else []
     parts += [f"acks-{acks}"] if acks != "1" else []

@@ -95,7 +95,10 @@ def usage() -> str:
 
 
 def command_line(program: str, arguments: list[str]) -> list[str]:
-    """Returns the tool and its arguments; `program` is the name that the program was started by."""
+    """Returns the tool's name and its arguments.
+
+    `program` is the name by which the program was started, which may be the name of Apache Kafka's script.
+    """
     script = Path(program).name.removesuffix(".sh")
     if script == RUN_CLASS:
         return [CLASSES.get(arguments[0], arguments[0]), *arguments[1:]] if arguments else []
@@ -104,7 +107,7 @@ def command_line(program: str, arguments: list[str]) -> list[str]:
 
 
 def unknown_tool(word: str) -> str:
-    """Returns the error for a first word that is no tool, with the nearest name if there is one."""
+    """Returns the error for a first word that does not name a tool, with the most similar tool if there is one."""
     from difflib import get_close_matches  # needed for an error only
 
     near = get_close_matches(word.removeprefix("kafka-").removesuffix(".sh"), [*TOOLS, *ABOUT_TOOLS], 1)
@@ -113,7 +116,10 @@ def unknown_tool(word: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a tool and returns the exit code, 0 if the reader of standard output ends first."""
+    """Runs a tool and returns the exit code.
+
+    If the reader of standard output ends first, returns 0.
+    """
     try:
         code = run(arguments)
         sys.stdout.flush()

@@ -60,7 +60,7 @@ SWITCH_INTERVAL_S = 0.0005
 
 
 class Broker:
-    """Owns every part and every thread of a broker. `start` and `stop` once each, from one thread."""
+    """A broker with all its parts and threads. `start` and `stop` are called once each, by one thread."""
 
     def __init__(
         self,
@@ -72,8 +72,9 @@ class Broker:
         is_stop_requested: Callable[[], bool] = lambda: False,
         gated: bool | None = None,
     ) -> None:
-        """`on_fatal` is called, once, on the thread that met a failure after which the broker cannot continue.
+        """Creates the broker; opens and starts nothing.
 
+        `on_fatal` is called, once, after a failure that the broker cannot survive, by the thread that met the failure.
         `is_stop_requested` says whether a start that waits for other nodes has to end with StopRequested.
 
         `gated` says whether the data gate serves requests. The gate reads the machine's clock and writes files itself;
@@ -118,8 +119,11 @@ class Broker:
     # -- start ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Serves clients on return. Raises ConfigError, StorageError or OSError with one clear sentence; `abort` then
-        releases what was opened."""
+        """Starts the broker, which serves clients when `start` returns.
+
+        Raises ConfigError, StorageError or OSError, whose text is one sentence. After an error the caller calls
+        `abort`, which releases what was opened.
+        """
         for warning in self.config.warnings:
             logger.warning("%s", warning)
         for codec in missing_codecs():
@@ -209,7 +213,7 @@ class Broker:
         self._foundation.run_on_reactor_or_here(lambda: self.socket_server.start(names))
 
     def _raise_fatal(self) -> None:
-        """Raises the failure, if there was one, of a directory that the broker needs to start."""
+        """Raises the failure that has ended the start, such as a directory that cannot be used, if there is one."""
         if self._fatal is not None:
             raise self._fatal
 
@@ -226,7 +230,10 @@ class Broker:
         self.log_manager.startup(lambda topic: publisher.topic_config(image, topic), is_stray, is_assigned)
 
     def _metrics_routes(self) -> Mapping[str, Route]:
-        """Returns the routes. The first request imports the page's modules, on the listener's thread."""
+        """Returns the functions that make the metrics pages, by path.
+
+        The first request imports the page's modules, on the listener's thread.
+        """
 
         @cache
         def page() -> BrokerPage:
@@ -242,8 +249,11 @@ class Broker:
         }
 
     def _register(self, clean_broker_epoch: int) -> None:
-        """Enters the cluster: registers a new broker epoch, reports the directories of the logs, then lets leaders be
-        elected."""
+        """Enters the cluster.
+
+        Registers a new broker epoch, reports the directories in which the logs are, and unfences the broker, so that
+        leaders are elected.
+        """
         parts, node_id = self.parts, self.config.node_id
         directory_ids = [directory.directory_id for directory in self.log_manager.directories if directory.is_online]
         parts.link.lifecycle.register(directory_ids, clean_broker_epoch, self._advertised_listeners())
@@ -287,7 +297,10 @@ class Broker:
         every("descriptors", CHECK_INTERVAL_MS, self._descriptors.check)
 
     def _every_in_slices(self, period_ms: int, steps: Callable[[], Iterator[object]]) -> None:
-        """Runs the steps on the reactor's thread, one per wake-up, so that requests are served in between."""
+        """Runs the steps every `period_ms` on the reactor's thread.
+
+        Each wake-up runs one step, so that requests are served between two steps.
+        """
 
         def step(remaining: Iterator[object]) -> None:
             for _ in remaining:
@@ -395,7 +408,7 @@ class Broker:
         self._reactor_thread.join()
 
     def abort(self) -> None:
-        """Releases what a failed `start` has opened; the directories remain as after a crash."""
+        """Releases what a failed `start` has opened; the directories remain in the state after a crash."""
         if self._parts is not None:
             self._parts.controller.stop()
         if self._reactor_thread.is_alive():

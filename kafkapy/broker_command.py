@@ -36,9 +36,9 @@ class UsageError(Exception):
 
 
 def parse_arguments(arguments: list[str]) -> tuple[str | None, dict[str, str]]:
-    """Returns the path of the configuration file (None without one) and the overrides. Raises UsageError.
+    """Returns the path of the configuration file, or None without a file, and the overrides.
 
-    `--opt value` and `--opt=value` are equivalent.
+    `--opt value` and `--opt=value` are equivalent. Raises UsageError for an invalid command line.
     """
     config: str | None = None
     overrides: dict[str, str] = {}
@@ -62,7 +62,7 @@ def parse_arguments(arguments: list[str]) -> tuple[str | None, dict[str, str]]:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Returns "; did you mean ...?" with the known word most like `word`, or "" if none is."""
+    """Returns "; did you mean ...?" with the known word that is most similar to `word`; "" if none is similar."""
     from difflib import get_close_matches  # needed only for an error
 
     near = get_close_matches(word, known, 1, cutoff=0.75)
@@ -77,10 +77,10 @@ def set_up_logging() -> None:
 
 
 def raise_descriptor_limit() -> None:
-    """Raises the limit of open files to the hard limit. Raises ConfigError if that is too low for any broker.
+    """Raises the limit of open files to the hard limit.
 
-    Each connection and each partition in use takes a file. At the limit connections are not accepted, and a log
-    directory whose segment cannot be opened goes offline.
+    Raises ConfigError if the hard limit is too low for any broker. Each connection and each partition in use takes a
+    file. At the limit connections are not accepted, and a log directory whose segment cannot be opened goes offline.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < LEAST_OPEN_FILES:
@@ -125,7 +125,11 @@ class StopRequest:
 
 
 def reload(broker: Broker | ControllerNode, path: str | None, overrides: dict[str, str]) -> bool:
-    """Reads the configuration file again after a SIGHUP. Returns False, which stops the broker, if there is no file."""
+    """Reads the configuration file again after a SIGHUP, and returns True.
+
+    Returns False, which stops the broker, if the broker has no configuration file. An invalid file is logged and
+    changes nothing.
+    """
     from kafkapy.config.broker_file import read_broker_file
 
     if path is None:
@@ -205,7 +209,7 @@ def main(arguments: list[str]) -> int:
 
 
 def unknown_command(word: str) -> str:
-    """Returns the error for a first word after `kafkapy broker` other than `start`."""
+    """Returns the error for a word after `kafkapy broker` that is not `start`."""
     if word == "stop":
         return "to stop brokers use `kafkapy server-stop`"
     return f"unknown command {word!r}{nearest(word, ('start', 'stop'))}\nSee `kafkapy broker --help`."

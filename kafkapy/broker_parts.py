@@ -71,11 +71,14 @@ class Foundation(NamedTuple):
     other_nodes: OtherNodes
 
     def run_on_reactor(self, work: Callable[[], object]) -> object:
-        """Waits until the reactor's thread has done `work`; see run_on_owner."""
+        """Runs `work` on the reactor's thread, waits for its end, and returns its result.
+
+        Raises CancelledError if that thread ends before.
+        """
         return run_on_owner(work, self.reactor.post, self.reactor_thread.is_alive)
 
     def run_on_reactor_or_here(self, work: Callable[[], object]) -> object:
-        """Does `work` on the reactor's thread, or on this thread while the reactor does not run."""
+        """Runs `work` on the reactor's thread, or on this thread while the reactor does not run; returns its result."""
         return run_on_owner_or_here(work, self.reactor.post, self.reactor_thread.is_alive)
 
 

@@ -366,4 +366,4 @@ class StopRequested(KafkapyError):
 
 
 class ConfigError(KafkapyError):
-    """Fatal at start: names the key, the value and what is accepted."""
+    """A configuration that the program cannot use. The text names the key, the value and what is accepted."""

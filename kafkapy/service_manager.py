@@ -18,8 +18,8 @@ KEEP_ALIVES_PER_TIMEOUT = 2
 class ServiceManager:
     """The service manager that started this process, if the manager expects notifications.
 
-    Owns a socket, and a thread from `watch` to `stopping`. `ready` and `stopping` are called by one thread, the
-    callback of `watch` by any.
+    It owns a socket, and a thread from `watch` to `stopping`. `ready` and `stopping` are called by one thread, the
+    callback of `watch` by any thread.
     """
 
     def __init__(self, environment: MutableMapping[str, str] = os.environ) -> None:
@@ -54,7 +54,10 @@ class ServiceManager:
         threading.Thread(target=run, name="service-manager", daemon=True).start()
 
     def stopping(self) -> None:
-        """Notifies the manager that the broker stops, and that TimeoutStopSec limits the stop, not the watchdog."""
+        """Notifies the manager that the broker stops, and disables the watchdog.
+
+        The time of the stop is limited by TimeoutStopSec instead.
+        """
         self._stopping.set()
         self._notify("STOPPING=1\nWATCHDOG_USEC=0")
 

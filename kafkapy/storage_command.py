@@ -278,7 +278,11 @@ def _read_directories(directories: list[str]) -> tuple[dict[str, MetaProperties 
 
 
 def chosen_credentials(arguments: Arguments, metadata_version: int) -> list[UserScramCredentialRecord]:
-    """Returns the SCRAM credentials that the first start stores. Raises ToolError with Kafka's text."""
+    """Returns the SCRAM credentials that the first start stores.
+
+    Raises ToolError, with Kafka's text, for an invalid credential, or if `metadata_version` does not support
+    credentials.
+    """
     given = [parse_scram(text) for text in arguments.values("add-scram")]
     if given and not supports_scram(metadata_version):
         oldest = next(METADATA_VERSION_NAMES[each] for each in METADATA_VERSION_NAMES if supports_scram(each))
@@ -287,7 +291,7 @@ def chosen_credentials(arguments: Arguments, metadata_version: int) -> list[User
 
 
 def _java_bytes(content: bytes) -> str:
-    """Returns bytes as Java prints an array, whose bytes are signed."""
+    """Returns bytes in the form in which Java prints an array of signed bytes."""
     return str([each - 256 if each > 127 else each for each in content])
 
 
@@ -331,7 +335,7 @@ def version_mapping(arguments: Arguments) -> int:
 
 
 def feature_dependencies(arguments: Arguments) -> int:
-    """Prints the features that others depend on, as `feature-dependencies` does."""
+    """Prints the features that the given feature levels depend on, as `feature-dependencies` does."""
     for text in arguments.values("feature"):
         name, equals, level_text = text.partition("=")
         if not equals:

@@ -15,7 +15,7 @@ NO_TIMESTAMP = -1
 
 
 class TopicPartition(NamedTuple):
-    """A partition by topic name."""
+    """A partition, given by the name of its topic and its number."""
 
     topic: str
     partition: int
@@ -25,7 +25,10 @@ class TopicPartition(NamedTuple):
 
 
 class TopicIdPartition(NamedTuple):
-    """A partition by topic id (16 bytes) and the name that the id had when it was looked up."""
+    """A partition, given by the id of its topic (16 bytes) and its number.
+
+    The topic's name is the name that the id had when it was looked up.
+    """
 
     topic_id: bytes
     topic: str
@@ -93,7 +96,7 @@ class Clock(Protocol):
         """Returns wall-clock milliseconds since 1970-01-01 UTC."""
 
     def monotonic_ms(self) -> int:
-        """Returns milliseconds since an arbitrary start; they never go back."""
+        """Returns milliseconds since an arbitrary start; the value never decreases."""
 
 
 class SystemClock:

@@ -30,7 +30,7 @@ LINE = (
 
 
 def with_fields(records: DataFrame, value_format: str = "text", field: str = "message") -> DataFrame:
-    """Adds the fields as text, and `reason`."""
+    """Adds the fields of a line as text columns, and `reason`, which says why a value is not such a line."""
     rows = with_text(records, value_format).withColumn("line", member(value_format, field))
     rows = add_reason(rows, ~F.coalesce(F.col("line").rlike(LINE), F.lit(False)), "not a line of an access log")
     for index, name in enumerate(FIELDS, 1):
@@ -39,7 +39,7 @@ def with_fields(records: DataFrame, value_format: str = "text", field: str = "me
 
 
 def accesses(rows: DataFrame) -> DataFrame:
-    """Returns the fields of the good rows, with response and cost as numbers."""
+    """Returns the fields of the rows without a `reason`, with response and cost as numbers."""
     found = rows.where(F.col("reason").isNull()).select(*FIELDS)
     return found.withColumn("response", F.col("response").cast("int")).withColumn("cost", F.col("cost").cast("double"))
 

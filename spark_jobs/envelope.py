@@ -19,8 +19,10 @@ TOPIC = "connect-test"
 
 
 def with_payloads(records: DataFrame) -> DataFrame:
-    """Adds `payload`, as text whatever its type, and `reason` for values that are not
-    `{"schema": ..., "payload": ...}`."""
+    """Adds `payload`, as text whatever its type, and `reason`.
+
+    A value that is not `{"schema": ..., "payload": ...}` has a reason; other values have null.
+    """
     rows = with_text(records, "json")
     is_envelope = F.from_json("text", "schema string, payload string").alias("envelope")
     rows = rows.withColumn("envelope", is_envelope).withColumn("payload", F.col("envelope.payload"))
@@ -30,7 +32,7 @@ def with_payloads(records: DataFrame) -> DataFrame:
 
 
 def payloads(rows: DataFrame) -> DataFrame:
-    """Returns (payload) of the good rows; null if the envelope contains null."""
+    """Returns the column payload of the rows without a `reason`; it is null if the envelope contains null."""
     return rows.where(F.col("reason").isNull()).select("payload")
 
 

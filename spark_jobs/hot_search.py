@@ -35,7 +35,10 @@ NORMALISATIONS = {
 
 
 def with_terms(records: DataFrame, value_format: str = "text", field: str = "term") -> DataFrame:
-    """Adds `text`, `term` and `reason`; a null value is a heartbeat and has no reason."""
+    """Adds `text`, `term`, and `reason`, which says why a value cannot be read.
+
+    A null value is a heartbeat and has no reason.
+    """
     rows = with_text(records, value_format).withColumn("term", member(value_format, field))
     is_fault = F.col("value").isNotNull()
     rows = rows.withColumn("reason", F.when(is_fault, F.col("reason")))
@@ -83,15 +86,17 @@ def top_terms(
 
 
 def first_of(entry: Column, limit: int) -> Column:
-    """Returns the `limit` greatest entries of a group, greatest first; from Spark 4.2 on without collecting all of
-    them."""
+    """Returns the `limit` greatest entries of a group, greatest first.
+
+    From Spark 4.2 on this does not collect all entries of the group.
+    """
     if "k" in inspect.signature(F.max_by).parameters:
         return F.max_by(entry, entry, limit)
     return F.slice(F.sort_array(F.collect_list(entry), asc=False), 1, limit)
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """Formats the windows of a batch as the book prints them; the time is the window's end."""
+    """Formats the windows of a batch, each as a line with the window's end and a line for each term."""
     windows: dict[Any, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row["window_end"], row["rank"])):
         windows.setdefault(row["window_end"], []).append(row)

@@ -36,10 +36,10 @@ ENTRY = "ip string, is_listed boolean, requests long, time timestamp, until time
 
 
 class Blacklist(StatefulProcessor):
-    """The state of each address: its requests in the minutes that the watermark has not passed, and the end of its
-    entry.
+    """The state of each address: its requests in each minute that may still change, and the end of its entry.
 
-    Times are event time in milliseconds; timers expire at the end of the entry and of each counted minute.
+    A minute may change until the watermark has passed it. Times are event time in milliseconds; timers expire at the
+    end of the entry and of each counted minute.
     """
 
     def __init__(self, threshold: int, expiry_ms: int) -> None:
@@ -83,7 +83,10 @@ class Blacklist(StatefulProcessor):
             yield self._entry(key[0], False, None, now, None)
 
     def _extend(self, until: int) -> None:
-        """Extends the entry. An earlier timer may remain, because it does not end an entry that ends later."""
+        """Extends the address's entry until `until`.
+
+        An earlier timer may remain, because it does not end an entry that ends later.
+        """
         known = self._until.get()
         if known is None or known[0] < until:
             self._until.update((until,))
@@ -99,7 +102,7 @@ class Blacklist(StatefulProcessor):
 
 
 def with_addresses(records: DataFrame, value_format: str = "text", field: str = "client") -> DataFrame:
-    """Adds `ip` and `reason`."""
+    """Adds `ip`, the address, and `reason`, which says why a value is not an address."""
     rows = with_text(records, value_format).withColumn("ip", trimmed(member(value_format, field)))
     is_address = F.col("ip").rlike(r"^(\d{1,3}(\.\d{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$")
     return add_reason(rows, ~F.coalesce(is_address, F.lit(False)), "not an address")
@@ -113,8 +116,7 @@ def blacklist(rows: DataFrame, threshold: int, expiry_ms: int, lateness: str) ->
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """Formats the entries as the book prints them, with a line for the request and one for the entry, and a line for
-    the end of an entry."""
+    """Formats a new entry as a line for its request and a line for the entry, and an ended entry as one line."""
     found = []
     for row in sorted(rows, key=lambda row: (row["time"], row["ip"])):
         if row["is_listed"]:

@@ -25,7 +25,7 @@ METRICS = ("system.cpu.user.pct", "system.cpu.system.pct", "system.memory.used.p
 
 
 def with_events(records: DataFrame, value_format: str = "json") -> DataFrame:
-    """Adds `time`, `server` and `reason`."""
+    """Adds `time`, `server`, and `reason`, which says why a value is not an event of a server."""
     rows = with_text(records, value_format)
     rows = rows.withColumn("time", F.get_json_object("text", "$['@timestamp']").try_cast("timestamp"))
     names = [member("json", name) for name in ("beat.name", "host.name", "beat.hostname", "agent.name")]
@@ -37,8 +37,11 @@ def with_events(records: DataFrame, value_format: str = "json") -> DataFrame:
 def summaries(
     rows: DataFrame, metrics: tuple[str, ...], window: str, slide: str, lateness: str, window_start: str = "0 seconds"
 ) -> DataFrame:
-    """Returns (window_start, window_end, server, metric, count, average, least, greatest) of the good rows; a stream
-    needs the append mode."""
+    """Returns the summary of each metric, for each server and window, of the rows without a `reason`.
+
+    The columns are window_start, window_end, server, metric, count, average, least and greatest. A stream needs the
+    append mode.
+    """
     found = F.array(
         *(F.struct(F.lit(name).alias("metric"), number(member("json", name)).alias("value")) for name in metrics)
     )

@@ -64,7 +64,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def properties_path(option: str | None) -> str | None:
-    """Returns the path of the file: the option, or the driver's system property."""
+    """Returns the path of the file, from the option or from the driver's system property; None without a file."""
     if option:
         return option
     # The session, whose master the file may set, is created later: this starts only the driver's JVM.
@@ -74,7 +74,10 @@ def properties_path(option: str | None) -> str | None:
 
 
 def read_properties(path: str | None, arguments: Any) -> dict[str, str]:
-    """Returns the properties of the file and defaults for the others. Prints a message if there is no file."""
+    """Returns the properties of the file, and defaults for the properties that it lacks.
+
+    Prints a message if there is no file.
+    """
     if path is None:
         print("no properties file was given; the defaults are used", file=sys.stderr)
         return dict(DEFAULTS)
@@ -88,8 +91,10 @@ def read_properties(path: str | None, arguments: Any) -> dict[str, str]:
 
 
 def _from_hadoop(path: str, arguments: Any) -> str | None:
-    """Reads a file of Hadoop's file system, with a session of its own: the file may set the master of the job's
-    session. None if it does not exist."""
+    """Reads a file of Hadoop's file system; returns None if it does not exist.
+
+    Uses a session of its own, because the file may set the master of the job's session.
+    """
     from pyspark.errors import AnalysisException
 
     spark = start_session("sql-job-properties", arguments)
@@ -102,7 +107,7 @@ def _from_hadoop(path: str, arguments: Any) -> str | None:
 
 
 def make_view(records: DataFrame, properties: Mapping[str, str]) -> None:
-    """Creates the view that statements read."""
+    """Creates the view that statements read, named by the property tmpTable."""
     rows = columns_of_schema(records, properties["schema"]) if properties["schema"] else seven_columns(records)
     rows.createOrReplaceTempView(properties["tmpTable"])
 

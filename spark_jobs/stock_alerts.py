@@ -76,7 +76,10 @@ class ExtremesOfDays(StatefulProcessor):
 
 
 def alerts(quotes: DataFrame, days: int, minimum_days: int | None = None) -> DataFrame:
-    """Returns a row for each new high or low of `quotes`, a stream; it needs the append mode."""
+    """Returns a row for each new high or low of `quotes`, a stream.
+
+    The query needs the append mode. A stock has no alerts before its `minimum_days`th trading day (default: `days`).
+    """
     processor = ExtremesOfDays(days, minimum_days or days)
     return quotes.groupBy("stock_code").transformWithState(processor, ALERT, "append", "none")
 

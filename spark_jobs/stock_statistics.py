@@ -23,8 +23,11 @@ TOPIC = "stock-quotes"
 
 
 def statistics(rows: DataFrame, window: str, slide: str, lateness: str, window_start: str = "0 seconds") -> DataFrame:
-    """Returns (window_start, window_end, stock_code, quotes, lowest, highest, average_close, first_close, last_close)
-    of the good rows; a stream needs the append mode. First and last are by timestamp, then by partition and offset."""
+    """Returns the statistics of each stock and window, of the rows without a `reason`.
+
+    The columns are window_start, window_end, stock_code, quotes, lowest, highest, average_close, first_close and
+    last_close. First and last are by timestamp, then by partition and offset. A stream needs the append mode.
+    """
     order = F.struct("timestamp", "partition", "offset")
     grouped = (
         rows.where(F.col("reason").isNull())

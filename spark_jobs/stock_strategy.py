@@ -28,8 +28,10 @@ TOPIC = "stock-quotes"
 
 
 def trading_days(quotes: DataFrame, days: int | None, as_of: str | None) -> DataFrame:
-    """Returns the quotes of the last `days` trading days (None: all) up to `as_of` (yyyy-MM-dd; None: the last one),
-    with the last of these days as `last_day`."""
+    """Returns the quotes of the last `days` trading days up to `as_of`, with the last of these days as `last_day`.
+
+    `days` None means all days, `as_of` (yyyy-MM-dd) None means the last day of the quotes.
+    """
     if as_of is not None:
         quotes = quotes.where(F.col("trade_day") <= as_of)
     known = quotes.select("trade_day").distinct()
@@ -83,7 +85,7 @@ def _extreme(order: Column, price: str) -> Column:
 
 
 def stock_info(row: Row) -> str:
-    """Formats a stock as the book prints it."""
+    """Formats a stock with its highest and lowest price."""
     return (
         f"{row['stock_code']}: StockInfo [stockName={row['stock_name']}, stockCode={row['stock_code']}, "
         f"highPrice={row['high_price']}, lowPrice={row['low_price']}, "
@@ -92,7 +94,7 @@ def stock_info(row: Row) -> str:
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """Formats the first stage and then the two sets of the second."""
+    """Formats the first stage, followed by the new highs and the new lows of the second stage."""
     stocks = sorted(rows, key=lambda row: row["stock_code"])
     found = [stock_info(row) for row in stocks]
     for title, column in (("历史新高:", "is_new_high"), ("历史新低:", "is_new_low")):

@@ -40,8 +40,10 @@ class LastValues(StatefulProcessor):
         self._state = handle.getValueState("values", "left_value string, right_value string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Yields the joined rows in the order of timestamps; for equal timestamps the right side comes first, and each
-        side in the order of arrival."""
+        """Yields the joined rows in the order of timestamps.
+
+        For equal timestamps the right side comes first, and each side in the order of arrival.
+        """
         left, right = self._state.get() or (None, None)
         for row in sorted(rows, key=lambda row: (row["timestamp"], row["is_left"], row["partition"], row["offset"])):
             if not row["is_left"]:
@@ -61,8 +63,10 @@ class LastValues(StatefulProcessor):
 
 
 def with_sides(left: DataFrame, right: DataFrame) -> DataFrame:
-    """Returns the records of both sides with `name`, `text`, `is_left` and `reason`; a record without a key is not
-    joined."""
+    """Returns the records of both sides with `name`, `text`, `is_left` and `reason`.
+
+    A record without a key is not joined.
+    """
 
     def side(records: DataFrame, is_left: bool) -> DataFrame:
         rows = with_text(records, "text").withColumn("name", valid_text("key"))
@@ -73,8 +77,10 @@ def with_sides(left: DataFrame, right: DataFrame) -> DataFrame:
 
 
 def join_streams(rows: DataFrame, kind: str, before: str, after: str, lateness: str) -> DataFrame:
-    """Returns (key, left_value, right_value); it needs the append mode. A record without a partner appears when the
-    watermark excludes a later partner."""
+    """Returns the columns key, left_value and right_value; the query needs the append mode.
+
+    A record without a partner appears when the watermark excludes a later partner.
+    """
     good = rows.where(F.col("reason").isNull() & F.col("name").isNotNull() & F.col("text").isNotNull())
     good = good.withWatermark("timestamp", lateness)
     left = good.where("is_left").select(
@@ -90,13 +96,13 @@ def join_streams(rows: DataFrame, kind: str, before: str, after: str, lateness: 
 
 
 def join_tables(rows: DataFrame, kind: str, *, left_is_stream: bool) -> DataFrame:
-    """Returns (key, left_value, right_value) of a stream; it needs the append mode."""
+    """Returns the columns key, left_value and right_value of a stream; the query needs the append mode."""
     good = rows.where(F.col("reason").isNull() & F.col("name").isNotNull())
     return good.groupBy("name").transformWithState(LastValues(kind, left_is_stream), JOINED, "append", "none")
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """Formats rows as the documents' joiner does, with Java's null."""
+    """Formats rows with their key and both values; a missing value is shown as null."""
     shown = [(row["key"], row["left_value"] or "null", row["right_value"] or "null") for row in rows]
     return [f"{key} , left:{left}, right:{right}" for key, left, right in shown]
 

@@ -40,7 +40,7 @@ class LastValue(StatefulProcessor):
         self._state = handle.getValueState("value", "value string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Yields one change of this key: from the value before these rows to the last of them."""
+        """Yields one change of this key, from the value before these rows to the last of their values."""
         known = self._state.get()
         old = known[0] if known else None
         last = max(rows, key=lambda row: (row["partition"] or 0, row["offset"] or 0))
@@ -58,13 +58,15 @@ def with_keys(records: DataFrame) -> DataFrame:
 
 
 def stream(rows: DataFrame) -> DataFrame:
-    """Returns (key, value) of every good row."""
+    """Returns the columns key and value of every row without a `reason`."""
     return rows.where(F.col("reason").isNull()).select(F.col("name").alias("key"), F.col("text").alias("value"))
 
 
 def table(rows: DataFrame, *, sends_old_values: bool = False) -> DataFrame:
-    """Returns the changes of a table as (key, value, old_value) of a stream; it needs the append mode. Records without
-    a key are ignored."""
+    """Returns the changes of a table as the columns key, value and old_value; the query needs the append mode.
+
+    Records without a key are ignored. `old_value` is null unless `sends_old_values` is set.
+    """
     named = rows.where(F.col("reason").isNull() & F.col("name").isNotNull())
     return named.groupBy("name").transformWithState(LastValue(sends_old_values), CHANGE, "append", "none")
 
@@ -88,8 +90,10 @@ def with_integers(records: DataFrame) -> DataFrame:
 
 
 def greatest(rows: DataFrame, window: str | None = None) -> DataFrame:
-    """Returns (key, value) with the greatest `number` of each key, and `window_start` if there are windows; a stream
-    needs the update mode."""
+    """Returns the greatest `number` of each key as the columns key and value, with `window_start` if there are windows.
+
+    A stream needs the update mode.
+    """
     good = rows.where(F.col("reason").isNull() & F.col("number").isNotNull() & F.col("name").isNotNull())
     value = F.max("number").alias("value")
     if window is None:

@@ -23,7 +23,10 @@ TOPIC = "streams-foo"
 
 
 def word_counts(rows: DataFrame, separator: str = r"\s+", *, lower_case: bool = False, field: str = "") -> DataFrame:
-    """Returns (word, count) of the rows' `text` or of a member of it, without blank words."""
+    """Returns the columns word and count, without blank words.
+
+    The words are in the rows' `text`, or in the member `field` of it.
+    """
     text = F.col("text") if not field else member("json", field)
     words = F.explode(F.split(F.lower(text) if lower_case else text, separator)).alias("word")
     return rows.select(words).where(F.trim("word") != "").groupBy("word").agg(F.count(F.lit(1)).alias("count"))

@@ -34,7 +34,10 @@ class Pair(NamedTuple):
 
 
 def best_seconds(work: Callable[[], object]) -> float:
-    """Returns the seconds of one call, in the best of several series that are long enough to be measured."""
+    """Returns the seconds of one call of `work`, measured in the best of several series of calls.
+
+    A series is long enough to be measured.
+    """
     count, best = 1, float("inf")
     for _ in range(REPEATS):
         while True:

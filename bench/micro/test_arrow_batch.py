@@ -14,7 +14,7 @@ CHOSEN = {"all": COLUMNS, "plain": COLUMNS[:7], "value": ("value",), "offset": (
 
 
 def fetched(size: int, codec: int = 0) -> tuple[bytes, int]:
-    """Returns batches of `size` bytes before compression, and the number of records in them."""
+    """Returns encoded batches of records with values of `size` bytes, and the number of records in them."""
     batches, count, per_batch = [], 0, BATCH_BYTES // size
     while count * size < FETCHED_BYTES:
         builder = RecordBatchBuilder(count, compression=codec)

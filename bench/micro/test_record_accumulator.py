@@ -16,10 +16,10 @@ class Accumulator(RecordAccumulator):
         self.takes_plain_records = True
 
     def _on_batch_closed(self):
-        """Does nothing: no sender has to be notified."""
+        """Does nothing, because there is no sender to notify."""
 
     def _on_queue_opened(self):
-        """Does nothing: no sender has to be notified."""
+        """Does nothing, because there is no sender to notify."""
 
 
 def drain(fill):

@@ -22,7 +22,10 @@ def ask_versions(client: socket.socket) -> None:
 
 
 def idle_connections(count: int) -> Callable[[Run], Figures]:
-    """Measures the growth of the broker's memory by `count` connections that sent one request and are idle."""
+    """Returns a workload that measures the growth of the broker's memory by `count` idle connections.
+
+    Each connection has sent one request.
+    """
 
     def run(run: Run) -> Figures:
         number = run.count(count)
@@ -52,7 +55,10 @@ def idle_connections(count: int) -> Callable[[Run], Figures]:
 
 
 def tail(consumers: int, rate: int, seconds: float) -> Callable[[Run], Figures]:
-    """Runs `consumers` at the end of one partition; each of them receives every record of one producer."""
+    """Returns a workload with `consumers` consumers that wait at the end of one partition.
+
+    Each of them receives every record of one producer.
+    """
 
     def run(run: Run) -> Figures:
         topic = run.keep("topic", run.topic)

@@ -21,7 +21,7 @@ def fetch_request(topic: str, offset: int) -> bytes:
 
 
 def last_offset(messages: bytes) -> int:
-    """Returns the offset of the last complete message of a set."""
+    """Returns the offset of the last complete message of a message set."""
     position, last = 0, -1
     while position + 12 <= len(messages):
         offset, size = struct.unpack_from(">qi", messages, position)
@@ -33,7 +33,7 @@ def last_offset(messages: bytes) -> int:
 
 
 def read_all(port: int, topic: str, messages: int) -> Figures:
-    """Fetches on one connection until the offset before `messages` has arrived."""
+    """Fetches on one connection until all `messages` messages have arrived."""
     offset = size = 0
     begin = time.monotonic()
     with socket.create_connection(("127.0.0.1", port)) as client:

@@ -16,7 +16,7 @@ ALL_CORES = {0, 1}
 
 
 def warm(run: Run, topic: str, connections: int, **how: object) -> None:
-    """Warms up a server once: the pages of the topic, and the compiler of the peer."""
+    """Warms up a server once, for the pages of the topic and the compiler of the peer."""
     run.keep("warm", lambda: run.requests(topic, connections, run.seconds(3), **how).result())  # type: ignore[arg-type]
 
 
@@ -43,7 +43,10 @@ def closed_loop(
 def latency(
     rate: int, seconds: float, background: Callable[[Run, float], Sequence[Load | Scrapes]] | None = None
 ) -> Callable[[Run], Figures]:
-    """Sends produce requests of one record with acks=all on a fixed schedule; latency is from the scheduled time."""
+    """Returns a workload that sends produce requests of one record with acks=all on a fixed schedule.
+
+    Latency is measured from the scheduled time. `background` starts the broker's other work.
+    """
 
     def run(run: Run) -> Figures:
         topic = run.keep("topic", run.topic)
@@ -65,9 +68,9 @@ def latency(
 
 
 def housekeeping(run: Run, seconds: float) -> list[Load]:
-    """Adds other work: a group reads, retention deletes segments of a topic, and the cleaner cleans another.
+    """Starts other work: a group reads, retention deletes segments of a topic, and the cleaner cleans another.
 
-    Needs HOUSEKEEPING among the broker's properties, with which both run every second.
+    Needs HOUSEKEEPING among the broker's properties, with which retention and cleaner run every second.
     """
     fleeting = run.keep("fleeting", lambda: run.topic(1, {"retention.bytes": "1048576", "segment.bytes": "1048576"}))
     compacted = run.keep(
@@ -86,7 +89,7 @@ def housekeeping(run: Run, seconds: float) -> list[Load]:
 
 
 class Scrapes:
-    """Requests the broker's metrics page at an interval, on a thread, for some seconds."""
+    """A thread that requests the broker's metrics page at an interval for some seconds."""
 
     def __init__(self, interval_s: float, seconds: float) -> None:
         self._interval_s = interval_s
@@ -107,7 +110,10 @@ class Scrapes:
 
 
 def scraped(interval_s: float) -> Callable[[Run, float], list[Load | Scrapes]]:
-    """Adds scrapes of a broker with 1,000 topics. Needs WATCHED among the broker's properties."""
+    """Returns the function that starts scrapes of a broker with 1,000 topics.
+
+    Needs WATCHED among the broker's properties.
+    """
 
     def background(run: Run, seconds: float) -> list[Load | Scrapes]:
         def create_topics() -> None:

@@ -8,7 +8,7 @@ from bench.run import LARGE_BATCHES, Figures, Load, Run
 
 
 def together(loads: list[Load], size: int) -> Figures:
-    """Sums loads that were started together: all messages in the time of the slowest load."""
+    """Returns the figures of loads that were started together: all messages in the time of the slowest load."""
     results = [load.result() for load in loads]
     messages, seconds = sum(each["messages"] for each in results), max(each["seconds"] for each in results)
     return {
@@ -24,7 +24,10 @@ def with_cost(figures: Figures, gigabytes: float) -> Figures:
 
 
 def produce(messages: int, size: int, settings: tuple[str, ...], producers: int = 1) -> Callable[[Run], Figures]:
-    """Produces `messages` in total with `producers` processes to a topic with a partition for each."""
+    """Returns a workload in which `producers` processes produce `messages` in total.
+
+    The topic has a partition for each producer.
+    """
 
     def run(run: Run) -> Figures:
         topic, each = run.topic(producers), run.count(messages // producers)
@@ -40,14 +43,14 @@ def produce(messages: int, size: int, settings: tuple[str, ...], producers: int 
 
 
 def fill(run: Run, messages: int, size: int, partitions: int = 1) -> str:
-    """Creates a topic that holds `messages` messages."""
+    """Creates a topic that contains `messages` messages; returns its name."""
     topic = run.topic(partitions)
     run.produce(topic, messages, size, "acks=1", *LARGE_BATCHES).result()
     return topic
 
 
 def consume(messages: int, size: int, consumers: int = 1) -> Callable[[Run], Figures]:
-    """Reads a topic in the page cache from its beginning, with each of the consumers."""
+    """Returns a workload in which each of the consumers reads a topic in the page cache from its beginning."""
 
     def run(run: Run) -> Figures:
         count = run.count(messages)
@@ -62,7 +65,7 @@ def consume(messages: int, size: int, consumers: int = 1) -> Callable[[Run], Fig
 
 
 def mixed(messages: int, size: int) -> Callable[[Run], Figures]:
-    """Runs a producer, and a consumer that reads the same topic while it grows."""
+    """Returns a workload with a producer, and a consumer that reads the same topic while it grows."""
 
     def run(run: Run) -> Figures:
         topic, count = run.topic(), run.count(messages)

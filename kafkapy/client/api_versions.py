@@ -44,9 +44,10 @@ def finalized_features(response: ApiVersionsResponse) -> dict[str, int]:
 def choose_version(
     key: ApiKey, served: Versions, highest: int | None = None, spoken: Mapping[ApiKey, tuple[int, int]] = SPOKEN
 ) -> int:
-    """Returns the newest version that both sides support, `highest` at most; ApiError with UNSUPPORTED_VERSION.
+    """Returns the newest version that client and broker support and that is at most `highest`.
 
-    `spoken` are the versions of this side, as in SPOKEN.
+    `served` are the versions that the broker serves, `spoken` those of this side, as in SPOKEN. Raises ApiError with
+    UNSUPPORTED_VERSION if there is no such version.
     """
     api = API_TABLE[key]
     low, high = spoken.get(key, (api.lowest, api.highest - api.latest_version_unstable))

@@ -40,7 +40,7 @@ def in_order(members: Members) -> list[str]:
 
 
 def assign_range(members: Members, counts: PartitionCounts) -> Assignment:
-    """Assigns ranges of consecutive partitions, topic by topic; the first members get one more."""
+    """Assigns ranges of consecutive partitions, topic by topic; the first members get one more if there is a rest."""
     assigned: Assignment = {member_id: [] for member_id in members}
     ordered = in_order(members)
     for topic in sorted({topic for member in members.values() for topic in member.topics}):

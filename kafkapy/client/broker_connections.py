@@ -23,10 +23,11 @@ NEVER = 1 << 62  # a monotonic time that is never reached
 
 
 class BrokerConnections:
-    """Owns the connections and the client's current view of the cluster.
+    """The connections of one client to its brokers, and its current view of the cluster.
 
     Every method must be called with `Network.lock` held. `cluster` is immutable and replaced as a whole, so any thread
-    may read it. `coordinators` have connections of their own, so that a long fetch does not delay a heartbeat.
+    may read it. The brokers in `coordinators` have additional connections, so that a long fetch does not delay a
+    heartbeat.
     """
 
     def __init__(self, config: ClientConfig, *, in_flight_limit: int, environment: Environment) -> None:
@@ -86,25 +87,29 @@ class BrokerConnections:
         return not all(connection.has_room for connection in self._connections.values())
 
     def ready_from_ms(self, node_id: int) -> int:
-        """Returns the monotonic time at which to try a broker again that is not ready; NEVER while it is connected,
-        because an event on its socket will come first."""
+        """Returns the monotonic time (ms) at which to try again a broker that is not ready.
+
+        Returns NEVER while the broker is connected, because an event on its socket will come first.
+        """
         if node_id in self._connections:
             return NEVER
         return max(self._failures.get(node_id, (0, 0))[1], self.clock.monotonic_ms() + 1)
 
     def versions(self, node_id: int) -> dict[int, tuple[int, int]]:
-        """Returns the versions of each API that a connected broker serves; empty if it is not connected."""
+        """Returns the lowest and highest version of each API that a broker serves; {} if it is not connected."""
         connection = self._connections.get(node_id)
         return {} if connection is None else connection.versions
 
     def feature_level(self, node_id: int, feature: str) -> int | None:
-        """Returns the finalized level of a feature as a connected broker reports it (0: disabled); None if the broker
-        is not connected."""
+        """Returns the finalized level of a feature as a connected broker reports it; 0 means that it is disabled.
+
+        Returns None if the broker is not connected.
+        """
         connection = self._connections.get(node_id)
         return None if connection is None or not connection.versions else connection.features.get(feature, 0)
 
     def least_loaded(self) -> int | None:
-        """Returns the broker with the fewest requests in flight; None while no broker can be reached."""
+        """Returns the id of the broker with the fewest requests in flight; None while no broker can be reached."""
         best: tuple[int, int] | None = None
         now = self.clock.monotonic_ms()
         for node_id in self.cluster.nodes:
@@ -120,7 +125,7 @@ class BrokerConnections:
         return None if best is None else best[1]
 
     def reachable_from_ms(self) -> int:
-        """Returns the monotonic time at which the first broker may be connected to again."""
+        """Returns the earliest monotonic time (ms) at which a connection to any broker may be tried again."""
         return min((self._failures.get(node_id, (0, 0))[1] for node_id in self.cluster.nodes), default=NEVER)
 
     def all_failed(self) -> bool:
@@ -128,7 +133,10 @@ class BrokerConnections:
         return all(node_id in self._failures for node_id in self.cluster.nodes)
 
     def timed_out(self, message: str) -> RequestTimedOut:
-        """Returns the error for a wait that ended without a result; it adds the cause if no broker can be reached."""
+        """Returns the error for a wait that ended without a result.
+
+        `message` is extended by the cause if no broker can be reached.
+        """
         if self._last_failure and self.all_failed():
             message += f" No broker can be reached ({self._last_failure})."
         return RequestTimedOut(message)
@@ -186,7 +194,10 @@ class BrokerConnections:
         return connection
 
     def _buffer_bytes(self, key: str) -> int:
-        """Returns the configured size, or -1 for the system's: Kafka's defaults are too small for fast networks."""
+        """Returns the size in bytes that the application has configured for a socket buffer, or -1 if it has not.
+
+        -1 means the system's default, because Kafka's defaults are too small for fast networks.
+        """
         size: int = self.config[key] if self.config.is_set(key) else -1
         return size
 

@@ -55,7 +55,10 @@ class Phase(Enum):
 
 
 class ClassicMembership(GroupMembership):
-    """Classic-protocol membership (JoinGroup, SyncGroup, Heartbeat, LeaveGroup); see GroupMembership."""
+    """A consumer's membership in a group of the classic protocol; implements GroupMembership.
+
+    It sends JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+    """
 
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
@@ -291,7 +294,7 @@ class ClassicMembership(GroupMembership):
             self._coordinator.on_error(code)
 
     def _failed(self, code: Error) -> None:
-        """Handles the error of JoinGroup or SyncGroup: retries, or fails for good."""
+        """Handles the error of JoinGroup or SyncGroup: sets `fatal`, or prepares the next attempt to join."""
         if code in _FATAL:
             self.fatal = ApiError(code)
             return
@@ -317,7 +320,10 @@ class ClassicMembership(GroupMembership):
         self.new_assignment = None
 
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
-        """Sends LeaveGroup, except for a static member, whose partitions stay assigned for session.timeout.ms."""
+        """Sends LeaveGroup unless the member is static; `on_done` is called in either case.
+
+        The partitions of a static member stay assigned for session.timeout.ms.
+        """
         identity = self.identity
         now = self._network.clock.monotonic_ms()
         node_id = None if self._coordinator.fatal else self._coordinator_node(now)
@@ -337,7 +343,11 @@ class ClassicMembership(GroupMembership):
 
 
 def find_assignors(configured: list[object]) -> list[Assignor]:
-    """Returns the assignors of `partition.assignment.strategy`: names, Java's class names, or Assignor objects."""
+    """Returns the assignors that `partition.assignment.strategy` names.
+
+    Each element is a name, the name of a Java class, or an Assignor. Raises ConfigError for any other element, and if
+    there is none.
+    """
     found = []
     for each in configured:
         assignor = each if isinstance(each, Assignor) else ASSIGNORS.get(str(each).removeprefix("class ").strip())

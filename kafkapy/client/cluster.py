@@ -151,7 +151,10 @@ def _partition(received: MetadataResponse.MetadataResponsePartition, previous: T
 def with_leader(
     known: Cluster, topic_partition: TopicPartition, leader: int, epoch: int, nodes: Iterable[Node]
 ) -> Cluster:
-    """Returns the view with the leader that a broker named in an error response (KIP-951), if it is more recent."""
+    """Returns the view with the leader that a broker named in an error response (KIP-951).
+
+    Returns `known` unchanged if its leader epoch is not older, or if it lacks the partition.
+    """
     info = known.topics.get(topic_partition.topic)
     if leader < 0 or info is None or topic_partition.partition >= len(info.partitions):
         return known

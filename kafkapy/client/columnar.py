@@ -76,7 +76,8 @@ class ArrowBatches:
 def collect_columns(network: Network, fetcher: Fetcher, make: Callable[[], ArrowBatch]) -> list[ArrowBatch]:
     """Returns the buffered records, as one batch for each partition that has some; advances the positions.
 
-    Raises a reported error, once, if there are no rows before it.
+    `make()` returns an empty batch. If no records are buffered, raises the error that the fetcher has reported; each
+    error is raised once.
     """
     with network.lock:
         ready = fetcher.ready_states()
@@ -96,10 +97,10 @@ def collect_columns(network: Network, fetcher: Fetcher, make: Callable[[], Arrow
 
 
 def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> ArrowBatch:
-    """Fills a batch from a partition's buffers until it is full or they are empty; advances the position.
+    """Fills a batch from a partition's buffers until the batch is full or the buffers are empty.
 
-    The network's lock is free while records are decoded. During that time the network only appends buffers, or drops
-    them all, which changes the partition's `generation`.
+    Advances the position. The network's lock is free while records are decoded. During that time the network only
+    appends buffers, or drops them all, which changes the partition's `generation`.
     """
     while not batch.is_full and len(batch) < batch.max_rows:
         with network.lock:
@@ -205,7 +206,10 @@ class RangeReader:
         return state
 
     def _wait(self, state: PartitionState, until: int, timeout: float) -> None:
-        """Blocks until records are buffered or the end is reached; raises the error that the fetcher reports."""
+        """Blocks until records are buffered or the position has reached `until`.
+
+        Raises the error that the fetcher reports, or RequestTimedOut after `timeout` seconds.
+        """
 
         def is_available() -> bool:
             return self._fetcher.has_records or (state.position is not None and state.position >= until)

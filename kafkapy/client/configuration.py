@@ -99,7 +99,10 @@ _client_numbers = {"producer": count(1), "consumer": count(1), "adminclient": co
 
 
 def _default_client_id(config: ClientConfig, kind: str, *names: str | None) -> None:
-    """Sets client.id as Java's clients do if the application has not: `kind`, `names`, and a number if one is None."""
+    """Sets client.id, unless the application has set it, to `kind` and `names`, joined by hyphens.
+
+    A name that is None is replaced by the number of clients of this kind so far, as in Java's clients.
+    """
     if not config["client.id"]:
         parts = [str(next(_client_numbers[kind])) if name is None else name for name in names]
         config.replace("client.id", "-".join((kind, *parts)))

@@ -91,10 +91,10 @@ class State(Enum):
 
 
 class Connection:
-    """Owns a non-blocking socket and the requests on it. Every method is called with the network's lock held.
+    """A connection to one broker: its non-blocking socket and the requests on it.
 
-    Requests submitted before the connection is ready wait. When it fails, all of them end with NETWORK_EXCEPTION and
-    it stays closed.
+    Every method is called with the network's lock held. Requests that are submitted before the connection is ready wait
+    for it. When the connection fails, all its requests end with NETWORK_EXCEPTION and it stays closed.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """Requests sent or waiting to be sent."""
+        """The number of requests that were sent or wait to be sent."""
         return len(self._in_flight) + len(self._waiting)
 
     @property
@@ -161,7 +161,7 @@ class Connection:
         return self.state is State.CLOSED
 
     def next_deadline_ms(self) -> int | None:
-        """Returns the monotonic time of the earliest time-out; None if nothing is waited for."""
+        """Returns the monotonic time (ms) of the earliest time-out; None if no time-out is pending."""
         if self.state is State.READY:
             return self._earliest_ms if self._in_flight else None
         return None if self.is_closed else min(self._earliest_ms, self._setup_deadline_ms)
@@ -204,7 +204,7 @@ class Connection:
     def check_idle(self) -> None:
         """Closes an idle connection if the broker has closed it.
 
-        Sets `was_idle`: the broker does not count as failed.
+        Sets `was_idle` in this case, so that the broker does not count as failed.
         """
         try:
             if self.state is State.READY and not self._in_flight and self._frames.receive():
@@ -307,7 +307,10 @@ class Connection:
         return made
 
     def _receive(self, frame: bytes) -> None:
-        """Decodes the response to the oldest request and calls its callback; raises ValueError if it does not match."""
+        """Decodes the response to the oldest request and calls its callback.
+
+        Raises ValueError if the response has the correlation id of another request.
+        """
         if not self._in_flight:
             raise ValueError("a response without a request")
         correlation_id, request = self._in_flight.popleft()

@@ -187,20 +187,23 @@ class Consumer:
             rest += reversed(self.poll(1.0))
 
     def wakeup(self) -> None:
-        """Makes the call that blocks, or the next one that does, raise WakeupError. May be called by any thread.
+        """Makes the call that blocks now, or else the next call that blocks, raise WakeupError.
 
-        `close`, `unsubscribe` and automatic commits are not interrupted.
+        May be called by any thread. `close`, `unsubscribe` and automatic commits are not interrupted.
         """
         self._network.interrupt()
 
     def forget_wakeup(self) -> None:
-        """Cancels a `wakeup` that no call has raised yet."""
+        """Cancels a `wakeup` for which no call has raised WakeupError yet."""
         self._network.forget_interrupt()
 
     # Positions
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
-        """Returns the offset of the next record; blocks until it is known. Raises ValueError if it is not assigned."""
+        """Returns the offset of the next record; blocks until it is known.
+
+        Raises ValueError if the partition is not assigned.
+        """
         state = self._subscription.state(partition)
         limit = self._api_timeout_s if timeout is None else timeout
         if not self._network.wait_until(lambda: state.position is not None or bool(self._fetcher.errors), limit):
@@ -262,8 +265,8 @@ class Consumer:
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Returns the number of records between the position and the end of the partition at the last fetch.
 
-        With `isolation.level=read_committed` the end is the last stable offset. None if it is not known. Does not
-        block.
+        With `isolation.level=read_committed` the end is the last stable offset. Returns None if the position or the end
+        is not known. Does not block.
         """
         state = self._subscription.state(partition)
         end = state.last_stable_offset if self._fetcher.isolation_level else state.high_watermark
@@ -286,9 +289,9 @@ class Consumer:
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Returns the first record of each partition with that timestamp (ms since 1970) or a later one, or None.
+        """Returns the offset of each partition's first record with the given timestamp (ms since 1970) or a later one.
 
-        Blocks. Raises ValueError for a negative timestamp.
+        The value is None for a partition without such a record. Blocks. Raises ValueError for a negative timestamp.
         """
         if any(timestamp < 0 for timestamp in timestamps.values()):
             raise ValueError("The target time cannot be negative")
@@ -320,9 +323,10 @@ class Consumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Commits offsets (of the next record to read), or all positions, and blocks until they are written.
+        """Commits the given offsets, or all positions if none are given, and blocks until they are written.
 
-        Raises ApiError if the group has rebalanced without this member, or for another error that is not retried.
+        An offset is the offset of the next record to read. Raises ApiError if the group has rebalanced without this
+        member, or for another error that is not retried.
         """
         self._group.commits.commit(self._to_commit(offsets), self._api_timeout_s if timeout is None else timeout)
 
@@ -331,9 +335,10 @@ class Consumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
         on_commit: OnCommit | None = None,
     ) -> None:
-        """Commits offsets, or all positions, without blocking and without retrying.
+        """Commits the given offsets, or all positions if none are given, without blocking and without retrying.
 
-        `on_commit(offsets, error)` is called within a later `poll`, `commit` or `close`.
+        `on_commit(offsets, error)` is called within a later `poll`, `commit` or `close`; `error` is None after a
+        success.
         """
         wanted = self._to_commit(offsets)
         self._group.commits.commit_async(wanted, lambda error: on_commit(wanted, error) if on_commit else None)
@@ -341,7 +346,10 @@ class Consumer:
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Returns the offset that the group has committed of each partition, or None. Blocks."""
+        """Returns the offset that the group has committed for each partition, or None. Blocks.
+
+        The value is None for a partition of which the group has committed no offset.
+        """
         wanted = [TopicPartition(*each) for each in partitions]
         found = self._group.commits.committed(wanted, self._api_timeout_s if timeout is None else timeout)
         return {each: found.get(each) for each in wanted}
@@ -398,7 +406,7 @@ class Consumer:
             return self._fetcher.collect(self._max_records)
 
     def _finish(self, records: list[ConsumerRecord]) -> ConsumerRecords:
-        """Deserializes records and passes them to the interceptors; sends the next fetch first."""
+        """Sends the next fetch, deserializes the records, and passes them to the interceptors."""
         if records and self._fetcher.is_hungry:
             self._network.try_step()
         if self._key_deserializer is not None or self._value_deserializer is not None:
@@ -425,7 +433,7 @@ class Consumer:
         self._network.wake_for(0)
 
     def _drop_unread(self, partition: TopicPartition) -> None:
-        """Drops the records that iteration has polled from the partition's previous position."""
+        """Drops the partition's records that iteration has polled but not returned, because its position has moved."""
         if self._unread:
             self._unread[:] = [each for each in self._unread if (each.topic, each.partition) != partition]
 

@@ -32,8 +32,10 @@ class RebalanceListener(Protocol):
         """Is called before partitions are revoked; the last chance to commit their positions."""
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
-        """Is called after new partitions were assigned; a cooperative assignor and the consumer protocol leave out the
-        partitions that stayed assigned."""
+        """Is called after new partitions were assigned.
+
+        A cooperative assignor and the consumer protocol leave out the partitions that stayed assigned.
+        """
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
         """Is called when other members may own the partitions already, so that commits would fail.
@@ -43,7 +45,7 @@ class RebalanceListener(Protocol):
 
 
 class ConsumerGroup:
-    """Owns the coordinator, the membership and the commits of one consumer.
+    """One consumer's part in its group: it owns the coordinator, the membership and the commits.
 
     `run` is a task of the network, called with its lock held; the other methods are called by the application's thread
     without the lock, unless they say otherwise.
@@ -113,7 +115,7 @@ class ConsumerGroup:
         return monotonic_ms + POLL_MS
 
     def _watch_topics(self) -> None:
-        """Notifies the membership of subscribed topics that were created, deleted or have got more partitions."""
+        """Notifies the membership if subscribed topics were created or deleted, or have got more partitions."""
         cluster = self._network.cluster
         topics = self._subscription.matching(cluster.topics)
         counts = {name: len(cluster.topics[name].partitions) for name in topics if name in cluster.topics}
@@ -124,7 +126,7 @@ class ConsumerGroup:
     # Called by the application's thread
 
     def subscription_changed(self, listener: Any) -> None:
-        """Requests the metadata of the subscribed topics and a rebalance; called with the lock held."""
+        """Stores the listener, and requests a rebalance and the topics' metadata; called with the lock held."""
         self._listener = listener
         pattern = self._subscription.pattern is not None
         self._network.metadata.set_topics(self._subscription.topics, wants_all=pattern)
@@ -159,7 +161,10 @@ class ConsumerGroup:
         self.commits.commit_if_due(now)
 
     def _rebalance(self, end_ms: int) -> None:
-        """Revokes partitions, joins, and applies the assignment; a later poll continues if the time is over."""
+        """Revokes partitions, joins the group, and applies the assignment.
+
+        Blocks until `end_ms` (monotonic) at most; a later poll continues if the rebalance is not finished by then.
+        """
         membership = self._membership
         while True:
             if membership.must_revoke:

@@ -52,7 +52,7 @@ Assigned = dict[bytes, list[int]]  # topic id -> partitions
 
 
 class ConsumerMembership(GroupMembership):
-    """Consumer-protocol membership; see GroupMembership.
+    """A consumer's membership in a group of the consumer protocol; implements GroupMembership.
 
     A change of the subscription or of the owned partitions is sent at once; otherwise a heartbeat is sent as often as
     the coordinator asks. Invariant: `_owned` are the partitions that the application reads, by topic id. `_assigned` is
@@ -139,7 +139,7 @@ class ConsumerMembership(GroupMembership):
         return min(self._next_heartbeat_ms, self._poll_deadline_ms())
 
     def _fields(self) -> dict[str, Any]:
-        """Returns the current values of the request's fields."""
+        """Returns the current values of the fields of a ConsumerGroupHeartbeat request."""
         subscription = self._subscription
         names = sorted(subscription.matching(self._network.cluster.topics))
         fields: dict[str, Any] = {
@@ -223,7 +223,10 @@ class ConsumerMembership(GroupMembership):
             self.fatal = failure
 
     def _offer(self, *, always: bool = False) -> None:
-        """Sets `new_assignment` to the assigned partitions of known topics; requests the names of the others."""
+        """Sets `new_assignment` to the assigned partitions of known topics; requests the names of the other topics.
+
+        An assignment that `poll` knows already is only offered again if `always` is set.
+        """
         if self._assigned is None:
             return
         names = {info.topic_id: name for name, info in self._network.cluster.topics.items()}
@@ -252,7 +255,10 @@ class ConsumerMembership(GroupMembership):
         self.new_assignment = None
 
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
-        """Sends a heartbeat that leaves; a static member's partitions stay assigned for the session time-out."""
+        """Sends a heartbeat that leaves the group; `on_done` is called afterwards, or at once if nothing is sent.
+
+        The partitions of a static member stay assigned for the session time-out.
+        """
         identity = self.identity
         now = self._network.clock.monotonic_ms()
         node_id = None if self._coordinator.fatal else self._coordinator_node(now)

@@ -65,7 +65,10 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """Decodes a member's partitions; empty `data` means none. ProtocolViolation."""
+    """Decodes a member's partitions; empty `data` means none.
+
+    Raises ProtocolViolation if `data` is malformed.
+    """
     if not data:
         return []
     version, reader = _unprefixed(data)
@@ -98,7 +101,10 @@ def _user_data(assignor: Assignor, owned: list[TopicPartition], generation: int)
 
 
 def _previous(data: bytes) -> tuple[list[TopicPartition], int]:
-    """Decodes the partitions that an eager sticky member had, and their generation (-1: an old member)."""
+    """Decodes the partitions that an eager sticky member had, and their generation.
+
+    The generation is -1 if an old client did not store it.
+    """
     reader = Reader(data)
     owned: list[TopicPartition] = []
     try:

@@ -53,7 +53,10 @@ def with_metadata(
 
 
 class MemberIdentity(NamedTuple):
-    """The generation (or member epoch) and ids of a consumer in its group; the default is for a non-member."""
+    """The generation (or member epoch) and ids of a consumer in its group.
+
+    The default values are those of a consumer that is not a member.
+    """
 
     generation: int = -1
     member_id: str = ""
@@ -68,9 +71,10 @@ class GroupMetadata(NamedTuple):
 
 
 class Coordinator:
-    """Finds and remembers the coordinator of one group or transactional id. Called with the network's lock held.
+    """The coordinator of one group or transactional id, which is looked up when it is needed, and remembered.
 
-    `fatal` is the error that makes further lookups pointless; None if there is none.
+    Called with the network's lock held. `fatal` is the error that makes further lookups pointless; None if there is
+    none.
     """
 
     def __init__(self, network: Network, key: str, key_type: int = GROUP) -> None:
@@ -149,7 +153,10 @@ def commit_offsets(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     on_done: OnCommitted,
 ) -> None:
-    """Sends one OffsetCommit, with the lock held; `on_done` gets the first partition's error, or None."""
+    """Sends one OffsetCommit; called with the lock held.
+
+    `on_done` is called with the first error of a partition, or with None after a success.
+    """
 
     def build(version: int) -> OffsetCommitRequest:
         topics: dict[str, list[OffsetCommitRequest.OffsetCommitRequestPartition]] = {}
@@ -197,7 +204,11 @@ def fetch_offsets(
     *,
     require_stable: bool,
 ) -> None:
-    """Sends one OffsetFetch, with the lock held; `on_done` gets the partitions that have a committed offset."""
+    """Sends one OffsetFetch; called with the lock held.
+
+    `on_done` is called with the offsets of the partitions that have a committed offset, and an error or None. With
+    `require_stable` it is an error if a transaction is committing offsets of these partitions.
+    """
 
     def build(version: int) -> OffsetFetchRequest:
         topics: dict[str, list[int]] = {}

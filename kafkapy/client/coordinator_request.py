@@ -20,7 +20,7 @@ OnResult = Callable[[Any, Exception | None], None]
 
 
 def is_retried(error: Exception | None) -> bool:
-    """Returns whether a request is repeated after an error. A rebalance is left to the application."""
+    """Returns whether a request is repeated after an error; it is not if the group rebalances."""
     if not isinstance(error, ApiError) or error.error is Error.REBALANCE_IN_PROGRESS:
         return False
     return error.error in _RETRIED or error.error.retriable

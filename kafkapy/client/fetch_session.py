@@ -40,7 +40,11 @@ class FetchSession:
         self._held: dict[TopicPartition, FetchPosition] = {}
 
     def plan(self, positions: dict[TopicPartition, FetchPosition], *, partition_count: int) -> FetchPlan:
-        """Returns the next request for these positions; `partition_count` partitions are read from the broker."""
+        """Returns the next request for these positions.
+
+        `partition_count` is the number of partitions that the consumer reads from the broker; for few partitions no
+        session is created.
+        """
         if self._session_id == 0 and partition_count <= FEW_PARTITIONS:
             return FetchPlan(*WITHOUT_SESSION, dict(positions), {})
         if self._epoch == 0:
@@ -72,11 +76,11 @@ class FetchSession:
             self._epoch = 1 if plan.epoch == 2**31 - 1 else plan.epoch + 1
 
     def refuse(self) -> None:
-        """Forgets the session, which the broker no longer knows; the next request creates one."""
+        """Forgets the session, which the broker no longer knows; the next request creates another session."""
         self._session_id = self._epoch = 0
         self._held = {}
 
     def lose(self) -> None:
-        """Makes the next request replace the session, because it is unknown whether the last one arrived."""
+        """Makes the next request replace the session, because it is unknown whether the last request arrived."""
         self._epoch = 0
         self._held = {}

@@ -39,10 +39,10 @@ _LOST_SESSION = frozenset(
 
 
 class Fetcher:
-    """Owns the fetch requests and the fetch sessions. The network runs this task with its lock held.
+    """The task of a consumer that fetches records; it owns the fetch requests and the fetch sessions.
 
-    `errors` are waiting for the next `collect`, which raises them. `is_hungry` says that the last
-    `collect` has emptied a buffer, so that another fetch can be sent.
+    The network runs the task with its lock held. `errors` are waiting for the next `collect`, which raises them.
+    `is_hungry` says that the last `collect` has emptied a buffer, so that another fetch can be sent.
     """
 
     def __init__(self, network: Network, subscription: Subscription, config: ClientConfig) -> None:
@@ -61,7 +61,10 @@ class Fetcher:
         self._validator = PositionValidator(network, subscription, self._on_truncated)
 
     def run(self, monotonic_ms: int) -> int:
-        """Looks up unknown positions and sends fetches to the brokers without one; returns when to run again."""
+        """Looks up unknown positions and sends a fetch to every broker that has none in flight.
+
+        Returns the monotonic time (ms) at which to run again.
+        """
         due = self._find_positions(monotonic_ms)
         partition_counts: dict[int, int] = {}
         full: set[int] = set()  # brokers with a partition whose buffers are full
@@ -299,7 +302,10 @@ class Fetcher:
     def _on_error(
         self, topic_partition: TopicPartition, state: PartitionState, error: Error, data: Any, nodes: list[Node]
     ) -> None:
-        """Handles the error of one partition: resets the position, updates the leader, or reports it."""
+        """Handles the error of one partition: resets the position, updates the leader, or reports it by the next poll.
+
+        `data` is the partition's part of the response, and `nodes` are the brokers that the response names.
+        """
         state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
         if error is Error.OFFSET_OUT_OF_RANGE and state.preferred_replica < 0:
             if state.buffers:
@@ -325,7 +331,7 @@ class Fetcher:
     def collect(self, limit: int) -> list[ConsumerRecord]:
         """Returns up to `limit` buffered records, partition by partition, and advances the positions.
 
-        Raises a reported error, once, if there are no records before it.
+        If no records are buffered, raises the error that the fetcher has reported; each error is raised once.
         """
         records: list[ConsumerRecord] = []
         self.is_hungry = False
@@ -355,7 +361,7 @@ class Fetcher:
         ]
 
     def raise_error(self) -> None:
-        """Raises the reported error, once, if there is one."""
+        """Raises the error that was reported first, and forgets it; does nothing if there is none."""
         if self.errors:
             raise self.errors.pop(0)
 
@@ -374,7 +380,7 @@ class Fetcher:
 
     @property
     def has_records(self) -> bool:
-        """Returns whether `collect` would return or raise something."""
+        """Returns whether `collect` would return records or raise an error."""
         if self.errors:
             return True
         return any(state.buffers and not state.is_paused for state in self._subscription.partitions.values())

@@ -20,10 +20,11 @@ log = logging.getLogger("kafkapy.client")
 
 
 class GroupMembership(ABC):
-    """Owns the member's identity and its requests to the coordinator. Called with the network's lock held.
+    """The interface of a consumer's membership in its group. Called with the network's lock held.
 
-    The application sees a rebalance only within `poll`: `poll` starts to join, and `new_assignment` keeps the result of
-    the last rebalance until `poll` applies it. `fatal` is an error that the membership cannot recover from.
+    It owns the member's identity and the requests to the coordinator. The application sees a rebalance only within
+    `poll`: `poll` starts to join, and `new_assignment` keeps the result of the last rebalance until `poll` applies it.
+    `fatal` is an error that the membership cannot recover from.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class GroupMembership(ABC):
 
     @abstractmethod
     def begin_join(self) -> None:
-        """Starts to join the group, for the first time or again; partitions were revoked before."""
+        """Starts to join the group, for the first time or again, after the caller has revoked the partitions."""
 
     @abstractmethod
     def subscription_changed(self) -> None:
@@ -88,11 +89,15 @@ class GroupMembership(ABC):
 
     @abstractmethod
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
-        """Sends the request to leave if a coordinator is known; `on_done` is called in any case, maybe at once."""
+        """Sends the request to leave if a coordinator is known; `on_done` is called in any case, possibly at once."""
 
     @abstractmethod
     def forget_membership(self, *, lost: bool, keeps_id: bool = False) -> None:
-        """Ends the membership; the consumer may join again. `lost`: other members may have its partitions already."""
+        """Ends the membership; the consumer may join again.
+
+        With `lost` other members may have its partitions already. With `keeps_id` it joins again with the same member
+        id, if the protocol allows that.
+        """
 
     def _coordinator_node(self, monotonic_ms: int) -> int | None:
         """Returns the coordinator's node id, or None while the coordinator is being looked up.
@@ -106,12 +111,12 @@ class GroupMembership(ABC):
             return None
 
     def _poll_deadline_ms(self) -> int:
-        """Returns the monotonic time until which the application must poll again."""
+        """Returns the monotonic time (ms) until which the application must poll again."""
         interval_ms: int = self._config["max.poll.interval.ms"]
         return self.last_poll_ms + interval_ms
 
     def _leave_if_poll_is_late(self, monotonic_ms: int) -> bool:
-        """Leaves the group if the application has not polled for max.poll.interval.ms; returns whether it did."""
+        """Leaves the group if the application has not polled for max.poll.interval.ms; returns whether it has left."""
         if monotonic_ms < self._poll_deadline_ms():
             return False
         log.warning("Consumer poll timeout has expired: the member leaves group %s", self._coordinator.key)

@@ -12,10 +12,11 @@ log = logging.getLogger("kafkapy.client")
 
 
 class Interceptors:
-    """Owns the objects of `interceptor.classes` (objects, classes, or `module:name` of a class), called in order.
+    """The interceptors of a client, called in the order of `interceptor.classes`.
 
-    Methods may be left out. As in Java's clients, an exception of an interceptor is logged and otherwise ignored; in
-    `transform` the next interceptor then gets the unchanged arguments.
+    An element of that key is an object, a class, or `module:name` of a class; its methods may be left out. As in Java's
+    clients, an exception of an interceptor is logged and otherwise ignored; in `transform` the next interceptor then
+    gets the unchanged arguments.
     """
 
     def __init__(self, configured: Sequence[Any]) -> None:
@@ -26,7 +27,10 @@ class Interceptors:
         return bool(self._all)
 
     def transform(self, method: str, *arguments: Any) -> Any:
-        """Returns the arguments after every interceptor has changed them: a tuple if there are several."""
+        """Returns the arguments after every interceptor has changed them.
+
+        Several arguments are returned as a tuple, a single argument as itself.
+        """
         for each in self._having(method):
             try:
                 changed = getattr(each, method)(*arguments)

@@ -24,7 +24,7 @@ _IDS_FROM_VERSION = 12
 
 
 class MetadataUpdater:
-    """Owns the set of topics that the client uses and the metadata request. Called with the network's lock held.
+    """Requests the metadata of the topics that the client uses. Called with the network's lock held.
 
     `updates` counts the responses, so that a caller can wait for the next one.
     """
@@ -57,7 +57,7 @@ class MetadataUpdater:
                 self._not_before_ms = 0
 
     def set_topics(self, topics: Iterable[str], *, wants_all: bool = False) -> None:
-        """Sets the topics to request metadata for; with `wants_all`, all topics of the cluster."""
+        """Sets the topics to request metadata for; `wants_all` requests all topics of the cluster instead."""
         self.topics = set(topics)
         if wants_all != self.wants_all or not self.topics <= set(self._connections.cluster.topics):
             self._is_wanted = True
@@ -80,7 +80,7 @@ class MetadataUpdater:
         self._connections.cluster = with_leader(self._connections.cluster, topic_partition, leader, epoch, nodes)
 
     def run(self, monotonic_ms: int) -> int:
-        """Sends a metadata request if one is due; returns when to run again."""
+        """Sends a metadata request if one is due; returns the monotonic time (ms) at which to run again."""
         if self._has_request:
             return 1 << 62
         if not self._is_wanted and monotonic_ms < self._expires_ms:

@@ -37,14 +37,17 @@ class Task(Protocol):
     """A state machine that a network runs in every step, always with its lock held."""
 
     def run(self, monotonic_ms: int) -> int:
-        """Does what is due; returns the monotonic time at which to run again (NEVER: only after another event)."""
+        """Performs the work that is due; returns the monotonic time (ms) at which to run again.
+
+        NEVER means that the task needs to run only after another event.
+        """
 
 
 class Network(BrokerConnections):
-    """Owns the connections to the brokers, the metadata, and the networking thread.
+    """The network of one client: the connections to the brokers, the metadata, and the networking thread.
 
-    All state is protected by `lock`: tasks run with it held, and so do the callbacks of responses, which must not
-    wait. Other threads take it before they call `submit` or change a task's state. `cluster` may be read without it.
+    All state is protected by `lock`: tasks run with it held, and so do the callbacks of responses, which must not wait.
+    Other threads take the lock before they call `submit` or change a task's state. `cluster` may be read without it.
     """
 
     def __init__(self, config: ClientConfig, *, in_flight_limit: int, environment: Environment = SYSTEM) -> None:
@@ -66,15 +69,15 @@ class Network(BrokerConnections):
         self._thread = threading.Thread(target=self._run_thread, name=f"kafkapy-{config['client.id']}", daemon=True)
 
     def start(self) -> None:
-        """Starts the networking thread."""
+        """Starts the networking thread, unless the environment has none."""
         if self._environment.has_thread:
             self._thread.start()
 
     def wait_until(self, is_done: Callable[[], bool], timeout_s: float | None, *, poll_ms: int = NEVER) -> bool:
-        """Runs steps until `is_done()` or until the time is over; returns whether it is done. Blocks.
+        """Runs steps until `is_done()` or until `timeout_s` seconds have passed; returns whether it is done. Blocks.
 
         `is_done` is called with the lock held, after every step and at least every `poll_ms`. Raises WakeupError after
-        `interrupt`, unless it is done. Raises RuntimeError if a callback of this client calls it.
+        `interrupt`, unless `is_done()` is true. Raises RuntimeError in a callback of this client, which must not wait.
         """
         if self._stepping_thread == threading.get_ident():
             raise RuntimeError("a callback must not wait for the client that calls it")
@@ -109,7 +112,7 @@ class Network(BrokerConnections):
                     self.lock.release()
 
     def wake_for(self, due_ms: int) -> None:
-        """Ensures that a step runs at that monotonic time. Any thread, without the lock."""
+        """Ensures that a step runs at the monotonic time `due_ms` or earlier. Any thread, without the lock."""
         if self._stepping_thread == threading.get_ident():
             return
         if self._thread_sleeps_until_ms > due_ms:
@@ -124,12 +127,12 @@ class Network(BrokerConnections):
         self._wake()
 
     def interrupt(self) -> None:
-        """Makes the call that waits, or the next one that does, raise WakeupError. Any thread."""
+        """Makes the call that waits now, or else the next call that waits, raise WakeupError. Any thread."""
         self._is_interrupted = True
         self.wake_waiters()
 
     def forget_interrupt(self) -> None:
-        """Cancels an `interrupt` that no call has raised yet."""
+        """Cancels an `interrupt` for which no call has raised WakeupError yet."""
         self._is_interrupted = False
 
     def raise_if_interrupted(self) -> None:
@@ -140,7 +143,7 @@ class Network(BrokerConnections):
 
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
-        """Defers `interrupt` to the first wait after this context."""
+        """Returns a context in which waits ignore `interrupt`; the first wait after the context raises WakeupError."""
         before, self._is_uninterruptible = self._is_uninterruptible, True
         try:
             yield
@@ -206,9 +209,10 @@ class Network(BrokerConnections):
                     continue  # another thread has emptied the pipe
 
     def _step(self, *, closes_idle: bool = True) -> int:
-        """Runs one step with the lock held; returns when the next is due.
+        """Runs one step with the lock held; returns the monotonic time (ms) at which the next step is due.
 
-        Connections without requests are checked after a wait only, because each costs a system call.
+        `closes_idle` checks the connections without requests. `try_step` leaves that out, because each check costs a
+        system call.
         """
         self._stepping_thread = threading.get_ident()
         try:

@@ -23,9 +23,10 @@ Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 
 class OffsetCommits:
-    """Owns auto-commit, and the callbacks of finished commits. Called by the application's thread without the lock.
+    """The offset commits of one consumer, including auto-commit. Called by the application's thread without the lock.
 
-    Callbacks run in `call_back`, on the application's thread. `on_committed` is called with all committed offsets.
+    The callbacks of finished commits run in `call_back`, on the application's thread. `on_committed` is called with all
+    committed offsets.
     """
 
     def __init__(
@@ -64,7 +65,10 @@ class OffsetCommits:
         }
 
     def commit(self, offsets: Offsets, timeout_s: float) -> None:
-        """Commits and blocks until the coordinator has responded. ApiError; RequestTimedOut."""
+        """Commits the offsets and blocks until the coordinator has responded.
+
+        Raises ApiError for an error that is not retried, and RequestTimedOut after `timeout_s` seconds.
+        """
         self.require_group()
         self.call_back()
         if offsets:
@@ -80,7 +84,10 @@ class OffsetCommits:
         self._on_committed(offsets)
 
     def commit_async(self, offsets: Offsets, on_done: Callable[[Exception | None], object]) -> None:
-        """Sends a commit, once; `on_done(error)` is called by a later `call_back`. Does not block."""
+        """Sends a commit, once; `on_done(error)` is called by a later `call_back`. Does not block.
+
+        `error` is None after a success.
+        """
         self.require_group()
 
         def call_back(error: Exception | None) -> None:
@@ -101,7 +108,10 @@ class OffsetCommits:
         self._network.try_step()
 
     def committed(self, partitions: Sequence[TopicPartition], timeout_s: float) -> Offsets:
-        """Returns the committed offsets of the partitions that have one. Blocks. ApiError; RequestTimedOut."""
+        """Returns the committed offsets of the partitions that have one. Blocks.
+
+        Raises ApiError for an error that is not retried, and RequestTimedOut after `timeout_s` seconds.
+        """
         self.require_group()
         found: Offsets = request_until_done(
             self._network,
@@ -121,7 +131,7 @@ class OffsetCommits:
     # Auto-commit
 
     def commit_if_due(self, monotonic_ms: int) -> None:
-        """Commits the positions if auto.commit.interval.ms has passed. Does not block."""
+        """Commits the positions if auto-commit is on and auto.commit.interval.ms has passed. Does not block."""
         if self._interval_ms is not None and monotonic_ms >= self._next_ms:
             if self._next_ms:
                 self.commit_async(self.positions(), log_failure)
@@ -141,7 +151,7 @@ class OffsetCommits:
 
     @property
     def has_callbacks(self) -> bool:
-        """Returns whether `call_back` has something to do."""
+        """Returns whether a callback waits for `call_back`."""
         return bool(self._callbacks)
 
     def call_back(self) -> None:

@@ -14,7 +14,11 @@ from kafkapy.types import TopicPartition
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """The offset of a record, its timestamp in ms since 1970 (-1: not looked up by time) and leader epoch (or -1)."""
+    """The offset of a record, its timestamp and its leader epoch.
+
+    `timestamp` is in ms since 1970, or -1 if the offset was not looked up by time; `leader_epoch` is -1 if it is
+    unknown.
+    """
 
     offset: int
     timestamp: int
@@ -25,11 +29,12 @@ OnFound = Callable[[TopicPartition, OffsetAndTimestamp | None, ApiError | None],
 
 
 def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_level: int, on_found: OnFound) -> None:
-    """Requests the offset at a timestamp (-1: latest, -2: earliest) of each partition, once; with the lock held.
+    """Requests the offset at a timestamp of each partition without retrying; called with the lock held.
 
-    `on_found(partition, found, error)` is called for each partition, possibly before `look_up` returns; `found` is
-    None if no record has that timestamp or a later one. A partition without a known leader gets LEADER_NOT_AVAILABLE,
-    and new metadata are requested.
+    A timestamp is in ms since 1970, -1 for the latest or -2 for the earliest offset. `on_found(partition, found,
+    error)` is called for each partition, possibly before `look_up` returns; `found` is None if no record has that
+    timestamp or a later one. A partition without a known leader gets LEADER_NOT_AVAILABLE, and new metadata are
+    requested.
     """
     by_leader: dict[int, list[TopicPartition]] = {}
     for topic_partition in wanted:
@@ -93,8 +98,8 @@ def look_up_all(
 ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
     """Returns the offset at a timestamp of each partition; None if no record has that timestamp or a later one.
 
-    Retries retriable errors and blocks, without the lock, for at most `timeout_s` seconds. RequestTimedOut, or the
-    ApiError that is not retriable.
+    Blocks, without the lock, and retries retriable errors. Raises an ApiError that is not retriable, and
+    RequestTimedOut after `timeout_s` seconds.
     """
     found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
     retry_at_ms: dict[TopicPartition, int] = dict.fromkeys(wanted, 0)

@@ -26,7 +26,10 @@ OnTruncated = Callable[[TopicPartition, PartitionState, OffsetAndEpoch | None], 
 
 
 class PositionValidator:
-    """Owns the requests that check positions. Part of the fetcher, which calls it with the network's lock held."""
+    """The requests that check the positions of one consumer.
+
+    The class is a part of the fetcher, which calls it with the network's lock held.
+    """
 
     def __init__(self, network: Network, subscription: Subscription, on_truncated: OnTruncated) -> None:
         self._network = network

@@ -19,7 +19,7 @@ HIGHEST_REPEATABLE = 4
 
 
 class PreparedTransaction(NamedTuple):
-    """The data needed to end an open transaction. The broker aborts it after its time-out."""
+    """The data needed to end an open transaction, which the coordinator otherwise aborts after its time-out."""
 
     transactional_id: str
     producer_id: int
@@ -31,8 +31,8 @@ def end_transactions(
 ) -> None:
     """Commits or aborts each transaction; repeating the same end is allowed. Blocks up to `timeout_s` for each.
 
-    `properties` are the configuration of a client. ApiError with PRODUCER_FENCED if another producer uses the
-    transactional id or the transaction has timed out; RequestTimedOut.
+    `properties` are the configuration of a client. Raises ApiError with PRODUCER_FENCED if another producer uses the
+    transactional id or the transaction has timed out, and RequestTimedOut if the coordinator does not respond in time.
     """
     if not prepared:
         return

@@ -189,7 +189,7 @@ class Producer(RecordAccumulator):
         self._need_transactions().initialize(self._limit(timeout))
 
     def begin_transaction(self) -> None:
-        """Begins a transaction, to which all records belong that are sent from now on. Does not block."""
+        """Begins a transaction, which contains all records that are sent from now on. Does not block."""
         self._need_transactions().begin()
         self.takes_plain_records = self._is_plain
 
@@ -205,8 +205,8 @@ class Producer(RecordAccumulator):
     def commit_transaction(self, timeout: float | None = None) -> None:
         """Sends the remaining records and commits the transaction. Blocks.
 
-        Raises the error of a record that has failed; the transaction must then be aborted. After RequestTimedOut it may
-        be called again.
+        Raises the error of a record that has failed; the transaction must then be aborted. After RequestTimedOut
+        `commit_transaction` may be called again.
         """
         self.takes_plain_records = False
         self._need_transactions().commit(self._limit(timeout))
@@ -215,7 +215,7 @@ class Producer(RecordAccumulator):
         """Sends the remaining records and leaves the transaction open for another process to end. Blocks.
 
         The process that gets the result commits or aborts with `prepared_transaction.end_transactions`; this producer
-        can only be closed. None if the transaction is empty. Raises the error of a record that has failed.
+        can only be closed. Returns None if the transaction is empty. Raises the error of a record that has failed.
         """
         self.takes_plain_records = False
         return self._need_transactions().prepare(self._limit(timeout))
@@ -261,7 +261,7 @@ class Producer(RecordAccumulator):
         return future
 
     def _choose_sticky(self, topic_queues: TopicQueues) -> None:
-        """Chooses the partition of records without a key for the next batch."""
+        """Chooses the partition for the next records without a key, which fill one batch."""
         if len(topic_queues.queues) == 1:
             topic_queues.sticky = topic_queues.sticky_bytes = 0
             return
@@ -282,11 +282,11 @@ class Producer(RecordAccumulator):
             self._network.try_step()
 
     def _on_queue_opened(self) -> None:
-        """Ensures a step after linger.ms when a partition has got its first waiting record."""
+        """Ensures that a step runs after linger.ms when a partition has got its first waiting record."""
         self._network.wake_for(self._network.clock.monotonic_ms() + self._linger_ms)
 
     def _wait_for_batch(self, batch: ProducerBatch, timeout: float | None) -> None:
-        """Blocks until a batch is delivered or has failed; RequestTimedOut."""
+        """Blocks until a batch is delivered or has failed; raises RequestTimedOut after `timeout` seconds."""
         if not self._network.wait_until(lambda: batch.is_done, timeout):
             if batch.is_done:
                 return

@@ -15,7 +15,7 @@ log = logging.getLogger("kafkapy.client")
 
 
 class ProducerIdSource:
-    """Owns the identity of a producer without transactions. The sender calls it with the network's lock held.
+    """The identity of a producer without transactions. The sender calls it with the network's lock held.
 
     After a batch with a sequence was given up, it is unknown whether the broker wrote it. Once no batch is in flight
     the epoch is raised and the sequences start at 0 again, as the broker expects of a new epoch (KIP-360).
@@ -41,12 +41,12 @@ class ProducerIdSource:
         return False
 
     def take_failure(self) -> ApiError | None:
-        """Returns the error that all waiting batches fail with, once; None if there is none."""
+        """Returns the error with which all waiting batches fail, or None; the error is returned only once."""
         failure, self._failure = self._failure, None
         return failure
 
     def next_ms(self, monotonic_ms: int) -> int:
-        """Returns when to call `run` again after it has returned False."""
+        """Returns the monotonic time (ms) at which to call `run` again after it has returned False."""
         if self._has_request or self._has_unknown_sequence or self.identity.is_valid:
             return NEVER
         return max(self._not_before_ms, monotonic_ms + 1)
@@ -71,7 +71,7 @@ class ProducerIdSource:
         return True
 
     def on_sequence_given_up(self) -> None:
-        """Records that a batch with a sequence was given up: the epoch must be raised."""
+        """Records that a batch with a sequence was given up, so that the epoch must be raised."""
         self._has_unknown_sequence = True
 
     def on_error(self, error: ApiError) -> None:

@@ -42,9 +42,10 @@ _FRAME_BYTES = 512  # about the size of a produce request without its batches
 
 
 class Sender:
-    """Owns the batches in flight. The network runs this task; every method is called with its lock held.
+    """The task of a producer that sends its batches; it owns the batches in flight.
 
-    While `flushing` or `out_of_memory` (counts of waiting callers) is positive, batches are sent without lingering.
+    The network runs the task; every method is called with the network's lock held. While `flushing` or `out_of_memory`
+    (counts of waiting callers) is positive, batches are sent without lingering.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Sender:
         return not self._accumulator.active and not self.in_flight
 
     def run(self, monotonic_ms: int) -> int:
-        """Sends the batches that are due; returns when the next one is due."""
+        """Sends the batches that are due; returns the monotonic time (ms) at which the next batch is due."""
         has_identity = False
         failure = self._identity.take_failure()
         if failure is None and self._accumulator.active:
@@ -100,9 +101,10 @@ class Sender:
             has_sent = True
 
     def _choose(self, monotonic_ms: int, has_identity: bool, chosen: dict[int, list[ProducerBatch]]) -> int:
-        """Adds to `chosen` the batches of one request to each broker, at most one of each partition.
+        """Adds to `chosen` the batches of one request to each broker, at most one batch of each partition.
 
-        Returns when to choose again.
+        `has_identity` says whether the producer has the id that batches need. Returns the monotonic time (ms) at which
+        to choose again.
         """
         due = NEVER
         sizes: dict[int, int] = {}
@@ -138,7 +140,10 @@ class Sender:
         sizes: dict[int, int],
         monotonic_ms: int,
     ) -> int:
-        """Adds the first batch of a queue to the request for its leader, if it may be sent; returns when to retry."""
+        """Adds the first batch of a queue to the request for its leader, if the batch may be sent.
+
+        Returns the monotonic time (ms) at which to look at the queue again.
+        """
         leader = self._network.cluster.leader(queue.topic, queue.partition)
         if leader == NO_LEADER:
             self._network.metadata.add_topic(queue.topic)
@@ -298,7 +303,7 @@ class Sender:
         return error.retriable
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Puts a batch that the broker considers too large back as two halves, in the same order."""
+        """Splits a batch that the broker considers too large, and puts the parts back in the same order."""
         log.info("Splitting a batch of %s-%d that is too large", batch.queue.topic, batch.queue.partition)
         self.in_flight.discard(batch)
         parts = batch.split()

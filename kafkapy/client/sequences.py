@@ -35,7 +35,7 @@ def sequence_after(sequence: int, count: int) -> int:
 
 
 class PartitionSequences:
-    """The next sequence of one partition, and its unfinished batches that have one, in order.
+    """The next sequence of one partition, and its unfinished batches that have a sequence, in order.
 
     Invariant: a batch gets its sequence when it is first sent and keeps it until it is finished or the epoch changes;
     after a failure the batches are sent again in that order, each only when it is the first. Until the first batch is
@@ -61,7 +61,8 @@ class PartitionSequences:
     def may_send(self, batch: ProducerBatch, limit: int) -> bool:
         """Returns whether the first batch of the queue may be sent.
 
-        A batch that was sent before must be the first unfinished one; a new one needs fewer than `limit` unfinished.
+        A batch that was sent before must be the first unfinished batch. A new batch may be sent while fewer than
+        `limit` batches are unfinished.
         """
         if batch.has_sequence:
             return not self.unfinished or self.unfinished[0] is batch

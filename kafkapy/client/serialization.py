@@ -28,17 +28,20 @@ def serialize_text(topic: str, value: str | None) -> bytes | None:
 
 
 def deserialize_text(topic: str, data: bytes | None) -> str | None:
-    """Decodes UTF-8; UnicodeDecodeError."""
+    """Decodes UTF-8; raises UnicodeDecodeError for other data."""
     return None if data is None else data.decode()
 
 
 def serialize_json(topic: str, value: Any) -> bytes | None:
-    """Encodes a value as compact JSON in UTF-8; None becomes Kafka's null, not JSON's. TypeError; ValueError."""
+    """Encodes a value as compact JSON in UTF-8; None becomes Kafka's null, not JSON's.
+
+    Raises TypeError or ValueError for a value that JSON cannot represent.
+    """
     return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def deserialize_json(topic: str, data: bytes | None) -> Any:
-    """Decodes JSON; json.JSONDecodeError."""
+    """Decodes JSON; raises json.JSONDecodeError for other data."""
     return None if data is None else json.loads(data)
 
 
@@ -77,13 +80,19 @@ DESERIALIZERS: dict[str, Deserializer | None] = {
 
 
 def find_serializer(key: str, configured: Any) -> Serializer | None:
-    """Returns the serializer of a configuration value: a callable, a known name, or `module:name`; None for bytes."""
+    """Returns the serializer that a configuration value names; None if the values are bytes already.
+
+    `configured` is a callable, a known name, or `module:name`; `key` is the configuration key for error messages.
+    """
     found: Serializer | None = _find(key, configured, SERIALIZERS)
     return found
 
 
 def find_deserializer(key: str, configured: Any) -> Deserializer | None:
-    """Returns the deserializer of a configuration value: a callable, a known name, or `module:name`; None for bytes."""
+    """Returns the deserializer that a configuration value names; None if the values stay bytes.
+
+    `configured` is a callable, a known name, or `module:name`; `key` is the configuration key for error messages.
+    """
     found: Deserializer | None = _find(key, configured, DESERIALIZERS)
     return found
 
@@ -97,7 +106,10 @@ def _find(key: str, configured: Any, known: dict[str, Any]) -> Any:
 
 
 def load_object(key: str, name: Any) -> Any:
-    """Imports and returns the object `module:name`; ConfigError, with the configuration key, if it is not found."""
+    """Imports and returns the object that `name` names as `module:name`.
+
+    Raises ConfigError, which names the configuration key `key`, if the object is not found.
+    """
     module, _, attribute = str(name).partition(":")
     try:
         return getattr(import_module(module), attribute)

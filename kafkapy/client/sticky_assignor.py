@@ -54,7 +54,10 @@ def assign_cooperatively(members: Members, counts: PartitionCounts) -> Assignmen
 
 
 def _assign(members: Members, counts: PartitionCounts) -> tuple[Assignment, dict[TopicPartition, str] | None]:
-    """Returns the assignment, and the new owners of partitions that another member must give up (None: unknown)."""
+    """Returns the assignment, and the new owner of each partition that another member must give up.
+
+    The owners are None if they were not computed.
+    """
     subscribed = {topic for member in members.values() for topic in member.topics}
     known = {topic: counts[topic] for topic in sorted(subscribed) if counts.get(topic, 0) > 0}
     owned, disputed = _valid_ownership(members, known)
@@ -139,7 +142,7 @@ class _EqualShares:
         self.revoked: set[TopicPartition] = set()
 
     def assign(self) -> None:
-        """Computes `assigned` and `moving`."""
+        """Computes `assigned`, the partitions of each member, and `moving`, the new owners of moved partitions."""
         for member_id, had in self.owned.items():
             undisputed = [topic_partition for topic_partition in had if topic_partition not in self.disputed]
             self._keep(
@@ -166,7 +169,7 @@ class _EqualShares:
         self.revoked.update(had[kept:])
 
     def _assign_rest(self) -> None:
-        """Assigns the partitions without an owner: first to members below the minimum, then one each to others."""
+        """Assigns the partitions without an owner to the members in `under`, and then one to each member in `even`."""
         taken = {topic_partition for each in self.assigned.values() for topic_partition in each}
         even = deque(self.even)
         index = 0
@@ -191,7 +194,8 @@ class _EqualShares:
 class _Balance:
     """The assignment of members that read different topics.
 
-    `order` has (number of partitions, member id), in ascending order, of the members whose partitions may still move.
+    `order` contains pairs of (number of partitions, member id), in ascending order, for the members whose partitions
+    may still move.
     """
 
     def __init__(self, members: Members, counts: PartitionCounts, owned: Assignment) -> None:
@@ -220,7 +224,7 @@ class _Balance:
         self.movements = _Movements()
 
     def assign(self) -> None:
-        """Computes `assigned`."""
+        """Computes `assigned`, the partitions of each member."""
         is_first = self.order[-1][0] == 0
         free = [topic_partition for topic_partition in self.partitions if topic_partition not in self.owner]
         for topic_partition in free:
@@ -254,14 +258,17 @@ class _Balance:
         insort(self.order, (len(mine), member_id))
 
     def _may_change(self, member_id: str) -> bool:
-        """Returns whether the member could get more partitions, or give one to another member."""
+        """Returns whether the member could get another partition, or give a partition to another member."""
         mine = self.assigned[member_id]
         if len(mine) < sum(self.counts[topic] for topic in self.topics[member_id]):
             return True
         return any(len(self.readers[topic_partition.topic]) > 1 for topic_partition in mine)
 
     def _level(self, partitions: list[TopicPartition]) -> bool:
-        """Moves partitions to members with at least two fewer, until the assignment is balanced."""
+        """Moves partitions to members with at least two fewer partitions, until the assignment is balanced.
+
+        Returns whether a partition has moved.
+        """
         previous_owner = self._previous_owner_owners()
         has_moved = False
         while True:
@@ -285,7 +292,7 @@ class _Balance:
                 return has_moved
 
     def _previous_owner_owners(self) -> dict[TopicPartition, str]:
-        """Returns the owner of each partition in the most recent generation before the last one."""
+        """Returns the owner of each partition in the most recent generation before the current one."""
         latest = max((member.generation for member in self.members.values()), default=-1)
         found: dict[TopicPartition, tuple[int, str]] = {}
         for member_id in sorted(self.members):
@@ -337,7 +344,10 @@ class _Movements:
             self.moves[topic_partition] = first, receiver
 
     def partition_to_move(self, topic_partition: TopicPartition, giver: str, receiver: str) -> TopicPartition:
-        """Returns the partition to move instead of `topic_partition` from one member to another."""
+        """Returns the partition to move from `giver` to `receiver`.
+
+        This is `topic_partition`, or a partition of the same topic that had moved from `receiver` to `giver` before.
+        """
         giver = self.moves.get(topic_partition, (giver, giver))[0]
         back = [
             each

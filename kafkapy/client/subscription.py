@@ -135,7 +135,10 @@ class Subscription:
     def subscribe(
         self, topics: Iterable[str], pattern: re.Pattern[str] | None = None, server_pattern: str | None = None
     ) -> None:
-        """Subscribes to names or to a pattern, instead of the previous subscription. SubscriptionError."""
+        """Subscribes to names or to a pattern, instead of the previous subscription.
+
+        Raises SubscriptionError if partitions are assigned manually.
+        """
         if self.is_manual:
             raise SubscriptionError("Subscription to topics, partitions and pattern are mutually exclusive")
         self.topics = frozenset(topics)
@@ -143,14 +146,17 @@ class Subscription:
         self.server_pattern = server_pattern
 
     def assign_manually(self, partitions: Iterable[TopicPartition]) -> None:
-        """Assigns exactly these partitions; those assigned before keep their state. SubscriptionError."""
+        """Assigns exactly these partitions; a partition that was assigned before keeps its state.
+
+        Raises SubscriptionError if the consumer has subscribed to topics.
+        """
         if self.is_automatic:
             raise SubscriptionError("Subscription to topics, partitions and pattern are mutually exclusive")
         self.replace(partitions)
         self.is_manual = bool(self.partitions)
 
     def replace(self, partitions: Iterable[TopicPartition]) -> None:
-        """Replaces the partitions; those that stay keep their state."""
+        """Replaces the assigned partitions; a partition that stays assigned keeps its state."""
         before = self.partitions
         self.partitions = {each: before.get(each) or PartitionState() for each in partitions}
 
@@ -181,7 +187,7 @@ class Subscription:
 
 
 def reset_timestamp(strategy: str, wall_ms: int) -> int | None:
-    """Returns the timestamp that ListOffsets looks up for `auto.offset.reset`; None if it is `none`."""
+    """Returns the timestamp that ListOffsets looks up for `auto.offset.reset`; None if `strategy` is "none"."""
     if strategy == "none":
         return None
     if strategy.startswith("by_duration:"):

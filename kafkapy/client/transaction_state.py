@@ -49,7 +49,7 @@ class TransactionPhase(Enum):
 
 
 class TransactionState(ProducerIdSource):
-    """Owns the transaction's phase, its partitions, and the first error. Called with the network's lock held.
+    """The phase of a producer's transaction, its partitions, and its first error. Called with the network's lock held.
 
     Partitions are added by AddPartitionsToTxn before anything is written to them, which every broker supports. With
     transaction.version 2 (`adds_implicitly`, KIP-890) a write adds its partition, and the end of every transaction
@@ -72,7 +72,7 @@ class TransactionState(ProducerIdSource):
 
     @property
     def highest_produce_version(self) -> int | None:  # type: ignore[override]
-        """The highest version of Produce that the sender may use; None: any."""
+        """The highest version of Produce that the sender may use; None allows every version."""
         return None if self.adds_implicitly else _LAST_EXPLICIT_PRODUCE
 
     @property
@@ -94,7 +94,7 @@ class TransactionState(ProducerIdSource):
         self.phase = TransactionPhase.OPEN
 
     def require(self, phase: TransactionPhase) -> None:
-        """Raises the error that the transaction failed with, or TransactionError in another phase."""
+        """Raises the error that the transaction failed with, or TransactionError if the phase is not `phase`."""
         if self.failure is not None:
             raise self.failure
         if self.phase is not phase:
@@ -116,7 +116,10 @@ class TransactionState(ProducerIdSource):
     # Called by the sender
 
     def take_failure(self) -> ApiError | None:
-        """Returns the error that all waiting batches fail with; it stays until the transaction is aborted."""
+        """Returns the error with which all waiting batches fail, or None.
+
+        The error stays until the transaction is aborted.
+        """
         return self.failure
 
     def run(self, monotonic_ms: int, has_in_flight: bool) -> bool:
@@ -134,7 +137,7 @@ class TransactionState(ProducerIdSource):
         return True
 
     def next_ms(self, monotonic_ms: int) -> int:
-        """Returns when to call `run` again for partitions that could not be added yet."""
+        """Returns the monotonic time (ms) at which to call `run` again for partitions that could not be added yet."""
         if not self._wanted or self.is_adding:
             return NEVER
         retry_ms = min(self.coordinator.next_attempt_ms(monotonic_ms), monotonic_ms + CHECK_INTERVAL_MS)
@@ -152,7 +155,7 @@ class TransactionState(ProducerIdSource):
         return False
 
     def on_sequence_given_up(self) -> None:
-        """Records that a batch with a sequence was given up: the epoch is raised after the abort."""
+        """Records that a batch with a sequence was given up, so that the epoch is raised after the abort."""
         self.needs_new_epoch = True
 
     def on_error(self, error: ApiError) -> None:

@@ -48,7 +48,7 @@ class Transactions:
         return self._state.phase in (TransactionPhase.OPEN, TransactionPhase.FAILED)
 
     def check_open(self) -> None:
-        """Raises TransactionError unless a transaction is open, or the error that it failed with."""
+        """Raises the error that the transaction failed with, or TransactionError if no transaction is open."""
         self._state.require(TransactionPhase.OPEN)
 
     def initialize(self, timeout_s: float) -> None:
@@ -100,9 +100,10 @@ class Transactions:
         self._end(True, timeout_s)
 
     def prepare(self, timeout_s: float) -> PreparedTransaction | None:
-        """Writes all records and leaves the transaction open for another process to end; None if it is empty.
+        """Writes all records and leaves the transaction open for another process to end.
 
-        Raises the error that a record has failed with. Afterwards the producer can only be closed.
+        Returns None if the transaction is empty. Raises the error that a record has failed with. Afterwards the
+        producer can only be closed.
         """
         state = self._state
         state.require(TransactionPhase.OPEN)
@@ -235,7 +236,11 @@ class Transactions:
         *,
         highest: int | None = None,
     ) -> Any:
-        """Returns a coordinator's response; an error that is not retried fails the transaction and is raised."""
+        """Returns a coordinator's response, at most in version `highest`; raises an error that is not retried.
+
+        Such an error fails the transaction, except RequestTimedOut, after which the request may be repeated. `goal` is
+        for the error's message.
+        """
 
         def send(node_id: int, on_result: Callable[[Any, Exception | None], None]) -> None:
             def on_response(response: Any, version: int, error: Exception | None) -> None:

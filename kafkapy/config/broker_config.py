@@ -97,16 +97,19 @@ class BrokerConfig(BrokerKeys):
         return cls({**properties, **(overrides or {})})
 
     def for_listener(self, listener_name: str, key: str) -> Any:
-        """Returns the value of `listener.name.<listener>.<key>` if it is set, otherwise that of `key`."""
+        """Returns the value of `listener.name.<listener>.<key>` if it is set, otherwise the value of `key`."""
         text = self._text(f"listener.name.{listener_name.lower()}.{key}")
         return self[key] if text is None else parse_value(BROKER_ROWS[key], text)
 
     def is_default(self, key: str) -> bool:
-        """Returns whether the key is set nowhere."""
+        """Returns whether no source sets the key, so that its value is the default."""
         return self.source(key) is ConfigSource.DEFAULT
 
     def source(self, key: str) -> ConfigSource:
-        """Returns the strongest source that sets the key itself; its synonyms do not count."""
+        """Returns the strongest source that sets the key itself; a source that sets a synonym does not count.
+
+        Returns ConfigSource.DEFAULT if no source sets the key.
+        """
         if key in self.dynamic_broker:
             return ConfigSource.DYNAMIC_BROKER
         if key in self.dynamic_default:
@@ -119,7 +122,7 @@ class BrokerConfig(BrokerKeys):
         return bool(value) and value != default_value(BROKER_ROWS[key])
 
     def apply_dynamic(self, default: Mapping[str, str], broker: Mapping[str, str]) -> tuple[set[str], list[str]]:
-        """Takes over the dynamic configuration: `default` of all brokers, `broker` of this one.
+        """Replaces the dynamic configuration: `default` applies to all brokers, `broker` to this broker only.
 
         Returns the keys whose value changed, and a sentence for each text that cannot be parsed. Such a text is
         ignored, as in Kafka, because refusing it would prevent the broker from starting.

@@ -26,7 +26,7 @@ _RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours"
 
 
 def check(config: BrokerConfig) -> None:
-    """Raises ConfigError for values that are valid each and contradict each other."""
+    """Raises ConfigError for values that are valid by themselves but contradict each other."""
     for smaller, larger in _ORDERED:
         if config[smaller] > config[larger]:
             raise ConfigError(

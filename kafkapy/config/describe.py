@@ -18,7 +18,7 @@ from kafkapy.config.value import default_value, format_value
 
 
 class ConfigSynonym(NamedTuple):
-    """One source that sets, or would set, the value. A hidden value is None."""
+    """A source that sets a key or its synonym, and the value there; a hidden value is None."""
 
     name: str
     value: str | None
@@ -26,7 +26,7 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One key of the response. `type` is the number of its ConfigType, 0 for a name that Kafka does not have."""
+    """One key of the response. `type` is the number of its ConfigType, or 0 for a key that Kafka does not have."""
 
     name: str
     value: str | None
@@ -45,7 +45,10 @@ def describe_broker(config: BrokerConfig) -> list[ConfigEntry]:
 
 
 def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
-    """Returns the keys that are set as the default of all brokers (the resource of an empty name), with their texts."""
+    """Returns the keys that are set as the default of all brokers, with their texts; sensitive texts are hidden.
+
+    In requests this default is the broker resource with an empty name.
+    """
     entries = []
     for name, text in config.dynamic_default.items():
         entry = _broker_entry(config, name, lambda source: source is ConfigSource.DYNAMIC_DEFAULT_BROKER)
@@ -96,10 +99,10 @@ def _broker_value(config: BrokerConfig, name: str, row: Row | None) -> str | Non
 
 
 def _synonyms(config: BrokerConfig, key: str, *, hidden: bool) -> list[ConfigSynonym]:
-    """Returns the sources of the key and its synonyms, strongest first: this broker, all brokers, the file, defaults.
+    """Returns the sources that set the key or a synonym, strongest first: this broker, all brokers, the file, defaults.
 
-    As in Kafka, sources before the key's own first one are left out: a key is not described by a stronger key, and
-    an unset log.retention.ms is not described by log.retention.hours.
+    As in Kafka, the sources before the first source that sets the key itself are left out: a key is not described by a
+    stronger key, and an unset log.retention.ms is not described by log.retention.hours.
     """
     names = broker_synonyms(key)
     layers = (

@@ -11,7 +11,10 @@ from kafkapy.errors import ApiError, ConfigError, Error
 
 
 def dynamic_row(name: str) -> Row | None:
-    """Returns the row of a broker key or of its `listener.name.<listener>.` form, None for an unknown name."""
+    """Returns the row of a broker key; None for an unknown name.
+
+    The name may have the prefix `listener.name.<listener>.`.
+    """
     plain = name
     if name.startswith("listener.name."):
         plain = name.removeprefix("listener.name.").partition(".")[2]

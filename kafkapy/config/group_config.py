@@ -77,7 +77,10 @@ def validate_group_overrides(broker_config: BrokerConfig, overrides: Mapping[str
 
 
 def _check_limits(broker_config: BrokerConfig, name: str, value: Any) -> None:
-    """Raises ApiError for a value outside the broker's group.<kind>.min.<key> and max, where these keys exist."""
+    """Raises ApiError for a value outside of the broker's limits for groups.
+
+    The limits are the broker keys group.<kind>.min.<key> and group.<kind>.max.<key>, where they exist.
+    """
     kind, _, rest = name.partition(".")
     lowest, highest = f"group.{kind}.min.{rest}", f"group.{kind}.max.{rest.removeprefix('num.')}"
     if lowest in BROKER_ROWS and value < broker_config[lowest]:

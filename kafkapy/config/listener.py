@@ -28,7 +28,10 @@ class Listener(NamedTuple):
 
 
 def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
-    """Returns the listeners, each with the protocol of its name. Raises ConfigError that names the endpoint."""
+    """Returns the listeners, each with the security protocol that `protocols` gives for its name.
+
+    Raises ConfigError, which names key and endpoint, for an endpoint that cannot be parsed.
+    """
     listeners: list[Listener] = []
     endpoints = list(endpoints)
     problem = f"Error creating broker listeners from '[{', '.join(endpoints)}]' ({key})"

@@ -6,7 +6,10 @@ from importlib import import_module
 
 
 def load_class(text: str) -> type:
-    """Returns the class. Raises ImportError with the reason: a Java name, a misspelt name, or a failed import."""
+    """Returns the class that `text` names.
+
+    Raises ImportError with the reason: a Java name, a misspelt name, or a failed import.
+    """
     module_name, separator, class_name = text.partition(":")
     if not separator:
         module_name, _, class_name = text.rpartition(".")

@@ -13,7 +13,7 @@ DOUBLE_MAX = 1.7976931348623157e308
 
 
 class ConfigType(IntEnum):
-    """Type of a value; the number is that of DescribeConfigs."""
+    """The type of a value; the numbers are those of DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -27,7 +27,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Source of a value; the number is that of DescribeConfigs (KIP-226)."""
+    """The source of a value; the numbers are those of DescribeConfigs (KIP-226)."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -65,8 +65,8 @@ REQUIRED = _Required()
 class Row:
     """One configuration key. Immutable by agreement.
 
-    `default` is a typed value (a list as its text, None: unset). `has_effect` is False for a key that Kafka has and
-    that changes nothing here; setting it causes a warning.
+    `default` is a typed value, or the text of a list; None means that the key is unset by default. `has_effect` is
+    False for a key that Kafka has and that changes nothing here; setting it causes a warning.
     """
 
     __slots__ = ("default", "documentation", "has_effect", "importance", "mode", "name", "type", "validator")

@@ -162,7 +162,7 @@ def warnings_about(originals: Mapping[str, str]) -> list[str]:
 
 
 class _Kind(Enum):
-    """The kinds of keys in a broker's file; the value is the end of the warning, None if there is no warning."""
+    """The kinds of keys in a broker's file; the value is the end of the warning, or None if there is no warning."""
 
     EFFECTIVE = None
     INERT = "has no effect in kafkapy and is ignored."
@@ -206,7 +206,7 @@ def _duplicates(name: str, text: str) -> str | None:
 
 
 def _nearest(name: str) -> str | None:
-    """Returns the known key that `name` is probably a typing error of."""
+    """Returns the known key that `name` is probably a typing error of; None if no known key is similar."""
     from difflib import get_close_matches  # needed only for an unknown key
 
     near = get_close_matches(name, STATIC_ROWS, n=1, cutoff=0.8)

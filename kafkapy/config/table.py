@@ -88,8 +88,10 @@ _CHAINS = tuple(tuple(name for name, _ in chained) for chained in TOPIC_SYNONYMS
 
 
 def broker_synonyms(name: str) -> tuple[str, ...]:
-    """Returns the broker keys that set the same value as `name`, strongest first; for a listener's key, also that
-    key."""
+    """Returns the broker keys that set the same value as `name`, strongest first.
+
+    For a key of one listener, these are that key and the keys for all listeners.
+    """
     if name.startswith("listener.name."):
         _, _, plain = name.removeprefix("listener.name.").partition(".")
         return (name, *broker_synonyms(plain))

@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 class KeyValues:
-    """The typed values of configuration keys, by key in `_values`; subclasses add attributes."""
+    """The typed values of configuration keys, stored by key in `_values`; subclasses have an attribute for each key."""
 
     __slots__ = ()
     _values: dict[str, Any]
 
     def __getitem__(self, key: str) -> Any:
-        """Returns the typed value of a key, None if it is unset. Raises KeyError for an unknown key."""
+        """Returns the typed value of a key; None if the key is unset. Raises KeyError for an unknown key."""
         return self._values[key]
 
 

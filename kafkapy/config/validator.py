@@ -25,7 +25,7 @@ def invalid_value(name: str, value: object, reason: str) -> ConfigError:
 
 
 class between:  # noqa: N801  (reads as a word of the tables)
-    """Accepts a number from `low` to `high`, both inclusive; None is unlimited."""
+    """A validator that accepts a number from `low` to `high`, both inclusive; None means no limit."""
 
     __slots__ = ("high", "low")
 
@@ -50,7 +50,7 @@ def at_least(low: int) -> between:
 
 
 class _Address:
-    """Accepts an address to listen on: `host:port` (an IPv6 address in brackets), a port alone, or nothing."""
+    """A validator of an address to listen on: `host:port` (an IPv6 address in brackets), a port alone, or nothing."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ ADDRESS = _Address()
 
 
 class one_of:  # noqa: N801
-    """Accepts one of the words."""
+    """A validator that accepts one of the words."""
 
     __slots__ = ("words",)
 
@@ -84,7 +84,7 @@ class one_of:  # noqa: N801
 
 
 class one_of_ignoring_case(one_of):  # noqa: N801
-    """Accepts one of the words in any case."""
+    """A validator that accepts one of the words in any case."""
 
     __slots__ = ()
 
@@ -97,7 +97,7 @@ class one_of_ignoring_case(one_of):  # noqa: N801
 
 
 class one_of_any_case(one_of):  # noqa: N801
-    """Accepts one of the words in any case; its text is the same as that of `one_of`."""
+    """A validator that accepts one of the words in any case, but is shown like `one_of`."""
 
     __slots__ = ()
 
@@ -125,7 +125,7 @@ class list_of:  # noqa: N801
 
 
 class filled_list_of(list_of):  # noqa: N801
-    """Accepts the lists of `list_of` that have at least one element."""
+    """A validator of lists that, in addition to `list_of`, refuses the empty list."""
 
     __slots__ = ()
 
@@ -164,7 +164,7 @@ class _GzipLevel:
 
 
 class _ThrottledReplicas:
-    """Accepts `*`, or partition:broker pairs."""
+    """A validator that accepts `*`, or a list of partition:broker pairs."""
 
     _pair = re.compile(r"[0-9]+:[0-9]+")
 
@@ -179,7 +179,7 @@ class _ThrottledReplicas:
 
 
 class _AutoOffsetReset:
-    """Accepts a word, or a duration before now in ISO 8601 form."""
+    """A validator that accepts earliest, latest, none, or a duration before now in ISO 8601 form."""
 
     _duration = re.compile(r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=[\d.])(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?")
 

@@ -48,7 +48,7 @@ def parse_value(row: Row, text: str) -> Any:
 
 
 def default_value(row: Row) -> Any:
-    """Returns the typed default, None if it is unset or the key is required."""
+    """Returns the typed default; None if the key is unset by default or required."""
     default = row.default
     if default is REQUIRED:
         return None
@@ -113,7 +113,10 @@ def _parse_double(name: str, text: str) -> float:
 
 
 def _format_double(value: float) -> str:
-    """Formats like Java's Double.toString: plain from 0.001 to 10,000,000, otherwise in scientific notation."""
+    """Formats a number like Java's Double.toString.
+
+    The result is plain from 0.001 to 10,000,000, and otherwise in scientific notation.
+    """
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):

@@ -35,7 +35,7 @@ class BrokerRegistration(NamedTuple):
 
     @property
     def is_active(self) -> bool:
-        """True if the broker may lead partitions."""
+        """True if the broker may lead partitions, which a fenced or stopping broker may not."""
         return not self.fenced and not self.in_controlled_shutdown
 
     @property

@@ -24,10 +24,10 @@ Value = TypeVar("Value")
 
 
 class MetadataDelta:
-    """Records replayed on top of `image`, and their changes. Not thread-safe; `image` itself never changes.
+    """The changes that replayed records make to `image`. Not thread-safe; `image` itself never changes.
 
-    A part of the image is copied when the first record changes it; the other parts are shared. The caller holds the
-    records of metadata transactions back until EndTransaction.
+    A part of the image is copied when the first record changes it; the other parts are shared. The caller keeps the
+    records of a metadata transaction until EndTransaction.
     """
 
     __slots__ = (
@@ -67,12 +67,12 @@ class MetadataDelta:
 
     @property
     def changed_topics(self) -> dict[bytes, TopicImage]:
-        """Created topics and topics with changed partitions, in their new state, by topic id."""
+        """The created topics and the topics with changed partitions, in their new state, by topic id."""
         return self.topics.changed
 
     @property
     def deleted_topics(self) -> dict[bytes, TopicImage]:
-        """Removed topics, as they were in `image`, by topic id."""
+        """The removed topics, as they were in `image`, by topic id."""
         return self.topics.deleted
 
     def to_image(self, offset: int, epoch: int) -> MetadataImage:
@@ -85,8 +85,10 @@ class MetadataDelta:
         )  # fmt: skip
 
     def replay(self, record: Any) -> None:
-        """Applies one metadata record. Raises ValueError for an unknown type, or for a record that does not fit the
-        image."""
+        """Applies one metadata record.
+
+        Raises ValueError for an unknown type, or for a record that does not fit the image.
+        """
         replay = REPLAY.get(type(record).__name__)
         if replay is None:
             raise ValueError(f"unknown metadata record {type(record).__name__}")

@@ -70,7 +70,10 @@ def supports_directory_assignment(metadata_version: int) -> bool:
 
 
 def supports_elr(metadata_version: int) -> bool:
-    """Returns whether partition records may have eligible leader replicas (the feature must be finalized as well)."""
+    """Returns whether partition records may have eligible leader replicas.
+
+    To use them, the cluster must also have finalized the feature.
+    """
     return metadata_version >= 23
 
 
@@ -87,7 +90,7 @@ def register_broker_record_version(metadata_version: int) -> int:
 
 
 def partition_record_version(metadata_version: int) -> int:
-    """Returns the version of both PartitionRecord and PartitionChangeRecord."""
+    """Returns the version in which PartitionRecord and PartitionChangeRecord are written."""
     if metadata_version >= 23:
         return 2
     return 1 if metadata_version >= 17 else 0
@@ -110,7 +113,10 @@ def list_offsets_request_version(metadata_version: int) -> int:
 
 
 def requires_leader_epoch_bump_on_isr_shrink(metadata_version: int) -> bool:
-    """Returns whether a shrunk ISR raises the leader epoch: before 3.6-IV0 a follower did not notice it otherwise."""
+    """Returns whether a shrunk ISR raises the leader epoch.
+
+    Before 3.6-IV0 it does, because followers would not notice the change otherwise.
+    """
     return metadata_version < 12
 
 

@@ -58,7 +58,10 @@ class MetadataImage(NamedTuple):
 
     @property
     def elr_enabled(self) -> bool:
-        """True if eligible leader replicas are stored (KIP-966): the feature is finalized and records can hold them."""
+        """True if eligible leader replicas are stored (KIP-966).
+
+        To store them, the cluster must have finalized the feature, and its records must be able to hold them.
+        """
         return self.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0 and metadata_version_supports_elr(
             self.metadata_version
         )

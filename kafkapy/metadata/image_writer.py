@@ -29,8 +29,10 @@ MessageAndVersion = tuple[Any, int]
 
 
 def snapshot_records(image: MetadataImage) -> Iterator[MessageAndVersion]:
-    """Yields (message, version) of every record that rebuilds `image`. Parts that its metadata.version cannot hold
-    are left out, as in Apache Kafka."""
+    """Yields the records that rebuild `image`, as pairs of message and version.
+
+    Parts that the image's metadata.version cannot hold are left out, as in Apache Kafka.
+    """
     version = image.metadata_version
     yield from _feature_records(image)
     for broker in image.brokers.values():

@@ -32,8 +32,10 @@ class MetadataLoader:
         return loader
 
     def replay(self, record: Any) -> None:
-        """Replays one record. Raises ValueError for an unknown record, or for a record that does not fit the records
-        before."""
+        """Replays one record.
+
+        Raises ValueError for an unknown record, or for a record that does not fit the records before it.
+        """
         kind = type(record).__name__
         if kind == "BeginTransactionRecord":
             if self._transaction is not None:

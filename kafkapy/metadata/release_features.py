@@ -35,8 +35,10 @@ DEPENDENCIES = {(ELIGIBLE_LEADER_REPLICAS_VERSION, 1): {METADATA_VERSION: 23}}
 
 
 def metadata_version_named(name: str) -> int:
-    """Returns the level of a version (`4.0-IV3`), or the newest of a release (`4.0`). Raises ValueError with the
-    valid names."""
+    """Returns the level of a version such as `4.0-IV3`, or of the newest version of a release such as `4.0`.
+
+    Raises ValueError, with the valid names, for another name.
+    """
     for level in reversed(METADATA_VERSION_NAMES):
         if METADATA_VERSION_NAMES[level] == name or METADATA_VERSION_NAMES[level].partition("-")[0] == name:
             return level
@@ -45,5 +47,5 @@ def metadata_version_named(name: str) -> int:
 
 
 def first_levels(metadata_version: int) -> dict[str, int]:
-    """Returns the levels of the other features in a cluster that begins with this metadata.version."""
+    """Returns the levels of all other features in a cluster that begins with this metadata.version."""
     return {name: level if metadata_version >= since else 0 for name, (level, since) in _FIRST_LEVELS.items()}

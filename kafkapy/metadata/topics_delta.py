@@ -17,7 +17,7 @@ from kafkapy.types import uuid_to_string
 
 
 class TopicsDelta:
-    """The changes of a TopicsImage, from which the next one is built. Not thread-safe; the old image does not change.
+    """The changes of a TopicsImage, from which the next image is built. Not thread-safe; the old image does not change.
 
     `changed` has every topic that is new or has changed partitions, `deleted` every removed topic as it was before,
     both by topic id: a topic that was deleted and created again under its name is in both.
@@ -135,8 +135,11 @@ class TopicsDelta:
 
 
 def merge_partition_change(partition: PartitionImage, record: Any) -> PartitionImage:
-    """Returns the partition after a PartitionChangeRecord. Absent fields do not change; the epochs, never written,
-    are increased."""
+    """Returns the partition after a PartitionChangeRecord.
+
+    A field that the record lacks does not change. Records contain no epochs: the partition epoch increases by one, and
+    the leader epoch too if the record names a leader.
+    """
     replicas = partition.replicas if record.replicas is None else tuple(record.replicas)
     leader_changes = record.leader != NO_LEADER_CHANGE
     return PartitionImage(

@@ -42,7 +42,7 @@ class PartitionImage(NamedTuple):
     partition_epoch: int
 
     def directory_of(self, broker_id: int) -> bytes:
-        """Returns the directory id of a broker's replica; raises ValueError if it has none."""
+        """Returns the id of the directory of a broker's replica; raises ValueError if the broker has no replica."""
         return self.directories[self.replicas.index(broker_id)]
 
     @property
@@ -65,14 +65,16 @@ class TopicsImage(NamedTuple):
     by_id: dict[bytes, TopicImage]
 
     def replica_of(self, broker_id: int, topic_id: bytes, partition: int) -> PartitionImage | None:
-        """Returns the partition if the broker has a replica of it; a log of any other partition is a stray."""
+        """Returns the partition if the broker has a replica of it, otherwise None; the log is a stray in that case."""
         topic = self.by_id.get(topic_id)
         state = None if topic is None else topic.partitions.get(partition)
         return None if state is None or broker_id not in state.replicas else state
 
     def is_assigned(self, broker_id: int, topic_id: bytes, partition: int, directory_id: bytes) -> bool:
-        """Returns whether the broker's replica belongs in this directory. True also if the metadata names no
-        directory."""
+        """Returns whether the broker's replica belongs in this directory.
+
+        Also returns True if the metadata do not name the directory of the replica, and False if there is no replica.
+        """
         state = self.replica_of(broker_id, topic_id, partition)
         if state is None:
             return False

@@ -44,10 +44,11 @@ class Response:
 
 
 class Pending:
-    """A response that another thread produces: the one passed to `resolve`, or `otherwise` after `patience_s` seconds.
+    """A response that another thread produces and passes to `resolve`.
 
-    The server sets `wake` and then reads `response`; `resolve` sets `response` and then reads `wake`. In every order at
-    least one of the two threads sees both values.
+    If that takes longer than `patience_s` seconds, `otherwise` is sent instead. The server sets `wake` and then reads
+    `response`; `resolve` sets `response` and then reads `wake`. In every order at least one of the two threads sees
+    both values.
     """
 
     __slots__ = ("otherwise", "patience_s", "response", "wake")
@@ -59,7 +60,7 @@ class Pending:
         self.wake: Callable[[], None] | None = None
 
     def resolve(self, response: Response) -> None:
-        """Sets the response. Any thread, once; after `patience_s` it has no effect."""
+        """Sets the response. Any thread, once; a call after `patience_s` seconds has no effect."""
         self.response = response
         if self.wake is not None:
             self.wake()
@@ -114,10 +115,13 @@ def bind(address: str) -> socket.socket:
 
 
 class HttpServer:
-    """Owns the listening socket from `__init__` on, its thread from `start` to `close`, and all connections."""
+    """A server of pages.
+
+    Owns the listening socket from `__init__` on, its thread from `start` to `close`, and all connections.
+    """
 
     def __init__(self, address: str) -> None:
-        """Binds and queues clients until `start`. Raises OSError if the address cannot be bound."""
+        """Binds the address; clients wait until `start`. Raises OSError if the address cannot be bound."""
         self._listener = bind(address)
         self.port: int = self._listener.getsockname()[1]
         self._routes: Mapping[str, Route] = {}
@@ -134,7 +138,7 @@ class HttpServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the thread, if it runs, and all connections. To be called once."""
+        """Ends the thread, if it runs, and all connections. May be called only once."""
         with self._wake_lock:
             self._is_closing = True
             os.write(self._wake_write, b"\0")
@@ -247,7 +251,10 @@ class HttpServer:
             self._refuse(client, 431)
 
     def _answer(self, client: _Client, head: bytes, *, is_alone: bool) -> None:
-        """Responds to one request; the connection is closed after the response if bytes followed the request."""
+        """Responds to one request.
+
+        Without `is_alone` other bytes followed the request, and the connection is closed after the response.
+        """
         client.received.clear()
         lines = head.split(b"\r\n")
         words = lines[0].split(b" ")

@@ -10,7 +10,7 @@ LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 class Metric:
-    """One family of series. Immutable by agreement; `labels` in the order in which their values are given."""
+    """One family of series. Immutable by agreement; `labels` are in the order in which their values are given."""
 
     __slots__ = ("documentation", "kind", "labels", "name")
 
@@ -32,7 +32,7 @@ class Metric:
 
 
 def counter(name: str, documentation: str, *labels: str) -> Metric:
-    """Returns the metric of a number that only grows, from 0 at the start of the process."""
+    """Returns a metric for a number that only grows, from 0 at the start of the process."""
     return Metric(name, COUNTER, labels, documentation)
 
 
@@ -55,7 +55,7 @@ def untyped(name: str, documentation: str, *labels: str) -> Metric:
 
 
 def format_labels(names: tuple[str, ...], values: tuple[object, ...]) -> str:
-    """Returns `{name="value",...}` with escaped values, or the empty text without labels."""
+    """Returns `{name="value",...}` with escaped values; "" if there are no labels."""
     if not names:
         return ""
     pairs = (f'{name}="{escape(str(value))}"' for name, value in zip(names, values, strict=True))

@@ -19,7 +19,7 @@ REST_S = 0.0001
 
 
 class Pace:
-    """Sleeps briefly when the caller has run for a slice. One thread."""
+    """A pause between slices of work, in which other threads can run Python. One thread."""
 
     __slots__ = ("_until_ns",)
 
@@ -34,8 +34,10 @@ class Pace:
 
 
 class Page:
-    """Owns the text so far. Every family is begun once, and written completely before the next family begins. One
-    thread."""
+    """The text of a page so far. One thread.
+
+    Every family is begun once, and written completely before the next family begins.
+    """
 
     def __init__(self, pace: Callable[[], None] | None = None) -> None:
         self.native = MetricsPage()
@@ -51,7 +53,7 @@ class Page:
         self.pace()
 
     def family(self, metric: Metric, samples: Iterable[tuple[tuple[object, ...], float]]) -> None:
-        """Writes a family; each sample is (values of the labels, number)."""
+        """Writes a family; each sample is a pair of the labels' values and the number."""
         self.begin(metric)
         for values, number in samples:
             self.sample(metric, values, number)
@@ -72,21 +74,26 @@ class Page:
     def histogram(
         self, metric: Metric, values: tuple[object, ...], ends: Sequence[float], counts: Sequence[int], total: float
     ) -> None:
-        """Writes one histogram of the family that was begun: `counts[n]` values are at most `ends[n]`, the last count
-        is that of all values, and `total` is their sum."""
+        """Writes one histogram of the family that was begun.
+
+        `counts[n]` values are at most `ends[n]`; the last count is that of all values, and `total` is their sum.
+        """
         for end, count in zip((*map(repr, ends), "+Inf"), counts, strict=True):
             self.part(metric, values, count, "le", end)
         self.sample(metric, values, total, "_sum")
         self.sample(metric, values, counts[-1], "_count")
 
     def topics(self, metric: Metric, counters: list[TopicCounters], counter: int) -> None:
-        """Writes a family with a line for each topic; the counters without labels are the sum of all topics."""
+        """Writes a family with a line for each topic, and a line without labels for the sum of all topics.
+
+        `counter` is the index of the number in each TopicCounters.
+        """
         self.begin(metric)
         self.native.topic_family(metric.name.encode(), counters, counter)
         self.pace()
 
     def partitions(self, metric: Metric, rows: PartitionRows, column: int) -> None:
-        """Writes a family with a line for each partition."""
+        """Writes a family with a line for each partition; `column` is the index of the number in each row."""
         self.begin(metric)
         self.native.partition_family(metric.name.encode(), rows, column)
         self.pace()

@@ -18,15 +18,17 @@ T = TypeVar("T")
 
 
 class Window(Generic[T]):
-    """Owns the readings of the last minute, oldest first. One thread."""
+    """The readings of the last minute, oldest first. One thread."""
 
     def __init__(self, first: T, now_s: float, window_s: float = WINDOW_S) -> None:
         self._window_s = window_s
         self._kept: deque[tuple[float, T]] = deque([(now_s, first)])
 
     def before(self, now_s: float) -> tuple[float, T]:
-        """Returns the time and the reading to compare with: the newest reading that is at least as old as the window,
-        otherwise the oldest reading."""
+        """Returns the reading to compare the present reading with, and its time.
+
+        This is the newest reading that is at least as old as the window, or the oldest reading if all are younger.
+        """
         kept = self._kept
         while len(kept) > 1 and now_s - kept[1][0] >= self._window_s:
             kept.popleft()
@@ -38,10 +40,10 @@ class Window(Generic[T]):
 
 
 def quantile(fraction: float, counts: Sequence[int], bounds: Sequence[float]) -> float:
-    """Returns the value below which `fraction` of all values lie, interpolated in its bucket; NaN if there are no
-    values.
+    """Returns the value below which `fraction` of all values lie, interpolated in its bucket.
 
-    `counts[n]` values lie between `bounds[n - 1]` and `bounds[n]`; for the last, open bucket its lower bound counts.
+    Returns NaN if there are no values. `counts[n]` values lie between `bounds[n - 1]` and `bounds[n]`; for the last
+    bucket, which is open, its lower bound counts.
     """
     total = sum(counts)
     if total == 0:

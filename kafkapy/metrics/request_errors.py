@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class RequestErrors:
-    """Counts since the start. APIs and errors are numbers from tables, which bounds the number of counts.
+    """The numbers of errors since the start. The reactor's thread counts, any thread may copy.
 
-    The reactor's thread counts, any thread may copy.
+    APIs and errors are numbers from tables, which bounds the size of this table.
     """
 
     __slots__ = ("_counts",)

@@ -14,7 +14,10 @@ OTHER = "(other)"
 
 
 class TopicCounterTable:
-    """Owns the counters. The owner thread of the partitions changes it; any thread may call `listed`."""
+    """The counters of the hosted topics.
+
+    The owner thread of the partitions changes the table; any thread may call `listed`.
+    """
 
     def __init__(self, limit: int) -> None:
         """`limit` is the number of topics with counters of their own."""
@@ -48,8 +51,10 @@ class TopicCounterTable:
             self._own.pop(topic, None)
 
     def listed(self) -> list[TopicCounters]:
-        """Returns the counters of all topics together, of each topic, and of "(other)" if topics share counters. Any
-        thread."""
+        """Returns the counters of all topics together, of each topic, and of "(other)" if topics share counters.
+
+        Any thread may call this.
+        """
         others = [self._other] if self._has_shared else []
         return [self.total, *list(self._own.values()), *others]
 

@@ -61,11 +61,10 @@ def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
 
 
 class Acceptor:
-    """Owns a listening socket. Reactor thread only.
+    """The listening socket of one listener. Reactor thread only.
 
-    The system queues clients from `__init__` on (so that a port in use is found at once); `start` serves them.
-    While a limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its
-    descriptor.
+    The system queues clients from `__init__` on (so that a port in use is found at once); `start` serves them. While a
+    limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its descriptor.
     """
 
     def __init__(self, listener: Listener, config: BrokerConfig, reactor: Reactor) -> None:
@@ -92,7 +91,7 @@ class Acceptor:
         self._socket.close()
 
     def resume(self) -> None:
-        """Checks again whether a connection may be accepted."""
+        """Ends a pause, if there is one, and checks again whether a connection may be accepted."""
         if self._watch is not None:
             self._watch.resume()
 
@@ -119,7 +118,10 @@ class Acceptor:
             self._reactor.schedule(duration_ms, self.resume)
 
     def _accept_one(self) -> bool:
-        """Accepts one connection. Returns False if none waits or none can be accepted now."""
+        """Accepts one connection; returns whether it did.
+
+        Returns False if no client waits or none can be accepted now.
+        """
         assert self._quotas is not None
         try:
             accepted, address = self._socket.accept()

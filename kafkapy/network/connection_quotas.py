@@ -32,10 +32,10 @@ def parse_address_limits(text: str) -> dict[str, int]:
 
 
 class ConnectionQuotas:
-    """Counts of open connections and the limits on them. Reactor thread only.
+    """The numbers of open connections and the limits on them. Reactor thread only.
 
-    Invariants: total == sum of the listeners' counts == sum of the addresses' counts; no count of 0 is kept.
-    The limits are read from the configuration each time, so that a dynamic change applies to the next connection.
+    Invariants: total == sum of the listeners' counts == sum of the addresses' counts; no count of 0 is kept. The limits
+    are read from the configuration each time, so that a dynamic change applies to the next connection.
     """
 
     def __init__(self, config: BrokerConfig, listener_names: list[str], monotonic_ms: int) -> None:
@@ -78,7 +78,7 @@ class ConnectionQuotas:
         return self.is_protected(listener_name) or not self.is_full()
 
     def delay_ms(self, listener_name: str, monotonic_ms: int) -> int:
-        """Returns the milliseconds until the listener may accept one more connection, 0 if it may now."""
+        """Returns the milliseconds until the listener may accept one more connection; 0 if it may accept one now."""
         key = "max.connection.creation.rate"
         self._rate.set_rate(self._config[key], monotonic_ms)
         rate = self._listener_rates[listener_name]

@@ -15,7 +15,7 @@ Work = Callable[[], Callable[[], object] | None]
 
 
 class HandlerPool:
-    """Owns up to `thread_count` threads, started when first needed.
+    """The threads for handlers that may block: up to `thread_count`, each started when it is first needed.
 
     `submit` and the continuations belong to the reactor's thread. When `queue_limit` (queued.max.requests) pieces of
     work wait, `pause` is called, and `resume` when there is room again; the reactor reads no requests in between.

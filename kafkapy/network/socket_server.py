@@ -46,15 +46,18 @@ def _nobody_serves(requests: object) -> None:
 
 
 class SocketServer:
-    """Owns the acceptors and the connection quotas. Call `__init__` and `start` before the reactor runs, or on its
-    thread.
+    """The listeners of a broker, with their acceptors and the connection quotas.
 
-    The order of a start: construct, which binds everything, so that a port in use fails early; read `endpoints` for the
-    real ports; call `start` when the broker is ready to serve.
+    Call `__init__` and `start` before the reactor runs, or on its thread. The order of a start: construct, which binds
+    everything, so that a port in use fails early; read `endpoints` for the real ports; call `start` when the broker is
+    ready to serve.
     """
 
     def __init__(self, listeners: Sequence[Listener], config: BrokerConfig, reactor: Reactor) -> None:
-        """Binds all `listeners`. Raises OSError, which names the listener that cannot be bound; then none is bound."""
+        """Binds all `listeners`.
+
+        If one cannot be bound, raises OSError, which names the listener, and binds none of them.
+        """
         self._reactor = reactor
         self._acceptors: list[Acceptor] = []
         self._quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.monotonic_ms)

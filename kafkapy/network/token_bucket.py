@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class TokenBucket:
-    """Holds up to one second's worth of tokens and is full at first. Not thread-safe; each call passes the time."""
+    """A bucket of tokens, which is full at first. Not thread-safe; the caller passes the time.
+
+    It holds at most the tokens of one second, and at least one token.
+    """
 
     __slots__ = ("_rate", "_tokens", "_updated_ms")
 
@@ -14,15 +17,17 @@ class TokenBucket:
         self._updated_ms = monotonic_ms
 
     def set_rate(self, rate: float, monotonic_ms: int) -> None:
-        """Changes the tokens per second; saved tokens stay, up to the new capacity."""
+        """Changes the number of tokens per second; saved tokens stay, up to the new capacity."""
         if rate != self._rate:
             self._refill(monotonic_ms)
             self._rate = rate
             self._tokens = min(self._tokens, max(rate, 1.0))
 
     def delay_ms(self, monotonic_ms: int) -> int:
-        """Returns the milliseconds until a token is available, at most 1,000, and 0 if one is available now. Call again
-        after that time."""
+        """Returns the milliseconds until a token is available, at most 1,000; 0 if a token is available now.
+
+        The caller calls `delay_ms` again after that time.
+        """
         self._refill(monotonic_ms)
         if self._tokens >= 1.0:
             return 0

@@ -28,8 +28,10 @@ __all__ = [
 
 
 class Api(NamedTuple):
-    """One API with all versions that kafkapy implements; `served_by` returns the versions that a release of Kafka
-    serves."""
+    """One API with all versions that kafkapy implements.
+
+    `served_by` contains, for each release of Kafka, the versions that the release serves.
+    """
 
     key: ApiKey
     name: str  # Kafka's, as in ProduceRequest without "Request"
@@ -91,8 +93,9 @@ def _message_class(key: ApiKey, suffix: str) -> type[Message]:
 
 
 def request_header_version(key: ApiKey, version: int) -> int:
-    """Returns the version of the request header: 2 for a flexible version, otherwise 1; 0 for ControlledShutdown 0,
-    which has no client id.
+    """Returns the version of the request header, which is 2 for a flexible version and otherwise 1.
+
+    It is 0 for ControlledShutdown 0, whose header has no client id.
     """
     if version >= FLEXIBLE_FROM[key]:
         return 2
@@ -100,17 +103,18 @@ def request_header_version(key: ApiKey, version: int) -> int:
 
 
 def response_header_version(key: ApiKey, version: int) -> int:
-    """Returns the version of the response header; always 0 for ApiVersions, because its reader does not know our
-    versions yet (KIP-511).
+    """Returns the version of the response header.
+
+    It is always 0 for ApiVersions, because the client does not know our versions yet (KIP-511).
     """
     return 1 if version >= FLEXIBLE_FROM[key] and key != ApiKey.API_VERSIONS else 0
 
 
 def decode_request_header(buffer: Any, pos: int = 0, end: int | None = None) -> tuple[RequestHeader, int]:
-    """Returns the header of the request in `buffer[pos:end]` and the position of the body. *Borrows* the buffer.
+    """Returns the header of the request in `buffer[pos:end]`, and the position of the body. *Borrows* the buffer.
 
-    Raises ProtocolViolation if the bytes are no header or the API is unknown. Does not check the version: only the
-    dispatcher can refuse it in the way that the API requires.
+    Raises ProtocolViolation if the bytes are not a header or the API is unknown. Does not check the version, because
+    only the dispatcher can refuse it in the way that the API requires.
     """
     reader = Reader(buffer, pos, end)
     if reader.remaining < HEADER_START.size:

@@ -16,7 +16,7 @@ from kafkapy.protocol.record_frame import UnknownRecordError, decode_version_pre
 
 
 class Coordinator(Enum):
-    """The record types of one coordinator: record type -> (class of the key, class of the value)."""
+    """The record types of one coordinator; a value maps record types to the classes of their keys and values."""
 
     GROUP = GROUP_RECORDS
     TRANSACTION = TRANSACTION_RECORDS
@@ -27,7 +27,10 @@ KEY_CLASSES = frozenset(key_class for coordinator in Coordinator for key_class, 
 
 
 def encode_coordinator(message: Message, version: int = 0) -> bytes:
-    """Returns a key (the version is ignored: its type is written instead) or a value, encoded in `version`."""
+    """Returns the encoded key or value of a record.
+
+    `version` is the version of a value. A key is always encoded in its first version, after its record type.
+    """
     if type(message) not in KEY_CLASSES:
         return encode_version_prefixed(message, version)
     writer = Writer()
@@ -37,7 +40,10 @@ def encode_coordinator(message: Message, version: int = 0) -> bytes:
 
 
 def decode_coordinator_key(data: Any, coordinator: Coordinator = Coordinator.GROUP) -> Message:
-    """Returns the key; its class attribute API_KEY is the record type. Raises UnknownRecordError."""
+    """Returns the key; its class attribute API_KEY is the record type.
+
+    Raises UnknownRecordError for an unknown record type.
+    """
     reader = Reader(data)
     key_type = reader.read_int16()
     key_class, _ = _classes(key_type, coordinator)

@@ -91,7 +91,10 @@ def plain_module(name: str, definitions: list[Definition]) -> str:
 
 
 def record_table(definition: Definition) -> list[str]:
-    """Returns the lines of the table from the record type on disk to the classes; none for messages without one."""
+    """Returns the lines of the table that maps record types to their classes.
+
+    Returns [] if the messages of the definition have no record types.
+    """
     if definition.name == "metadata_records":
         # Two record types of 2.8 no longer exist; the number of one of them belongs to a successor.
         rows = [f"    {m.key}: {m.name}," for m in definition.messages if NEWEST_RELEASE in m.served]
@@ -161,7 +164,7 @@ def api_row(definition: Definition, request: Message) -> str:
 
 
 def api_table(definitions: Iterable[Definition]) -> str:
-    """Returns the module with one row per API. A renamed API is listed under its new name only."""
+    """Returns the module with one row per API. A renamed API has a row under its new name only."""
     current: dict[int, tuple[Definition, Message]] = {}
     for definition in definitions:
         for message in definition.messages:

@@ -38,7 +38,7 @@ def condition(wanted: Versions, given: Versions) -> str:
 
 
 class ClassWriter:
-    """Writes the classes of one message into `lines`."""
+    """A writer of the classes of one message, which it collects as source code in `lines`."""
 
     def __init__(self, message: Message) -> None:
         self.message = message
@@ -51,7 +51,7 @@ class ClassWriter:
         self.lines.append("    " * self.depth + text if text else "")
 
     def write(self) -> list[str]:
-        """Writes the classes; nested classes are in the body of the message's class."""
+        """Writes the classes and returns their lines; nested classes are in the body of the message's class."""
         self.write_class(self.message.name)
         self.depth += 1
         self.write_docstring()
@@ -101,8 +101,9 @@ class ClassWriter:
             self.write_is_default(struct)
 
     def write_json_fields(self, struct: Struct) -> None:
-        """Writes the rows for `protocol/message_json.py`: name, attribute, versions, versions in which it is tagged,
-        type.
+        """Writes the rows for `protocol/message_json.py`.
+
+        A row consists of name, attribute, versions, versions in which the field is tagged, and type.
         """
         self.line("JSON_FIELDS = (")
         for field in struct.fields:
@@ -126,7 +127,7 @@ class ClassWriter:
         return struct.name if struct is self.message.root else f"{self.message.name}.{struct.name}"
 
     def annotated(self, field: Field) -> str:
-        """Returns `name: type` for a parameter."""
+        """Returns `name: type` for a parameter that takes the field's value."""
         return f"{field.attribute}: {self.annotation(field)}"
 
     def annotation(self, field: Field) -> str:
@@ -168,7 +169,10 @@ class ClassWriter:
     # -- defaults
 
     def default(self, field: Field) -> str:
-        """Returns the default as an expression; EMPTY for a value that each message creates for itself."""
+        """Returns the expression of the field's default.
+
+        The result is EMPTY for a value that each message has to create for itself, such as a list.
+        """
         if field.default == "null":
             return "None"
         if field.is_array or field.struct:
@@ -224,8 +228,9 @@ class ClassWriter:
         self.depth -= 1
 
     def presence(self, field: Field) -> str:
-        """Returns the kind of marker before a nullable struct: a signed byte, or an unsigned varint within a tagged
-        field.
+        """Returns the kind of marker that precedes a nullable struct.
+
+        The marker is a signed byte, or an unsigned varint within a tagged field.
         """
         if field.tagged and field.tagged != field.versions:
             raise DefinitionError(f"{field.name}: a nullable struct is tagged in all of its versions or in none")
@@ -234,7 +239,10 @@ class ClassWriter:
     # -- reading
 
     def flexible(self, struct: Struct) -> str:
-        """Returns the expression for "this version is flexible"; a local variable if it depends on the version."""
+        """Returns an expression that is true if the message's version is flexible.
+
+        The expression is a constant, or a local variable if it depends on the version.
+        """
         if struct.versions <= self.message.flexible:
             return "True"
         return "flexible" if struct.versions & self.message.flexible else "False"

@@ -15,7 +15,7 @@ C_TYPES = {
 
 
 class CompiledClassWriter(ClassWriter):
-    """Writes the extension types of one message into `lines`."""
+    """A writer of the extension types of one message, which it collects as source code in `lines`."""
 
     def write(self) -> list[str]:
         for struct in [*self.message.structs.values(), self.message.root]:
@@ -112,7 +112,7 @@ class CompiledClassWriter(ClassWriter):
 
 
 class StubWriter(ClassWriter):
-    """Writes the stub (`.pyi`) of a compiled message."""
+    """A writer of the stub (`.pyi`) of a compiled message."""
 
     def write_class(self, name: str) -> None:
         self.line("@final")

@@ -73,7 +73,10 @@ class Struct:
 
 
 class Message:
-    """One request, response, header or record. `structs` holds the nested structs, each after those it contains."""
+    """One request, response, header or record.
+
+    `structs` contains the nested structs; each follows the structs that it contains.
+    """
 
     __slots__ = (
         "behaviours",
@@ -109,7 +112,7 @@ class Message:
         return min(self.flexible, default=FLEXIBLE_NEVER)
 
     def first_versions(self) -> dict[str, int]:
-        """Returns the first version of each behaviour, and of each field that is younger than what encloses it."""
+        """Returns the first version of each behaviour, and of each field that is younger than its struct."""
         found = {snake_case(name): first for name, first in self.behaviours.items()}
         for struct in (self.root, *self.structs.values()):
             for field in struct.fields:
@@ -172,7 +175,7 @@ def parse_definition(path: Path) -> Definition:
 
 
 class MessageParser:
-    """Converts the lines of one message into a Message. Use an instance only once."""
+    """The parser that converts the lines of one message into a Message. Use an instance only once."""
 
     def __init__(self, lines: list[tuple[int, str]]) -> None:
         self.lines = lines
@@ -216,8 +219,9 @@ class MessageParser:
             self.message.served[release] = parse_versions(versions, self.message.versions)
 
     def parse_fields(self) -> int:
-        """Reads the fields and returns the number of the last line; the stack holds the struct of each depth of
-        indentation.
+        """Reads the fields and returns the number of the last line.
+
+        A stack contains the open struct at each depth of indentation.
         """
         stack: list[Struct] = [self.message.root]
         number = 0

@@ -13,8 +13,9 @@ from kafkapy.types import uuid_to_string
 
 
 def message_json(message: Message, version: int) -> dict[str, Any]:
-    """Returns the fields of a message that was read in `version`. Only messages that are stored in records have a JSON
-    form.
+    """Returns the fields of a message that was read in `version`.
+
+    Only messages that are stored in records have a JSON form.
     """
     fresh = type(message)()
     shown: dict[str, Any] = {}

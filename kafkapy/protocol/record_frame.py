@@ -16,7 +16,7 @@ M = TypeVar("M", bound=Message)
 
 
 class UnknownRecordError(ValueError):
-    """A record of an unknown type or version: written by something newer, or not such a record."""
+    """A record has an unknown type or version, because newer software wrote it or because it is not such a record."""
 
 
 def encode_metadata_record(message: Message, version: int) -> bytes:
@@ -53,7 +53,7 @@ def decode_metadata_record(value: Any) -> Message:
 
 
 def encode_version_prefixed(message: Message, version: int) -> bytes:
-    """Returns `version` and the message encoded in it. Raises EncodeError if it cannot carry the message."""
+    """Returns `version` and the message encoded in it. Raises EncodeError if the version cannot carry the message."""
     writer = Writer()
     writer.write_int16(version)
     writer.write_raw(message.encode(version))

@@ -26,7 +26,7 @@ class Watcher(Protocol):
 
 
 class DelayedOperation(ABC):
-    """Base of all delayed operations. Used by the owner thread only.
+    """The base class of all delayed operations. Used by the owner thread only.
 
     Invariant: `on_complete` runs at most once, and exactly once if the operation was watched and its timer runs.
     """
@@ -42,14 +42,17 @@ class DelayedOperation(ABC):
 
     @abstractmethod
     def try_complete(self) -> bool:
-        """Tests the condition; if it holds, calls `force_complete` and returns what that returned."""
+        """Tests the condition and completes the operation if the condition holds.
+
+        Returns whether this call has completed the operation.
+        """
 
     @abstractmethod
     def on_complete(self) -> None:
         """Reads or collects the result and responds."""
 
     def force_complete(self) -> bool:
-        """Completes the operation unless it is complete already. Returns True for the one call that completed it."""
+        """Completes the operation unless it is complete already; returns whether this call has completed it."""
         if self.is_completed:
             return False
         self.is_completed = True
@@ -63,12 +66,12 @@ class DelayedOperation(ABC):
         return True
 
     def watched_by(self, purgatory: Watcher, keys: tuple[Hashable, ...]) -> None:
-        """Called by the purgatory that has added the operation under `keys`."""
+        """Is called by the purgatory that has added the operation under `keys`."""
         self._purgatory = purgatory
         self._watched_keys = keys
 
     def timed_by(self, timer_entry: TimerEntry) -> None:
-        """Called by the purgatory with the timer entry whose firing expires the operation."""
+        """Is called by the purgatory with the timer entry that completes the operation at its deadline."""
         self._timer_entry = timer_entry
 
     def expire(self) -> None:

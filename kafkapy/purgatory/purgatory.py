@@ -15,7 +15,7 @@ Schedule = Callable[[int, Callable[[], None]], TimerEntry]
 
 
 class Purgatory:
-    """Owns the watch lists of one kind of operation. Used by the owner thread only.
+    """The delayed operations of one kind, by the keys whose events may complete them. Used by the owner thread only.
 
     Invariants: no completed operation is watched; a key without watchers has no list.
     """
@@ -31,7 +31,10 @@ class Purgatory:
         self._watchers: dict[Hashable, dict[DelayedOperation, None]] = {}
 
     def try_complete_else_watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> bool:
-        """Completes `operation` now (True), or holds it until an event on one of `keys` or its deadline (False)."""
+        """Completes the operation now, or keeps it until an event on one of `keys` or its deadline.
+
+        Returns True if the operation was completed now, otherwise False.
+        """
         if operation.try_complete():
             return True
         self._enter(operation, keys)
@@ -43,9 +46,9 @@ class Purgatory:
         return False
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
-        """Holds `operation` until an event on one of `keys` or its deadline.
+        """Keeps the operation until an event on one of `keys` or its deadline.
 
-        The caller has tested its condition, which causes no event.
+        The caller has tested the operation's condition, which causes no event.
         """
         self._enter(operation, keys)
         self._time(operation)
@@ -62,7 +65,7 @@ class Purgatory:
         operation.timed_by(self._schedule(operation.timeout_ms, lambda: self._expire(operation)))
 
     def check_and_complete(self, key: Hashable) -> int:
-        """Tries every operation that watches `key` and returns the number of those that completed."""
+        """Tries every operation that watches `key`; returns the number of operations that completed."""
         watchers = self._watchers.get(key)
         if watchers is None:
             return 0
@@ -93,7 +96,7 @@ class Purgatory:
                 operation.force_complete()
 
     def watched_count(self) -> int:
-        """Returns the number of (key, operation) pairs."""
+        """Returns the number of pairs of a key and an operation that watches it."""
         return sum(map(len, self._watchers.values()))
 
     def forget(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None:

@@ -1,4 +1,8 @@
-"""Plans the ranges that a batch query reads: from its start to its end, narrowed by filters, checked with the log."""
+"""Plans the offset ranges that a batch query reads.
+
+A range leads from the query's start to its end. Filters narrow it, and it is compared with the offsets that the log
+holds.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from kafkapy.types import TopicPartition
 
 
 def plan(cluster: SourceCluster, options: ReadOptions, filters: RowFilters) -> list[OffsetRange]:
-    """Returns a range for each task.
+    """Returns the ranges of offsets that the tasks read, one range for each task.
 
     Raises ApiError for a topic that does not exist, DataLossError for missing records, and ConfigError for a starting
     or ending position that does not fit the partitions.
@@ -39,7 +43,10 @@ def unknown_topics(missing: list[str]) -> ApiError:
 
 
 def within_log(cluster: SourceCluster, ranges: list[OffsetRange], *, fails: bool) -> list[OffsetRange]:
-    """Limits the ranges to the offsets that the log holds. Raises DataLossError if `fails` and offsets are missing."""
+    """Limits the ranges to the offsets that the log holds.
+
+    Raises DataLossError if offsets are missing and `fails` is true; otherwise logs a warning.
+    """
     wanted = [each for each in ranges if each.size]
     first = cluster.earliest([each.partition for each in wanted])
     last = cluster.latest([each.partition for each in wanted])

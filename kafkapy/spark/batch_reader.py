@@ -1,4 +1,4 @@
-"""Reads topics in a batch: plans on the driver, decodes on the executors."""
+"""The reader of batch queries, which plans on the driver and decodes on the executors."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ class BatchReader(Shipped, DataSourceReader):
 class FilteringBatchReader(BatchReader):
     """A reader that narrows its ranges by filters; Spark applies the filters to each row again.
 
-    The option pushFilters enables it: Spark (4.3) caches the plan that a DataFrame's reader made with the filters of
-    one query, and reuses it for the next query of the same DataFrame if that has no filters.
+    The option pushFilters enables this class. It is off by default because Spark (4.3) caches the plan that a
+    DataFrame's reader made with the filters of one query, and reuses that plan for the next query of the same DataFrame
+    if this query has no filters.
     """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  Spark's name

@@ -15,8 +15,10 @@ from kafkapy.spark.sink_commit import abort_tasks, commit_tasks
 
 
 class BatchWriter(Shipped, DataSourceArrowWriter):
-    """The writer of a batch query: at least once; with `kafka.transactional.id` all or nothing, unless the driver dies
-    while it commits."""
+    """The writer of a batch query, which writes every record at least once.
+
+    With `kafka.transactional.id` it writes all records or none, unless the driver dies while it commits.
+    """
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
         self._options = options

@@ -24,14 +24,16 @@ _TYPES = {
 
 
 def schema_text(*, include_headers: bool) -> str:
-    """Returns the schema as Spark's DDL."""
+    """Returns the schema as Spark's DDL; `include_headers` adds the column headers."""
     names = (*COLUMNS, HEADERS) if include_headers else COLUMNS
     return ", ".join(f"{name} {_TYPES[name]}" for name in names)
 
 
 def chosen_columns(schema: Any) -> tuple[str, ...]:
-    """Returns the columns of a schema, which the user may have given: any of the columns, in any order. The others are
-    not decoded. Raises ConfigError for an unknown column or another type.
+    """Returns the names of the columns of a schema, which the user may have given.
+
+    A schema may have any of the source's columns in any order; the other columns are not decoded. Raises ConfigError
+    for an unknown column or another type.
     """
     for field in schema.fields:
         expected = _TYPES.get(field.name)

@@ -11,10 +11,11 @@ from kafkapy.types import TopicPartition
 def limit_offsets(
     most: int, starts: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Returns an end for each partition so that a batch has `most` offsets in total, or all if there are fewer.
+    """Returns an end for each partition, so that a batch has `most` offsets in total, or all if there are fewer.
 
-    Each partition gets a share in proportion to its unread offsets. Shares are rounded down; the offsets that remain go
-    to the partitions with the largest fractions, so that the sum is exact.
+    `starts` and `latest` are the first and the last possible offsets of the batch. Each partition gets a share in
+    proportion to its unread offsets. Shares are rounded down; the offsets that remain go to the partitions with the
+    largest fractions, so that the sum is exact.
     """
     unread = {partition: max(end - starts.get(partition, end), 0) for partition, end in latest.items()}
     total = sum(unread.values())
@@ -32,7 +33,7 @@ def limit_offsets(
 
 
 class TriggerDelay:
-    """Delays batches by `minOffsetsPerTrigger` and `maxTriggerDelay`. Each stream reader has its own."""
+    """The delay of batches that `minOffsetsPerTrigger` and `maxTriggerDelay` cause. Each stream reader has its own."""
 
     def __init__(self, least: int | None, longest_ms: int) -> None:
         self._least = least
@@ -40,7 +41,7 @@ class TriggerDelay:
         self._last_ms: int | None = None
 
     def holds_back(self, unread: int, monotonic_ms: int) -> bool:
-        """Returns whether a batch of `unread` offsets is to be delayed. The first batch of a run never is."""
+        """Returns whether a batch of `unread` offsets must wait; the first batch of a run never waits."""
         if self._least is None:
             return False
         is_late = self._last_ms is None or monotonic_ms - self._last_ms >= self._longest_ms
@@ -51,7 +52,10 @@ class TriggerDelay:
 
 
 def divide(ranges: Sequence[OffsetRange], least_parts: int | None, most_records: int | None) -> list[OffsetRange]:
-    """Divides ranges: into at least `least_parts` if there are as many records, none with more than `most_records`."""
+    """Divides ranges into at least `least_parts` parts, none of which has more than `most_records` records.
+
+    There are fewer parts if there are fewer records. None means no limit. Empty ranges are left out.
+    """
     wanted = [each for each in ranges if each.size]
     total = sum(each.size for each in wanted)
     parts = [1] * len(wanted)

@@ -108,7 +108,7 @@ class WriteOptions(NamedTuple):
 def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptions:
     """Parses the options of a batch or streaming reader.
 
-    Raises ConfigError for an unknown, invalid or contradictory one.
+    Raises ConfigError for an option that is unknown, invalid, or contradicts another.
     """
     given = _by_name(options)
     reader = _Values(given)
@@ -137,15 +137,18 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptio
 
 
 def includes_headers(options: Mapping[str, str]) -> bool:
-    """Returns the option includeHeaders, the only one that the schema depends on.
+    """Returns the option includeHeaders, the only option that the schema depends on.
 
-    Raises ConfigError for wrong options.
+    Raises ConfigError if any option is wrong.
     """
     return _Values(_by_name(options)).flag("includeHeaders", False)
 
 
 def write_options(options: Mapping[str, str]) -> WriteOptions:
-    """Parses the options of a batch or streaming writer. Raises ConfigError for an unknown or invalid one."""
+    """Parses the options of a batch or streaming writer.
+
+    Raises ConfigError for an option that is unknown or invalid.
+    """
     given = _by_name(options)
     return WriteOptions(
         properties=_client_properties(given, _REFUSED_WRITING, PRODUCER_ROWS),
@@ -154,7 +157,10 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
 
 
 def milliseconds(name: str, text: str) -> int:
-    """Parses a time in Spark's notation (`30s`, `15m`, `100ms`; plain numbers are ms). ConfigError."""
+    """Parses a time in Spark's notation (`30s`, `15m`, `100ms`; plain numbers are ms).
+
+    Raises ConfigError, with the option's `name`, for another text.
+    """
     found = re.fullmatch(r"(-?\d+)\s*([a-z]*)", text.strip().lower())
     if found is None or (found[2] or "ms") not in _UNITS_MS:
         raise ConfigError(f"Option {name}: {text!r} is not a time such as 30s, 15m or 100ms")
@@ -162,7 +168,7 @@ def milliseconds(name: str, text: str) -> int:
 
 
 def _by_name(options: Mapping[str, str]) -> dict[str, str]:
-    """Returns the options by their exact names. Raises ConfigError for an unknown one."""
+    """Returns the options by their exact names. Raises ConfigError for an unknown option."""
     given: dict[str, str] = {}
     for written, value in options.items():
         name = written.lower()
@@ -194,7 +200,8 @@ def _nearest(written: str, names: list[str]) -> str:
 def _client_properties(given: Mapping[str, str], refused: Mapping[str, str], rows: Mapping[str, Row]) -> dict[str, str]:
     """Returns the keys below `kafka.` that this kind of client has.
 
-    Raises ConfigError for values that it does not accept.
+    `given` are the options, `refused` the keys that the data source sets itself, each with the reason, and `rows` the
+    keys of the client. Raises ConfigError for a refused key and for a value that the client does not accept.
     """
     properties = {name.removeprefix("kafka."): given[name] for name in given if name.startswith("kafka.")}
     if not properties.get("bootstrap.servers"):

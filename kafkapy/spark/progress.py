@@ -11,8 +11,10 @@ from kafkapy.types import TopicPartition
 
 
 class PartitionProgress(NamedTuple):
-    """The progress of one partition after a batch: the next offset to read, and the number of records from it on.
-    Latest offset and lag are None if they are unknown."""
+    """The progress of one partition after a batch: the next offset to read, the latest offset, and the lag.
+
+    The lag is the number of records from the next offset on. Latest offset and lag are None if they are unknown.
+    """
 
     end_offset: int
     latest_offset: int | None
@@ -20,10 +22,10 @@ class PartitionProgress(NamedTuple):
 
 
 def partition_progress(progress: Mapping[str, Any]) -> dict[TopicPartition, PartitionProgress]:
-    """Returns the progress of every partition that kafkapy reads, from `query.lastProgress` or, in a listener, from
-    `json.loads(event.progress.json)`.
+    """Returns the progress of every partition that kafkapy reads.
 
-    Spark before 4.2 does not report the latest offset: lag is None there.
+    `progress` is `query.lastProgress` or, in a listener, `json.loads(event.progress.json)`. Spark before 4.2 does not
+    report the latest offset, so latest offset and lag are None there.
     """
     found: dict[TopicPartition, PartitionProgress] = {}
     for source in progress["sources"]:

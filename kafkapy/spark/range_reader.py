@@ -20,8 +20,11 @@ BATCH_BYTES = 16 << 20
 
 
 def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange) -> Iterator[Any]:
-    """Yields the records of a range as pyarrow.RecordBatches. If the log has lost some of them since the range was
-    planned: DataLossError, or a warning and the remaining records."""
+    """Yields the records of a range as pyarrow.RecordBatches.
+
+    If the log has lost some of the records since the range was planned, raises DataLossError, or logs a warning and
+    yields the remaining records.
+    """
     import pyarrow as arrow  # the driver does not need it
 
     schema = arrow_schema(columns)
@@ -49,7 +52,10 @@ def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange
 
 
 def _skip(options: ReadOptions, wanted: OffsetRange, start: int, error: NoOffsetForPartition) -> int:
-    """Returns the offset to continue at after the log has lost the next records. DataLossError."""
+    """Returns the offset at which to continue after the log has lost the next records.
+
+    Raises DataLossError if failOnDataLoss is true.
+    """
     cluster = SourceCluster(options)
     try:
         first = cluster.earliest([wanted.partition])[wanted.partition]

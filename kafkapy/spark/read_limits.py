@@ -14,14 +14,14 @@ except ImportError:  # Spark 4.0 and 4.1
 
 
 class _Unmarked:
-    """A base class instead of one that this version of Spark lacks."""
+    """An empty class that is the base instead of a class that this version of Spark lacks."""
 
 
 SupportsAvailableNow: Any = _Unmarked if limits is None else limits.SupportsTriggerAvailableNow
 
 
 def check_limits(options: ReadOptions) -> None:
-    """Raises ConfigError if the options limit a batch and this version of Spark cannot."""
+    """Raises ConfigError if the options limit a batch and this version of Spark cannot limit batches."""
     names = {
         "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
         "minOffsetsPerTrigger": options.min_offsets_per_trigger,
@@ -32,8 +32,11 @@ def check_limits(options: ReadOptions) -> None:
 
 
 def default_limit(options: ReadOptions) -> Any:
-    """Returns the limit that Spark passes to `latestOffset`. It has only one, so `TriggerDelay` applies the minimum if
-    there is a maximum too."""
+    """Returns the limit that Spark passes to `latestOffset`.
+
+    Spark accepts one limit only. If the options have a maximum and a minimum, the maximum is returned, and
+    `TriggerDelay` applies the minimum.
+    """
     if options.max_offsets_per_trigger is not None:
         return limits.ReadMaxRows(options.max_offsets_per_trigger)
     if options.min_offsets_per_trigger is not None:

@@ -17,7 +17,11 @@ MOST = (1 << 63) - 1
 
 
 class RowFilters(NamedTuple):
-    """The rows that pass the filters. None means all; `first_ms` is the earliest timestamp that passes."""
+    """The rows that pass the filters, as sets and ranges of their topics, partitions and offsets.
+
+    A set of None means all. Ranges do not include their end. `first_ms` is the earliest timestamp (ms since 1970) that
+    passes.
+    """
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
@@ -35,8 +39,10 @@ class RowFilters(NamedTuple):
 
 
 def row_filters(filters: Iterable[Any]) -> RowFilters:
-    """Combines the filter objects (`pyspark.sql.datasource`) that narrow the ranges. Their classes are recognised by
-    name."""
+    """Combines the filter objects (`pyspark.sql.datasource`) that narrow the ranges.
+
+    The classes of filters are recognised by their names, and other filters are ignored.
+    """
     found = RowFilters()
     for each in filters:
         path: tuple[str, ...] = getattr(each, "attribute", ())
@@ -73,7 +79,11 @@ def _with_partitions(found: RowFilters, kind: str, value: Any, values: Iterable[
 
 
 def _bounds(kind: str, value: Any, values: Iterable[Any] | None) -> tuple[int, int]:
-    """Returns the numbers [first, end) that can pass."""
+    """Returns the range of numbers, without its end, that pass a filter of class `kind`.
+
+    `values` are the numbers of a filter that lists them; otherwise it is None, and `value` is the number to compare
+    with.
+    """
     if values is not None:
         numbers = [each for each in values if isinstance(each, int)]
         return (min(numbers), max(numbers) + 1) if numbers else (0, 0)

@@ -17,7 +17,7 @@ ROWS_AT_ONCE = 10_000
 
 
 class RowStreamWriter(Shipped, DataSourceStreamWriter):
-    """A writer like `StreamWriter` that collects rows in columns."""
+    """The writer of a streaming query, which collects the rows that Spark passes one by one in columns."""
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
         self._sink = StreamSink(options, columns)
@@ -33,7 +33,7 @@ class RowStreamWriter(Shipped, DataSourceStreamWriter):
 
 
 class RowColumns:
-    """Rows with the methods of a pyarrow.RecordBatch that return columns as lists."""
+    """Collected rows, with the methods of a pyarrow.RecordBatch that return columns as lists."""
 
     def __init__(self, rows: list[Any]) -> None:
         self._rows = rows
@@ -44,7 +44,7 @@ class RowColumns:
 
 
 class RowColumn:
-    """One column of `RowColumns`."""
+    """One column of `RowColumns`, with the method of a pyarrow.Array that returns its values."""
 
     def __init__(self, values: list[Any]) -> None:
         self._values = values

@@ -1,9 +1,9 @@
 """Sends readers and writers to the executors, with a clear error on an executor that cannot use them.
 
-Spark pickles them on the driver. An object that is pickled by reference fails on an executor without the package with a
-bare ModuleNotFoundError, or, if the package is in a .zip of --py-files, from which compiled modules cannot be loaded,
-at an import deep inside. So they are pickled as the call of a function whose code is pickled with them: it imports the
-modules and says which of them is missing on which host.
+Spark pickles readers and writers on the driver. An object that is pickled by reference fails on an executor without the
+package with a bare ModuleNotFoundError, or, if the package is in a .zip of --py-files, from which compiled modules
+cannot be loaded, at an import deep inside. Readers and writers are therefore pickled as the call of a function whose
+code is pickled with them. The function imports the modules and says which of them is missing on which host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ class Shipped:
 
 
 def _restorer() -> Callable[[str, str, bytes], Any]:
-    """Returns a new function. It has no importable name, so that it is pickled with its code."""
+    """Returns a new function that restores a shipped object from its module, class name and pickled state.
+
+    The function has no importable name, so that it is pickled with its code.
+    """
 
     def restore(module: str, name: str, state: bytes) -> Any:
         import importlib

@@ -1,9 +1,11 @@
 """Writes the rows of one task to its topics, for batches and streams.
 
-Without `kafka.transactional.id` each task has an idempotent producer: records that are sent again after a network error
-are written once; a task or micro-batch that Spark repeats is written again. That is at least once, as with Spark's own
-sink. With it each task writes in a transaction of its own and leaves it prepared; the driver ends the transactions when
-all tasks are done (`sink_commit`).
+Without `kafka.transactional.id` each task has an idempotent producer, which writes records once although it sends them
+again after a network error. A task or micro-batch that Spark repeats is written again, so that every record is written
+at least once, as with Spark's own sink.
+
+With `kafka.transactional.id` each task writes in a transaction of its own and leaves it prepared; the driver ends the
+transactions when all tasks are done (`sink_commit`).
 """
 
 from __future__ import annotations
@@ -27,8 +29,11 @@ _TRANSACTION_S = 120.0
 
 
 class TaskWritten(WriterCommitMessage):
-    """The message of a task to the driver. `transaction` is prepared, or None without transactions or without records.
-    `query_id` is set by streams with transactions, because Spark passes it to tasks only."""
+    """The message of a task to the driver: the number of records, and the transaction that the driver ends.
+
+    `transaction` is None without transactions and for a task without records. `query_id` is set by streams with
+    transactions, because Spark passes it to tasks only.
+    """
 
     def __init__(
         self, records: int, transaction: PreparedTransaction | None = None, query_id: str | None = None
@@ -39,7 +44,10 @@ class TaskWritten(WriterCommitMessage):
 
 
 def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[Any]) -> TaskWritten:
-    """Writes the rows of pyarrow.RecordBatches. ApiError of a record that could not be written."""
+    """Writes the rows of pyarrow.RecordBatches to their topics.
+
+    Raises the error of a record that could not be written, an ApiError or RequestTimedOut.
+    """
     transactional_id = options.properties.get(TRANSACTIONAL_ID)
     properties = {"client.id": "kafkapy-spark-sink", **options.properties}
     if transactional_id is None:
@@ -55,7 +63,7 @@ def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[An
 
 
 def task_query_id() -> str:
-    """Returns the id of the query that this task writes for."""
+    """Returns the id of the query that this task writes for; raises RuntimeError if Spark does not pass it."""
     context = TaskContext.get()
     query_id: str | None = None if context is None else context.getLocalProperty(QUERY_ID)
     if query_id is None:
@@ -64,7 +72,7 @@ def task_query_id() -> str:
 
 
 def task_transactional_id(transactional_id: str) -> str:
-    """Appends the number of the task, so that the next attempt of the task fences an attempt that died."""
+    """Appends the number of the task, so that a repeated task fences its earlier attempt, which may still run."""
     context = TaskContext.get()
     return f"{transactional_id}-{0 if context is None else context.partitionId()}"
 
@@ -84,7 +92,7 @@ def _send_all(producer: Producer, columns: SinkColumns, batches: Iterable[Any]) 
 
 
 def _check(open_batches: dict[Any, None]) -> None:
-    """Raises the error of a failed batch; removes the batches that are written."""
+    """Removes the finished batches from `open_batches`; raises the error of a batch that has failed."""
     for batch in [each for each in open_batches if each.is_done]:
         del open_batches[batch]
         if batch.error is not None:

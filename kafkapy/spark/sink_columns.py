@@ -1,4 +1,4 @@
-"""The columns that are written: key, value, headers, topic and partition, as in Spark's own Kafka sink."""
+"""The columns that the sink writes: key, value, headers, topic and partition, as in Spark's own Kafka sink."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _HINTS = {
 
 
 class SinkColumns(NamedTuple):
-    """The indexes of the columns in the rows. `topic` is the option, which takes precedence over the column."""
+    """The indexes of the columns in the rows, None for a column that the rows lack.
+
+    `topic` is the topic that the option gives, which takes precedence over the column.
+    """
 
     topic: str | None
     topic_index: int | None
@@ -33,8 +36,11 @@ class SinkColumns(NamedTuple):
 
 
 class SinkRecords(NamedTuple):
-    """Records of one topic and partition, in columns. Without a partition their keys choose it. Keys and headers may be
-    missing."""
+    """Records of one topic and partition, in columns.
+
+    `keys` and `headers` are None if the rows lack the column. If `partition` is None, the keys determine the
+    partitions.
+    """
 
     topic: str
     partition: int | None

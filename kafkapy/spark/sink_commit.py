@@ -51,26 +51,26 @@ class SinkError(KafkapyError, RuntimeError):
 
 
 def commit_tasks(options: WriteOptions, messages: Iterable[Any]) -> None:
-    """Commits the transactions of a batch query."""
+    """Commits the transactions that the tasks of a batch query have prepared."""
     end_transactions(client_properties(options), transactions_of(messages), committed=True)
 
 
 def abort_tasks(options: WriteOptions, messages: Iterable[Any]) -> None:
-    """Aborts the transactions of tasks, if there are any."""
+    """Aborts the transactions that the tasks have prepared, if there are any."""
     transactions = transactions_of(messages)
     if transactions:
         end_transactions(client_properties(options), transactions, committed=False)
 
 
 def is_batch_pending(options: WriteOptions) -> bool:
-    """Returns whether a batch is decided and not done. If so, the batch that runs is a repetition of that batch."""
+    """Returns whether a batch is decided and not done, so that the batch that runs now is its repetition."""
     with SinkLedger(options) as ledger:
         entry = ledger.read()
     return entry is not None and bool(entry.pending)
 
 
 def commit_batch(options: WriteOptions, messages: Iterable[Any], batch_id: int) -> None:
-    """Commits a micro-batch once.
+    """Commits a micro-batch exactly once.
 
     Raises SinkError if the ledger is ahead of the checkpoint or a transaction was aborted.
     """
@@ -116,13 +116,15 @@ def transactions_of(messages: Iterable[Any]) -> list[PreparedTransaction]:
 
 
 def client_properties(options: WriteOptions) -> dict[str, str]:
-    """Returns the keys that every kind of client has."""
+    """Returns the configuration keys that every kind of client has, which are those of an admin client."""
     return {key: value for key, value in options.properties.items() if key in ADMIN_ROWS}
 
 
 class SinkLedger:
-    """The ledger of one transactional id: a context manager with a consumer that never joins its group. For one
-    thread."""
+    """The ledger of one transactional id, which is the committed offset of a group. For one thread.
+
+    It is a context manager, and has a consumer that never joins the group.
+    """
 
     def __init__(self, options: WriteOptions) -> None:
         self._transactional_id = options.properties[TRANSACTIONAL_ID]
@@ -137,7 +139,7 @@ class SinkLedger:
         self._consumer.close()
 
     def read(self) -> LedgerEntry | None:
-        """Returns the last entry; None before the first batch."""
+        """Returns the last entry; None before the first batch is decided."""
         found = self._consumer.committed([self._partition])[self._partition]
         if found is None:
             return None

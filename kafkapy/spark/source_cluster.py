@@ -23,7 +23,10 @@ Result = TypeVar("Result")
 
 
 class SourcePartitions(NamedTuple):
-    """The partitions that exist now, with the ids of their topics, and the `missing` topics that the options name."""
+    """The partitions that exist now, the ids of their topics, and the topics that the options name but do not exist.
+
+    The latter are in `missing`.
+    """
 
     partitions: list[TopicPartition]
     ids: dict[str, str]
@@ -31,10 +34,10 @@ class SourcePartitions(NamedTuple):
 
 
 class SourceCluster:
-    """A client of the cluster that looks up partitions and offsets, for one thread. It never creates a topic.
+    """A client of the cluster that looks up partitions and offsets. It never creates a topic. For one thread.
 
-    A question that fails with an ApiError is repeated `fetchOffset.numRetries` times, with a pause before each. A
-    broker that cannot be reached is a TimeoutError after `default.api.timeout.ms`, which is not repeated.
+    A request that fails with an ApiError is repeated `fetchOffset.numRetries` times, with a pause before each. A broker
+    that cannot be reached raises a TimeoutError after `default.api.timeout.ms`, and is not asked again.
     """
 
     def __init__(self, options: ReadOptions, *, clock: Clock | None = None) -> None:
@@ -57,7 +60,7 @@ class SourceCluster:
         self._network.close()
 
     def partitions(self) -> SourcePartitions:
-        """Returns the partitions that the option subscribe, subscribePattern or assign chooses now."""
+        """Returns the partitions that exist now and that the option subscribe, subscribePattern or assign chooses."""
         return self._retried(self._partitions)
 
     def earliest(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
@@ -67,11 +70,17 @@ class SourceCluster:
         }
 
     def latest(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """Returns the offset after the last readable record: with read_committed the last stable offset."""
+        """Returns the offset after the last record of each partition that the query may read.
+
+        With `isolation.level=read_committed` this is the last stable offset.
+        """
         return {partition: offset or 0 for partition, offset in self.look_up(dict.fromkeys(partitions, LATEST)).items()}
 
     def look_up(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        """Looks up each partition's offset by a timestamp (ms), EARLIEST or LATEST; None if all records are older."""
+        """Looks up the offset of each partition at a timestamp in ms, EARLIEST or LATEST.
+
+        The result is None for a partition whose records are all older than its timestamp.
+        """
 
         def ask() -> dict[TopicPartition, int | None]:
             found = look_up_all(self._network, wanted, self._isolation_level, self._timeout_s)
@@ -108,7 +117,7 @@ class SourceCluster:
         return SourcePartitions(found, ids, sorted(self._names - set(topics)))
 
     def _topics(self) -> dict[str, TopicInfo]:
-        """Returns new metadata of the topics, once all partitions have leaders."""
+        """Requests the topics' metadata, waits until all partitions have leaders, and returns the metadata."""
         network = self._network
         with network.lock:
             network.metadata.request_update()

@@ -24,10 +24,11 @@ class SpecKind(Enum):
 
 
 class OffsetSpec(NamedTuple):
-    """The start or the end of a query. `numbers` are offsets or timestamps (ms since 1970) by partition, `timestamp` is
-    one for all partitions.
+    """The start or the end of a query, as the options give it.
 
-    A partition without a record at or after its timestamp is an error if `is_strict`; otherwise its end is used.
+    `numbers` are offsets or timestamps (ms since 1970) by partition; `timestamp` is one timestamp for all partitions.
+    If a partition has no record at or after its timestamp, ConfigError is raised if `is_strict` is true, and otherwise
+    the partition's end is used.
     """
 
     kind: SpecKind
@@ -37,7 +38,11 @@ class OffsetSpec(NamedTuple):
 
 
 def starting_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec:
-    """Parses startingTimestamp, startingOffsetsByTimestamp or startingOffsets, the first that is given. ConfigError."""
+    """Parses the first that is given of startingTimestamp, startingOffsetsByTimestamp and startingOffsets.
+
+    Without any of them a stream starts at the latest and a batch at the earliest offset. Raises ConfigError for an
+    invalid value.
+    """
     strategy = given.get("startingOffsetsByTimestampStrategy", "error").strip().lower()
     if strategy not in ("error", "latest"):
         raise ConfigError(f"Option startingOffsetsByTimestampStrategy: {strategy!r} is neither error nor latest")
@@ -52,7 +57,11 @@ def starting_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec
 
 
 def ending_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec:
-    """Parses endingTimestamp, endingOffsetsByTimestamp or endingOffsets, the first that is given. ConfigError."""
+    """Parses the first that is given of endingTimestamp, endingOffsetsByTimestamp and endingOffsets.
+
+    Without any of them the query ends at the latest offset. Raises ConfigError for an invalid value, and for a stream
+    if one of them is given.
+    """
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp") if is_streaming else ():
         if name in given:
             raise ConfigError(f"{name} is not valid in streaming queries")
@@ -70,10 +79,11 @@ def resolve(
     partitions: list[TopicPartition],
     look_up: Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int | None]],
 ) -> dict[TopicPartition, int]:
-    """Returns the offset of each partition. `look_up` finds offsets by timestamps, EARLIEST and LATEST, and returns
-    None if no record is that late.
+    """Returns the offset of each partition.
 
-    Raises ConfigError if the partitions of the option are not those that are read, or a strict timestamp has no record.
+    `look_up` finds offsets by timestamps, EARLIEST and LATEST, and returns None for a partition without a record at or
+    after its timestamp. Raises ConfigError if the option's partitions are not exactly `partitions`, or if a strict
+    timestamp has no record.
     """
     if spec.kind in (SpecKind.EARLIEST, SpecKind.LATEST):
         wanted = dict.fromkeys(partitions, EARLIEST if spec.kind is SpecKind.EARLIEST else LATEST)

@@ -56,7 +56,7 @@ class StreamOffset(NamedTuple):
 
 
 class OffsetRange(NamedTuple):
-    """Records [start, end) of one partition."""
+    """The records of one partition from offset `start` up to, but not including, `end`."""
 
     partition: TopicPartition
     start: int
@@ -68,8 +68,10 @@ class OffsetRange(NamedTuple):
 
 
 class BatchPlan(NamedTuple):
-    """The ranges of a micro-batch, the `unknown` partitions, which begin in it at an offset that is not stored, and a
-    description of each loss of records."""
+    """The ranges of a micro-batch, its `unknown` partitions, and a description of each loss of records.
+
+    An unknown partition begins in the batch at an offset that is not stored.
+    """
 
     ranges: list[OffsetRange]
     unknown: list[TopicPartition]
@@ -77,7 +79,7 @@ class BatchPlan(NamedTuple):
 
 
 def plan_micro_batch(start: StreamOffset, end: StreamOffset) -> BatchPlan:
-    """Plans the micro-batch between two offsets."""
+    """Returns the ranges and losses of the micro-batch between two offsets."""
     plan = BatchPlan([], [], [])
     gone = sorted(set(start.positions) - set(end.positions))
     if gone:

@@ -16,7 +16,7 @@ from kafkapy.types import Clock, SystemClock, TopicPartition
 
 
 class StreamPosition:
-    """The position of one query, and the owner of its connection. For one thread.
+    """The position of one streaming query, which owns the connection to the cluster. For one thread.
 
     The initial offset is determined once, because Spark asks for it twice and must get the same offset. All other
     results depend on the offsets that Spark passes.
@@ -52,16 +52,19 @@ class StreamPosition:
         return self._initial
 
     def stop_at_latest(self) -> None:
-        """Makes the current ends the ends of this run: records that are written later are not read."""
+        """Makes the current ends of the partitions the end of this run, which reads no later records."""
         self._target = self._cluster.latest(self._cluster.partitions().partitions)
 
     def latest_seen(self) -> dict[str, dict[str, int]] | None:
-        """Returns the ends of the partitions at the last call of `next_end`; None before the first one."""
+        """Returns the ends of the partitions at the last call of `next_end`; None before the first call."""
         return None if self._latest is None else nest(self._latest)
 
     def next_end(self, start_json: dict[str, Any] | None, *, is_unlimited: bool) -> StreamOffset:
-        """Returns the end of the batch that begins at `start_json`; Spark before 4.2 passes None, which means the end
-        of the last batch. Returns the start if there is nothing to read, or too little. DataLossError."""
+        """Returns the end of the batch that begins at `start_json`, or the start if the batch has to wait or is empty.
+
+        Spark before 4.2 passes None as the start, which means the end of the last batch. With `is_unlimited` the
+        options do not limit the batch. Raises DataLossError if records are missing and failOnDataLoss is true.
+        """
         start = self._start_offset(start_json)
         found = self._cluster.partitions()
         latest = self._cluster.latest(found.partitions)
@@ -87,8 +90,10 @@ class StreamPosition:
         return end
 
     def ranges(self, start: dict[str, Any], end: dict[str, Any]) -> list[OffsetRange]:
-        """Returns the ranges that the tasks of the batch between two offsets read; the same if the batch is
-        repeated."""
+        """Returns the ranges that the tasks of the batch between two offsets read.
+
+        A repeated batch has the same ranges. Raises DataLossError if records are missing and failOnDataLoss is true.
+        """
         first, last = StreamOffset.from_json(start), StreamOffset.from_json(end)
         self._last = last
         fails = self._options.fail_on_data_loss
@@ -114,8 +119,10 @@ class StreamPosition:
         return partition not in start.positions or not start.is_same_topic(now, partition.topic)
 
     def _starts(self, start: StreamOffset, found: SourcePartitions) -> dict[TopicPartition, int]:
-        """Returns the start of each partition; new ones, and those of topics that were created again, start at their
-        first record."""
+        """Returns the offset at which the batch starts in each partition.
+
+        A new partition, and a partition of a topic that was created again, starts at its first record.
+        """
         new = [partition for partition in found.partitions if self._is_new(start, found, partition)]
         first = self._cluster.earliest(new)
         for partition, offset in first.items():
@@ -142,8 +149,11 @@ class StreamPosition:
         starts: dict[TopicPartition, int],
         latest: dict[TopicPartition, int],
     ) -> dict[TopicPartition, int]:
-        """Returns the ends of the partitions. An end before the start, and a partition that no longer exists, are
-        reported as a loss."""
+        """Returns the end of the batch in each partition.
+
+        An end before the start, and a partition that no longer exists, are reported as a loss. `latest` are the
+        greatest possible ends.
+        """
         fails = self._options.fail_on_data_loss
         ends: dict[TopicPartition, int] = {}
         for partition, end in latest.items():

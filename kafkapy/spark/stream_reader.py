@@ -21,7 +21,10 @@ from kafkapy.spark.stream_position import StreamPosition
 
 
 class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
-    """The reader of a query and, on the driver, the owner of its position. For one thread; `read` runs on executors."""
+    """The reader of a streaming query. For one thread; `read` runs on executors.
+
+    On the driver it owns the query's position.
+    """
 
     def __init__(self, options: ReadOptions, columns: tuple[str, ...]) -> None:
         self._options = options
@@ -67,7 +70,7 @@ class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
 
 
 class RefusingStreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
-    """A reader for wrong options: whichever method Spark calls first raises their ConfigError."""
+    """A reader for wrong options, every method of which raises their ConfigError."""
 
     def __init__(self, error: ConfigError) -> None:
         self._error = error

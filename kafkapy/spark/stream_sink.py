@@ -1,4 +1,4 @@
-"""Writes the micro-batches of a stream: tasks write records, the driver commits them by the number of the batch."""
+"""The sink of streams: tasks write the records, and the driver commits them by the number of the micro-batch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kafkapy.spark.sink_commit import abort_tasks, commit_batch, is_batch_pendin
 class StreamSink:
     """The sink of a stream. Immutable; `write` runs on the executors, the other methods on the driver.
 
-    Raises ConfigError for transactions without the option `topic`, whose first partition the ledger of batches refers
-    to.
+    Raises ConfigError if transactions are configured without the option `topic`, because the ledger of batches is a
+    committed offset of this topic's first partition.
     """
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
@@ -45,7 +45,9 @@ class StreamSink:
 
 
 def options_of_query(options: WriteOptions, query_id: str) -> WriteOptions:
-    """Appends the id of the query to the transactional id, because the batches of each checkpoint need their own
-    ledger."""
+    """Returns the options with the id of the query appended to the transactional id.
+
+    The batches of each checkpoint need a ledger of their own, and the query's id identifies the checkpoint.
+    """
     transactional_id = f"{options.properties[TRANSACTIONAL_ID]}-{query_id}"
     return options._replace(properties={**options.properties, TRANSACTIONAL_ID: transactional_id})

@@ -14,8 +14,10 @@ from kafkapy.spark.stream_sink import StreamSink
 
 
 class StreamWriter(Shipped, DataSourceStreamArrowWriter):
-    """The writer of a streaming query: at least once; with `kafka.transactional.id` exactly once (see
-    `sink_commit`)."""
+    """The writer of a streaming query, which writes every record at least once.
+
+    With `kafka.transactional.id` it writes every record exactly once (see `sink_commit`).
+    """
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
         self._sink = StreamSink(options, columns)

@@ -11,7 +11,7 @@ from kafkapy.types import TopicPartition
 
 
 def parse_partitions(text: str) -> tuple[TopicPartition, ...]:
-    """Parses the option `assign`, such as `{"topic": [0, 1]}`. ConfigError."""
+    """Parses the option `assign`, such as `{"topic": [0, 1]}`. Raises ConfigError for an invalid text."""
     found = _object("assign", text, '{"topic": [0, 1]}')
     partitions: list[TopicPartition] = []
     for topic, numbers in found.items():
@@ -24,13 +24,18 @@ def parse_partitions(text: str) -> tuple[TopicPartition, ...]:
 
 
 def parse_numbers(name: str, text: str) -> dict[TopicPartition, int]:
-    """Parses an option with a number for each partition. Ignores the keys of checkpoints, which begin with `$`.
-    ConfigError."""
+    """Parses an option with a number for each partition; `name` is the option's name for errors.
+
+    Ignores the keys of checkpoints, which begin with `$`. Raises ConfigError for an invalid text.
+    """
     return flatten(name, _object(name, text, '{"topic": {"0": 23}}'))
 
 
 def flatten(name: str, found: Mapping[str, Any]) -> dict[TopicPartition, int]:
-    """Returns the numbers in `{"topic": {"0": 23}}` by partition. ConfigError."""
+    """Returns the numbers in `{"topic": {"0": 23}}` by partition; `name` is the option's name for errors.
+
+    Raises ConfigError if `found` has another form.
+    """
     numbers: dict[TopicPartition, int] = {}
     for topic, partitions in found.items():
         if topic.startswith("$"):

@@ -30,9 +30,9 @@ JSON = Option("json", "Print the result as JSON.", is_ours=True)
 
 
 def admin_properties(arguments: Arguments, config: str = "command-config") -> dict[str, Any]:
-    """Returns the properties of an admin client by --bootstrap-server and the flag `config`.
+    """Returns the properties of an admin client, from --bootstrap-server and the file that the flag `config` names.
 
-    Raises ToolError if no broker can be reached, ConfigError if the file cannot be read.
+    Raises ToolError if no broker can be reached, and ConfigError if the file cannot be read.
     """
     properties: dict[str, Any] = {}
     if arguments[config] is not None:
@@ -44,7 +44,7 @@ def admin_properties(arguments: Arguments, config: str = "command-config") -> di
 
 
 def refuse_controllers(arguments: Arguments) -> None:
-    """Raises ToolError for --bootstrap-controller: the admin client connects to brokers only."""
+    """Raises ToolError if --bootstrap-controller is given, because the admin client connects to brokers only."""
     if arguments.has("bootstrap-controller"):
         raise ToolError("kafkapy connects to brokers only: use --bootstrap-server")
 
@@ -52,8 +52,8 @@ def refuse_controllers(arguments: Arguments) -> None:
 def await_broker(properties: Mapping[str, Any], patience_s: float = PATIENCE_S) -> None:
     """Returns when one of `bootstrap.servers` accepts a connection.
 
-    A client would try to connect without end. Raises ToolError, with the reason for each address, if none accepts a
-    connection within `patience_s`.
+    Without this check a client would try to connect without end. Raises ToolError, with the reason for each address, if
+    none accepts a connection within `patience_s`.
     """
     servers = [each.strip() for each in str(properties.get("bootstrap.servers", "")).split(",") if each.strip()]
     deadline = time.monotonic() + patience_s

@@ -13,7 +13,10 @@ from kafkapy.tools.tool import run_tool
 
 
 def api_lines(served: dict[int, VersionRange]) -> list[str]:
-    """Returns a line for each API that kafkapy or the broker knows: its versions, and the one that our client uses."""
+    """Returns a line for each API that kafkapy or the broker knows, with its versions and the version that we use.
+
+    `served` has the versions of each API that one broker serves, by API key.
+    """
     known = sorted(set(served) | {int(key) for key in ApiKey if "broker" in API_TABLE[key].listeners})
     return [_line(key, served.get(key)) for key in known]
 

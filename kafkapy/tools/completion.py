@@ -76,7 +76,7 @@ _INSTALL_LINKS = Tool(
 
 
 class _Place(NamedTuple):
-    """A position on the command line where flags may follow: after a tool's name and its subcommand, if it has some."""
+    """A position on the command line where flags may follow, after the name of a tool and of its subcommand, if any."""
 
     tool: str
     command: str
@@ -85,7 +85,7 @@ class _Place(NamedTuple):
 
 
 class _Subject(NamedTuple):
-    """The content of a completion script; `words` are the values of each kind of `Option.completes`."""
+    """The content of a completion script; `words` are the values of each kind that `Option.completes` names."""
 
     tools: Sequence[Tool]
     places: Sequence[_Place]
@@ -100,8 +100,10 @@ class _Subject(NamedTuple):
 
 
 def main(arguments: Sequence[str], tools: Mapping[str, tuple[str, str]], scripts: Mapping[str, str]) -> int:
-    """Prints or installs the script for a shell. `tools`: name -> (module, description); `scripts`: Kafka's script ->
-    tool."""
+    """Prints or installs the completion script for a shell; returns the exit code.
+
+    `tools` maps each tool's name to its module and description, and `scripts` maps Kafka's scripts to tools.
+    """
     if arguments[:1] in (["--help"], ["-h"]):
         print(USAGE)
         return 0
@@ -186,7 +188,7 @@ def _offered(options: Iterable[Option]) -> list[Option]:
 
 
 def _variable(kind: str) -> str:
-    """Returns the name of the shell variable that holds the words of a kind."""
+    """Returns the name of the shell variable that holds the words of a kind of `Option.completes`."""
     return f"_kafkapy_{kind.replace('-', '_')}s"
 
 

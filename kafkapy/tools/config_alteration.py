@@ -27,7 +27,7 @@ _CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
 
 
 def parse_additions(text: str) -> dict[str, str]:
-    """Returns the pairs of `k1=v1,k2=[v1,v2]`. Raises InvalidConfig for other texts."""
+    """Parses `k1=v1,k2=[v1,v2]` into keys and values. Raises InvalidConfig for an invalid text."""
     pairs = [re.split(r"\s*=\s*" + _OUTSIDE, part) for part in re.split("," + _OUTSIDE, text)]
     if any(len(pair) != 2 for pair in pairs):
         raise InvalidConfig(
@@ -140,5 +140,5 @@ def _credential(user: str, mechanism: str, text: str) -> NewScramCredential:
 
 
 def _scala_list(names: list[str], is_set: bool) -> str:
-    """Returns the names as Scala prints a collection."""
+    """Returns the names in the format in which Scala prints a set or another collection."""
     return f"{'Set' if is_set else 'ArrayBuffer'}({', '.join(names)})"

@@ -62,7 +62,7 @@ def describe(admin: Admin, arguments: Arguments, entities: Entities) -> None:
 def resource_configs(
     admin: Admin, resource: ConfigResource, *, includes_all: bool = False, include_synonyms: bool = True
 ) -> dict[str, ConfigEntry]:
-    """Returns the keys set dynamically for a resource, or all its keys, sorted by name."""
+    """Returns the keys that are set dynamically for a resource, or all its keys with `includes_all`, sorted by name."""
     source: ConfigSource | None = _DYNAMIC.get(resource.type)
     if resource.type is ResourceType.BROKER and not resource.name:
         source = ConfigSource.DYNAMIC_DEFAULT_BROKER
@@ -107,7 +107,10 @@ def _exists(admin: Admin, kind: str, name: str) -> bool:
 
 
 def _all_of(admin: Admin, kind: str) -> list[str]:
-    """Returns the names of all entities of a type; for brokers they include "", the default of all brokers."""
+    """Returns the names of all entities of a type.
+
+    For brokers the names include "", which stands for the defaults of all brokers.
+    """
     if kind == TOPICS:
         return sorted(admin.list_topics(include_internal=True))
     if kind in (BROKERS, BROKER_LOGGERS):
@@ -118,7 +121,10 @@ def _all_of(admin: Admin, kind: str) -> list[str]:
 
 
 def quotas_of(admin: Admin, entities: Entities) -> dict[QuotaEntity, dict[str, float]]:
-    """Returns the quotas of exactly these entities; a type without a name stands for all its entities."""
+    """Returns the quotas of exactly these entities; a type without a name stands for all its entities.
+
+    Raises InvalidConfig if there are more names than types.
+    """
     if len(entities.names) > len(entities.types):
         raise InvalidConfig("More entity names specified than entity types")
     components: list[tuple[str, Any]] = []

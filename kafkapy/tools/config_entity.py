@@ -34,7 +34,7 @@ class InvalidConfig(Exception):
 
 
 class Entities(NamedTuple):
-    """Entity types and names in the order given.
+    """The entities that the flags name: types and names in the order given.
 
     The name "" is the default of its type. A type without a name, at the end, stands for all its entities.
     """

@@ -57,7 +57,10 @@ def print_deprecated(arguments: Arguments, *names: tuple[str, str]) -> None:
 
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the consumer's configuration. Raises UsageError or ToolError for settings that contradict each other."""
+    """Returns the consumer's configuration from its file, the properties, and the flags.
+
+    Raises UsageError or ToolError for settings that contradict each other.
+    """
     print_deprecated(arguments, ("consumer-property", "command-property"), ("consumer.config", "command-config"))
     config = "consumer.config" if arguments.has("consumer.config") else "command-config"
     from_file = read_properties(arguments[config]) if arguments.has(config) else {}
@@ -79,7 +82,10 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def _group(arguments: Arguments, from_file: dict[str, str], extra: dict[str, str]) -> str | None:
-    """Returns the group that the user named, in one or in several places; None without one."""
+    """Returns the group that the user named, in one or in several places; None if the user named no group.
+
+    `from_file` and `extra` are properties that may contain group.id.
+    """
     named = [arguments["group"], from_file.get("group.id"), extra.get("group.id")]
     groups = list(dict.fromkeys(name for name in named if name is not None))
     if len(groups) > 1:
@@ -104,7 +110,7 @@ def _set_reset(properties: dict[str, Any], *, is_from_beginning: bool) -> None:
 
 
 def start_offset(arguments: Arguments) -> int:
-    """Returns where `--partition` begins: an offset, EARLIEST or LATEST. Raises UsageError."""
+    """Returns where `--partition` begins: an offset, EARLIEST or LATEST. Raises UsageError for an invalid offset."""
     if not arguments.has("offset"):
         return EARLIEST if arguments["from-beginning"] else LATEST
     text: str = arguments["offset"]
@@ -153,9 +159,9 @@ class ConsoleConsumer:
         self._consumer.wakeup()
 
     def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
-        """Prints until `max_messages` records (-1: no limit), until `timeout_ms` without a record, or until `stop`.
+        """Prints until `max_messages` records were printed (-1: no limit), or until `stop` is called.
 
-        Without `timeout_ms` it waits for records without end.
+        Also ends when no record has arrived for `timeout_ms`; with None it waits for records without end.
         """
         try:
             while max_messages < 0 or self.message_count < max_messages:
@@ -182,7 +188,7 @@ class ConsoleConsumer:
                 return None
 
     def _rewind(self, unread: list[ConsumerRecord]) -> None:
-        """Moves the positions back to the records that are not printed, so that they are not committed."""
+        """Moves the positions back to the records that were not printed, so that these records are not committed."""
         first: dict[TopicPartition, int] = {}
         for record in unread:
             first.setdefault(TopicPartition(record.topic, record.partition), record.offset)
@@ -231,7 +237,10 @@ def begin(consumer: Consumer, arguments: Arguments) -> None:
 
 
 def warn_of_missing_partition(consumer: Consumer, partition: TopicPartition) -> None:
-    """Logs a warning if the topic has no such partition. As in Kafka the consumer then waits until it is created."""
+    """Logs a warning if the topic has no such partition.
+
+    As in Kafka, the consumer waits until the partition is created.
+    """
     try:
         infos = consumer.partitions_for(partition.topic, _METADATA_TIMEOUT_S)
     except (ApiError, TimeoutError):

@@ -21,13 +21,16 @@ _DEPRECATED = "(DEPRECATED) Use {} instead."
 
 
 def merge(properties: dict[str, Any], key: str, arguments: Arguments, name: str) -> None:
-    """Sets the key to the flag's value if the flag was given, and to the flag's default if the key is not set."""
+    """Sets `key` in `properties` to the value of the flag `name`.
+
+    If the flag was not given, its default is used, and a key that is already set stays unchanged.
+    """
     if arguments.has(name) or key not in properties:
         properties[key] = arguments[name]
 
 
 def producer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the producer's configuration by its file, the properties, and the flags that set keys."""
+    """Returns the producer's configuration from its file, the properties, and the flags that set keys."""
     properties: dict[str, Any] = {}
     config = "producer.config" if arguments.has("producer.config") else "command-config"
     if arguments.has(config):
@@ -68,7 +71,7 @@ def codec_of(arguments: Arguments) -> str:
 
 
 def reader_properties(arguments: Arguments) -> dict[str, str]:
-    """Returns the reader's properties: the topic, those of its file, and those of the flags."""
+    """Returns the reader's properties: the topic, the properties in its file, and the properties in the flags."""
     properties: dict[str, str] = {}
     if arguments.has("reader-config"):
         properties.update(read_properties(arguments["reader-config"]))
@@ -79,7 +82,7 @@ def reader_properties(arguments: Arguments) -> dict[str, str]:
 
 
 def check(arguments: Arguments) -> None:
-    """Raises UsageError for flags that exclude each other or are missing; prints warnings of deprecated flags."""
+    """Raises UsageError for flags that exclude each other or are missing. Prints warnings of deprecated flags."""
     arguments.require("topic")
     for old, new in (("producer-property", "command-property"), ("property", "reader-property")):
         if arguments.has(old) and arguments.has(new):
@@ -110,7 +113,10 @@ class ConsoleProducer:
         self.failures = 0
 
     def send_all(self, records: Iterator[InputRecord]) -> None:
-        """Sends until the input ends. With `--sync` raises ApiError or TimeoutError for the first failure."""
+        """Sends records until the input ends.
+
+        With `--sync` waits for each record, and raises ApiError or TimeoutError for the first failure.
+        """
         for record in records:
             if self._is_synchronous:
                 self._send(record).result()

@@ -113,7 +113,10 @@ def run(arguments: Arguments) -> int:
 
 
 def validate_regex(expression: str) -> int:
-    """Prints whether the broker's parser accepts an expression, as `--validate-regex` does."""
+    """Prints whether the broker's parser accepts an expression, as `--validate-regex` does.
+
+    Returns 0, the exit code.
+    """
     from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 
     try:
@@ -264,7 +267,10 @@ class ConsumerGroups:
         )
 
     def _partitions_to_delete(self, outcomes: dict[TopicPartition, ApiError | None]) -> list[TopicPartition]:
-        """Returns the partitions of the topics that exist; adds an error to `outcomes` for each of the others."""
+        """Returns the partitions whose offsets are to be deleted.
+
+        Topics that do not exist are left out, and their errors are added to `outcomes`.
+        """
         whole = [word for word in self._arguments.values("topic") if ":" not in word]
         missing = self._admin.describe_topics(whole).errors if whole else {}
         outcomes.update({TopicPartition(topic, -1): error for topic, error in missing.items()})
@@ -329,7 +335,10 @@ class ConsumerGroups:
         return sorted(each.group_id for each in found if each.type in ("", *_TYPES))
 
     def _described(self, groups: list[str], *, accepts_missing: bool) -> dict[str, GroupDescription | None]:
-        """Returns the groups by name, sorted. A group that does not exist is None, or ApiError is raised for it."""
+        """Returns the descriptions of groups by name, in the order of names.
+
+        A group that does not exist has None with `accepts_missing`; otherwise ApiError is raised for it.
+        """
         results = self._admin.describe_groups(groups, timeout=self._timeout)
         for error in results.errors.values():
             if not accepts_missing or error.error is not Error.GROUP_ID_NOT_FOUND:
@@ -345,12 +354,15 @@ def _group_id(group: GroupListing) -> str:
 
 
 def _wide(least: int, texts: list[str]) -> int:
-    """Returns the width of a column of the list, which is ten more than its longest text needs."""
+    """Returns the width of a column of the list, which is ten more than its longest text, and at least `least`."""
     return max([least, *map(len, texts)]) + 10
 
 
 def _chosen(words: list[str], known: tuple[str, ...], what: str, plural: str) -> list[str]:
-    """Returns the known names that the words list in any case. Raises UsageError for an unknown one."""
+    """Returns the known names that `words` contains, in whatever case it writes them.
+
+    Raises UsageError, in which `what` and `plural` name the words, for an unknown word.
+    """
     wanted = [each.strip() for word in words for each in word.split(",")]
     by_name = {each.lower(): each for each in known}
     if any(each.lower() not in by_name for each in wanted):

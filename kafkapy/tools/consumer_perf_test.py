@@ -66,7 +66,7 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 class JoinTimes:
     """A rebalance listener that measures how long the consumer is without partitions, in ms.
 
-    `total_ms` is the time of all rebalances, `round_ms` that of the present reporting interval.
+    `total_ms` is the time of all rebalances, and `round_ms` the time of those in the present reporting interval.
     """
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class ConsumerTest:
         self._is_stopped = True
 
     def read_all(self) -> None:
-        """Reads until the wanted number of records, the timeout without a record, or `stop`."""
+        """Reads until the wanted number of records has arrived, until no record arrives in time, or until `stop`."""
         self.start_ms = reported_ms = consumed_ms = now = wall_ms()
         reported_count = reported_bytes = 0
         with Progress(self._wanted, "records") as progress:
@@ -157,7 +157,7 @@ class ConsumerTest:
             )
 
     def _report(self, start_ms: int, end_ms: int, count: int, size: int) -> None:
-        """Prints the line of an interval."""
+        """Prints the line of the reporting interval from `start_ms` to `end_ms`, with its records and bytes."""
         fetch_ms = end_ms - start_ms - self.joins.round_ms
         megabytes = size / _MEGABYTE
         fetch_rates = (0.0, 0.0) if fetch_ms <= 0 else (_per_second(megabytes, fetch_ms), _per_second(count, fetch_ms))

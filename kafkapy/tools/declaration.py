@@ -14,7 +14,7 @@ from kafkapy.tools.option import Arguments, Option
 
 
 class Grammar(Enum):
-    """The parser that Apache Kafka's tool of that name uses; they differ in abbreviations, errors and usage."""
+    """The parsers of Apache Kafka's tools; they differ in abbreviations, errors and usage."""
 
     JOPTSIMPLE = "joptsimple"
     ARGPARSE4J = "argparse4j"
@@ -28,7 +28,10 @@ class Example(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A subcommand, such as `format` of `kafkapy storage format`; `required_groups` and `completes` are as in Tool."""
+    """A subcommand, such as `format` of `kafkapy storage format`.
+
+    `required_groups` and `completes` have the same meaning as the fields of Tool.
+    """
 
     name: str
     description: str

@@ -66,7 +66,7 @@ def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the findings; returns 1 if there is a problem."""
+    """Prints the findings; returns the exit code, which is 1 if there is a problem."""
     pairs = [word.partition("=") for word in arguments.values("override")]
     if not all(key and equals for key, equals, _ in pairs):
         raise UsageError("--override takes key=value")

@@ -88,7 +88,7 @@ class FileBatch:
                 yield ShownRecord(old.offset, old.timestamp, old.key, old.value, (), old)
 
     def summary(self) -> str:
-        """Returns the line of the batch."""
+        """Returns the line that describes the batch."""
         if self.batch is not None:
             batch = self.batch
             horizon = f"OptionalLong[{batch.base_timestamp}]" if batch.has_delete_horizon else "OptionalLong.empty"
@@ -147,7 +147,7 @@ class LogContent:
 class BatchPrinter:
     """Prints the batches of files, and with `is_deep` their records; `decoder` converts keys and values to text.
 
-    gaps: file -> offsets that do not follow each other, as {previous: next}.
+    gaps: for each file, the offsets that do not follow each other, as {previous: next}.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ def _sequence(batch: RecordBatch, record: ShownRecord) -> int:
 
 
 def _control(record: ShownRecord) -> str:
-    """Returns the content of a control record: the end of a transaction, or a record of the quorum."""
+    """Returns the content of a control record, which is the end of a transaction or a record of the quorum."""
     kind = int.from_bytes((record.key or b"")[2:4], "big", signed=True)
     value = record.value or b""
     if kind in (0, 1):

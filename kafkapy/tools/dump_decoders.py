@@ -33,7 +33,7 @@ RecordDecoder = Callable[[Any], tuple[str | None, str | None]]
 
 
 def text_decoder(key_decoder: Decoder, value_decoder: Decoder) -> RecordDecoder:
-    """Returns a decoder that converts keys and values by a decoder for each."""
+    """Returns a decoder of records that converts keys by `key_decoder` and values by `value_decoder`."""
 
     def decode(record: KeyAndValue) -> tuple[str | None, str | None]:
         key = None if record.key is None else key_decoder(record.key)
@@ -88,7 +88,7 @@ def _decode_members(group: Any, data: dict[str, Any]) -> None:
 
 
 def _embedded(message_class: type[Message], content: bytes) -> dict[str, Any] | None:
-    """Returns the message after its version; None if the bytes are not such a message."""
+    """Decodes a message that follows its version in `content`; returns None if the bytes are not such a message."""
     try:
         reader = Reader(content)
         version = reader.read_int16()

@@ -81,7 +81,10 @@ class IndexDump:
             self._out_of_order.setdefault(path, []).append((timestamp, previous))
 
     def _check(self, path: str, layout: struct.Struct) -> None:
-        """Makes the check of Apache Kafka's broker, which is less strict than ours. Raises ToolError with its text."""
+        """Checks an index as Apache Kafka's broker does, which is less strict than ours; prints that it is valid.
+
+        Raises ToolError, with Kafka's text, for an invalid index.
+        """
         is_time_index = layout is _TIME_ENTRY
         kind = "time index" if is_time_index else "index"
         size = os.path.getsize(path)
@@ -161,7 +164,10 @@ def _time_entries(path: str, base_offset: int) -> Iterator[tuple[int, int]]:
 
 
 def dump_producer_snapshot(path: str, output: TextIO) -> None:
-    """Prints a `.snapshot` file, the producers of a log before an offset; a damaged one is an error message."""
+    """Prints a `.snapshot` file, which contains the producers of a log before an offset.
+
+    For a damaged file prints an error message to standard error.
+    """
     with open(path, "rb") as file:
         content = file.read()
     try:
@@ -188,7 +194,10 @@ def dump_producer_snapshot(path: str, output: TextIO) -> None:
 
 
 def dump_transaction_index(path: str, output: TextIO) -> None:
-    """Prints a `.txnindex` file, the aborted transactions that ended in the segment. Raises ToolError."""
+    """Prints a `.txnindex` file, which contains the aborted transactions that ended in the segment.
+
+    Raises ToolError for a damaged file.
+    """
     try:
         entries = TransactionIndex(path, Filesystem()).entries()
     except CorruptTransactionIndex as error:

@@ -25,9 +25,10 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 def with_flags(words: Sequence[str]) -> list[str]:
-    """Converts Kafka's old positional arguments into flags: servers, topic, count, acks, size, [file].
+    """Converts Kafka's old positional arguments into flags.
 
-    Other command lines are returned unchanged. Raises ToolError for a wrong number of arguments.
+    The arguments are servers, topic, number of records, acks, size of a record in bytes, and optionally a file. Other
+    command lines are returned unchanged. Raises ToolError for a wrong number of arguments.
     """
     if not words or any(word.startswith("--") for word in words):
         return list(words)
@@ -92,7 +93,7 @@ class LatencyTest:
                 progress.advance()
 
     def totals(self) -> dict[str, Any]:
-        """Returns the average and the percentiles in ms, the percentiles rounded down."""
+        """Returns the average and the percentiles in ms by name; the percentiles are rounded down."""
         count = len(self.latencies_ns)
         sorted_ms = sorted(latency // 1_000_000 for latency in self.latencies_ns)
         found: dict[str, Any] = {"averageLatencyMs": sum(self.latencies_ns) / count / 1e6}

@@ -21,7 +21,10 @@ OLDEST_NAME, LATEST_NAME = (
 def look_up_commands(
     release_aliases: tuple[str, ...] = (), feature_aliases: tuple[str, ...] = ()
 ) -> tuple[Command, ...]:
-    """Returns the commands `version-mapping` and `feature-dependencies` of both tools, with the short flags of one."""
+    """Returns the commands `version-mapping` and `feature-dependencies`, which kafka-features and kafka-storage share.
+
+    `release_aliases` and `feature_aliases` are the short flags, which only one of the two tools has.
+    """
     feature = "A feature and its level: metadata.version=30. May be repeated."
     return (
         Command(
@@ -36,13 +39,13 @@ def look_up_commands(
 
 
 def release_option(aliases: tuple[str, ...] = ()) -> Option:
-    """Returns the option for a release, by default the newest."""
+    """Returns the option --release-version, whose default is the newest release."""
     text = f"The release, from {OLDEST_NAME} to {LATEST_NAME}; the newest by default."
     return Option("release-version", text, "RELEASE_VERSION", aliases=aliases)
 
 
 def name_and_level(text: str) -> tuple[str, int]:
-    """Parses `group.version=1`. Raises ToolError with Kafka's text."""
+    """Parses a name and level such as `group.version=1`. Raises ToolError, with Kafka's text, for another text."""
     name, equals, level = text.partition("=")
     if not equals:
         raise ToolError(f"Can't parse feature=level string {text}: equals sign not found.")
@@ -53,7 +56,10 @@ def name_and_level(text: str) -> tuple[str, int]:
 
 
 def level_of_release(name: str) -> int:
-    """Returns the metadata.version of `4.0` or `4.0-IV3`. Raises ToolError with Kafka's text."""
+    """Returns the metadata.version of a release such as `4.0` or `4.0-IV3`.
+
+    Raises ToolError, with Kafka's text, for an unknown release.
+    """
     try:
         return metadata_version_named(name)
     except ValueError as error:

@@ -76,7 +76,10 @@ def _shown(feature: str, level: int) -> str:
 
 
 def chosen_updates(arguments: Arguments) -> dict[str, FeatureUpdate]:
-    """Returns the levels that upgrade, downgrade or disable sets. Raises ToolError with Kafka's text."""
+    """Returns the feature levels that upgrade, downgrade or disable sets.
+
+    Raises ToolError, with Kafka's text, if the flags name no feature or the same feature twice.
+    """
     command = arguments.command
     kind = UpgradeType.UPGRADE
     if command != "upgrade":
@@ -96,7 +99,7 @@ def chosen_updates(arguments: Arguments) -> dict[str, FeatureUpdate]:
 
 
 def _given_levels(arguments: Arguments) -> list[tuple[str, int]]:
-    """Returns the levels of --release-version, or of --metadata and --feature."""
+    """Returns the names and levels that --release-version, or else --metadata and --feature, give."""
     release, metadata = arguments["release-version"], arguments["metadata"]
     if release is not None:
         if metadata is not None or arguments.has("feature"):
@@ -132,7 +135,7 @@ def _update(admin: Admin, arguments: Arguments, updates: Mapping[str, FeatureUpd
 
 
 def _look_up(name: str, level: int) -> None:
-    """Prints the dependencies of a feature level. Raises ToolError, with Kafka's text, for an unknown one."""
+    """Prints the dependencies of a feature level. Raises ToolError, with Kafka's text, for an unknown feature."""
     if name not in SUPPORTED_FEATURES:
         raise ToolError(f"Unknown feature: {name}")
     lowest, highest = SUPPORTED_FEATURES[name]

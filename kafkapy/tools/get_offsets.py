@@ -37,7 +37,10 @@ Chooses = Callable[[TopicPartition], bool]
 
 
 def parse_time(text: str) -> int:
-    """Returns a time in ms, or the negative number of a named one. Raises ToolError."""
+    """Returns a time in ms since 1970, or the negative number that stands for a name such as `latest`.
+
+    Raises ToolError for another text.
+    """
     if text in TIMES:
         return TIMES[text]
     try:
@@ -52,7 +55,7 @@ def parse_time(text: str) -> int:
 def by_rules(text: str) -> Chooses:
     """Returns a filter of partitions by rules such as `topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3`.
 
-    A partition has to match any of the rules. Raises ToolError.
+    A partition passes if any of the rules matches. Raises ToolError for an invalid rule.
     """
     rules = [_rule(each) for each in text.split(",")]
     return lambda partition: any(rule(partition) for rule in rules)
@@ -73,7 +76,7 @@ def _rule(text: str) -> Chooses:
 def by_topic_and_partitions(topic: str | None, partitions: str) -> Chooses:
     """Returns a filter of partitions by an expression for the topic and a list of partition numbers.
 
-    None and "" match all topics and all numbers. Raises ToolError.
+    A topic of None matches all topics, and "" all partition numbers. Raises ToolError for an invalid number.
     """
     matches = topic_filter(topic) if topic is not None else lambda name: True
     try:

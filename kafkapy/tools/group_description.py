@@ -19,7 +19,7 @@ _REBALANCING = frozenset(("PreparingRebalance", "CompletingRebalance", "Assignin
 
 
 class PartitionRow(NamedTuple):
-    """A partition that a group reads or has a committed offset of; unknown values are None or "-"."""
+    """A partition that a group reads, or of which the group has a committed offset; unknown values are None or "-"."""
 
     group: str
     topic: str
@@ -33,7 +33,7 @@ class PartitionRow(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """The number of records between the committed offset and the end."""
+        """The number of records between the committed offset and the end; None if one of them is unknown."""
         if self.current_offset is None or self.log_end_offset is None:
             return None
         return self.log_end_offset - self.current_offset
@@ -54,7 +54,7 @@ class GroupOffsets:
     def rows(
         self, described: GroupDescription, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> list[PartitionRow]:
-        """Returns the rows of members, those with most partitions first, then of partitions that no member reads."""
+        """Returns the rows of the members, beginning with most partitions, and of partitions that no member reads."""
         rows: list[PartitionRow] = []
         members = sorted(
             (each for each in described.members if each.partitions), key=lambda each: -len(each.partitions)
@@ -97,7 +97,11 @@ class GroupOffsets:
 
 
 def is_shown(group: str, state: str | None, count: int) -> bool:
-    """Prints a notice unless the group is stable; returns True if the group has a table."""
+    """Returns True if the group has a table; prints a notice unless the group is stable.
+
+    `count` is the number of the table's rows, and `state` is None for a group that does not exist. Raises ApiError for
+    an unknown state.
+    """
     if state is None:
         print(f"\nError: The consumer group '{group}' does not exist.")
     elif state == "Dead":

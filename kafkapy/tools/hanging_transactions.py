@@ -20,9 +20,10 @@ class OpenTransaction(NamedTuple):
 def find_hanging(
     admin: Admin, *, topic: str | None, partition: int | None, broker: int | None, longer_than_ms: int
 ) -> list[OpenTransaction]:
-    """Returns the hanging transactions that are open for longer than `longer_than_ms`. Raises ApiError.
+    """Returns the hanging transactions that are open for longer than `longer_than_ms`.
 
-    It searches the partitions of the topic, of the broker, or of the topic on the broker.
+    It searches the partitions of the topic, of the broker, or of the topic on the broker. Raises ApiError if a request
+    fails.
     """
     candidates = _open_transactions(admin, _partitions(admin, topic, partition, broker), broker, longer_than_ms)
     if not candidates:
@@ -43,7 +44,10 @@ def find_hanging(
 
 
 def _is_known(described: TransactionDescription | None, error: ApiError | None, each: OpenTransaction) -> bool:
-    """Tells if the coordinator has an open transaction with the partition, which it will therefore end."""
+    """Tells if the coordinator knows an open transaction with this partition, so that it will end the transaction.
+
+    Raises `error` unless the error says that the transactional id does not exist.
+    """
     if error is not None:
         if error.error is Error.TRANSACTIONAL_ID_NOT_FOUND:
             return False

@@ -31,7 +31,7 @@ def describe(path: Path) -> str:
 
 
 def find_job(word: str, directory: Path = JOBS_DIRECTORY) -> Path:
-    """Returns the program that a word names: `hot-search`, `hot_search`, `hot_search.py` or its path.
+    """Returns the job's program that a word names, as `hot-search`, `hot_search`, `hot_search.py` or its path.
 
     Raises ToolError, which names the nearest job and all jobs, if there is none.
     """

@@ -66,7 +66,7 @@ options need. The job's own options: kafkapy jobs submit NAME --help
 
 
 def run(arguments: Arguments) -> int | None:
-    """Carries out a subcommand."""
+    """Carries out a subcommand; returns its exit code, where None means 0."""
     if arguments.command == "list":
         return list_jobs()
     if arguments.command == "demo":
@@ -86,7 +86,10 @@ def list_jobs() -> int:
 
 
 def submit(words: Sequence[str]) -> int:
-    """Runs a job until it ends and returns its exit status, or 128 and the number of the signal that ended it."""
+    """Runs a job until it ends and returns its exit status.
+
+    A job that a signal has ended has the status 128 plus the signal's number.
+    """
     if not words or words[0] in ("--help", "-h"):
         print(SUBMIT_HELP, end="")
         return 0 if words else 1
@@ -113,7 +116,7 @@ def submit(words: Sequence[str]) -> int:
 
 
 def generate(arguments: Arguments) -> int:
-    """Sends sample data to a topic until the wanted number of records or Ctrl-C."""
+    """Sends sample data to a topic until the wanted number of records was sent, or until Ctrl-C."""
     make, topic, _ = sample_data.GENERATORS[arguments["data"]]
     properties = read_properties(arguments["producer.config"]) if arguments.has("producer.config") else {}
     properties["bootstrap.servers"] = arguments["bootstrap-server"]

@@ -35,7 +35,10 @@ _STOP_S = 15.0
 
 
 def run_demo(arguments: Arguments) -> int:
-    """Runs the demo until the wanted number of windows or Ctrl-C. Raises ToolError if one of its programs fails."""
+    """Runs the demo until it has shown the wanted number of windows, or until Ctrl-C.
+
+    Raises ToolError if one of its programs fails.
+    """
     program = spark_submit.find_spark_submit(os.environ)
     with tempfile.TemporaryDirectory(prefix="kafkapy-demo-") as name:
         directory = Path(name)
@@ -115,7 +118,10 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
 
 
 def _pass_on(output: IO[bytes], windows: int | None) -> bool:
-    """Prints lines as they are received. Returns True after `windows` windows, each of which has two rules."""
+    """Prints lines as they are received.
+
+    Returns True after `windows` windows, each of which has two rules, and False if the output ends before.
+    """
     rules = 0
     for line in output:
         sys.stdout.write(line.decode("utf-8", "replace"))

@@ -37,7 +37,7 @@ KAFKAS_READER = "org.apache.kafka.tools.LineMessageReader"
 
 
 class InputRecord(NamedTuple):
-    """A record to be sent."""
+    """A record that a line contains and that is to be sent."""
 
     topic: str
     key: bytes | None
@@ -51,7 +51,7 @@ class LineReader:
     shows_prompt = False
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Sets what a line contains. Raises ToolError, with Kafka's text, for separators that are equal."""
+        """Sets what a line contains. Raises ToolError, with Kafka's text, for two separators that are equal."""
         for warning in unknown_keys(properties, ("topic", *READER_KEYS)):
             log.warning("%s", warning)
 
@@ -99,7 +99,10 @@ class LineReader:
                 yield self.record(line)
 
     def record(self, line: bytes) -> InputRecord:
-        """Returns the record of a line without its line end."""
+        """Returns the record of a line, which is given without its line end.
+
+        Raises ToolError for a line without a separator, unless ignore.error is set.
+        """
         start = 0
         headers = self._part(self._parses_headers, line, start, self._headers_delimiter, "headers delimiter")
         if headers is not None:

@@ -49,11 +49,11 @@ class MessageFormatter(Protocol):
     """A formatter of records. Not thread-safe."""
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Takes the formatter's properties, once, before the first record."""
+        """Stores the formatter's properties. Called once, before the first record."""
         ...
 
     def format(self, record: ConsumerRecord) -> bytes:
-        """Returns the bytes to print for a record with its line end; may be empty."""
+        """Returns the bytes to print for a record, including its line end; b"" prints nothing."""
         ...
 
 
@@ -114,7 +114,10 @@ class DefaultFormatter:
 
 
 def _decoder(name: str | None) -> Decoder | None:
-    """Returns the deserializer of that name; None without a name. An unknown name is logged, as in Kafka."""
+    """Returns the deserializer of that name; None without a name.
+
+    An unknown name is logged as an error, as in Kafka, and None is returned.
+    """
     if name is None:
         return None
     try:
@@ -128,7 +131,7 @@ class NoOpFormatter:
     """A formatter that prints nothing, for measurements."""
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Ignores the properties: this formatter has none."""
+        """Ignores the properties, because this formatter has none."""
 
     def format(self, record: ConsumerRecord) -> bytes:
         return b""
@@ -142,7 +145,7 @@ class CoordinatorFormatter:
         self._types = types
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Ignores the properties: this formatter has none."""
+        """Ignores the properties, because this formatter has none."""
 
     def format(self, record: ConsumerRecord) -> bytes:
         if record.key is None:
@@ -168,10 +171,13 @@ class CoordinatorFormatter:
 
 
 class JsonFormatter:
-    """The formatter of `--json`: one object per line with all fields; bytes that are not UTF-8 as base64."""
+    """The formatter of `--json`, which prints one object per line with all fields.
+
+    Bytes that are not UTF-8 are printed in base64.
+    """
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Ignores the properties: this formatter has none."""
+        """Ignores the properties, because this formatter has none."""
 
     def format(self, record: ConsumerRecord) -> bytes:
         shown = {

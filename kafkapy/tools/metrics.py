@@ -44,7 +44,7 @@ OPTIONS = (
 
 
 class Series(NamedTuple):
-    """A value of a page."""
+    """A time series on a metrics page: its name, its labels as text, and its value."""
 
     name: str
     labels: str
@@ -52,12 +52,15 @@ class Series(NamedTuple):
 
     @property
     def only_grows(self) -> bool:
-        """True for counters and the counters of histograms, by the name."""
+        """Returns whether the series is a counter, or a counter of a histogram, according to its name."""
         return self.name.endswith(COUNTED)
 
 
 def page_url(arguments: Arguments) -> str:
-    """Returns the address of the page. Raises UsageError or ToolError if the arguments name none."""
+    """Returns the URL of the metrics page that the arguments name, or the default URL.
+
+    Raises UsageError if --url and --config are combined, and ToolError if the file names no valid listener.
+    """
     if arguments.has("url") and arguments.has("config"):
         raise UsageError("--url and --config cannot be used together")
     if not arguments.has("config"):
@@ -114,7 +117,7 @@ def read_series(text: str, wanted: re.Pattern[str]) -> list[Series]:
 
 
 class Printer:
-    """Prints pages. With `rates` the value of a counter is its growth per second since the page before."""
+    """Prints pages. With `rates` the value of a counter is its growth per second since the previous page."""
 
     def __init__(self, *, as_csv: bool, rates: bool) -> None:
         self._csv = csv.writer(sys.stdout, lineterminator="\n") if as_csv else None

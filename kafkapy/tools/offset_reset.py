@@ -35,7 +35,10 @@ _DURATION = re.compile(
 
 
 def parse_datetime(text: str) -> int:
-    """Returns the ms since 1970 of `YYYY-MM-DDThh:mm:ss.sss`, which is UTC without a zone. Raises ToolError."""
+    """Returns the ms since 1970 of a time such as `YYYY-MM-DDThh:mm:ss.sss`, which is UTC if it names no zone.
+
+    Raises ToolError for another text.
+    """
     if "T" not in text:
         what = "Error parsing timestamp. It does not contain a 'T' according to ISO8601 format"
         raise ToolError(_PARSE_EXCEPTION + what)
@@ -47,7 +50,7 @@ def parse_datetime(text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """Returns the ms of a duration `PnDTnHnMnS`. Raises ToolError."""
+    """Returns the ms of a duration such as `PnDTnHnMnS`. Raises ToolError for another text."""
     matched = _DURATION.fullmatch(text)
     if matched is None or not any(matched.group(2, 4, 5, 6)):
         raise ToolError("Text cannot be parsed to a Duration")
@@ -57,9 +60,9 @@ def parse_duration(text: str) -> int:
 
 
 def parse_partitions(admin: Admin, words: Collection[str]) -> list[TopicPartition]:
-    """Returns the partitions that words such as `topic` (all of them) and `topic:0,1` name.
+    """Returns the partitions that words such as `topic` (all its partitions) and `topic:0,1` name.
 
-    Raises UsageError for another form, ToolError for a topic that does not exist.
+    Raises UsageError for another form, and ToolError for a topic that does not exist.
     """
     found: list[TopicPartition] = []
     whole: list[str] = []
@@ -84,9 +87,10 @@ def parse_partitions(admin: Admin, words: Collection[str]) -> list[TopicPartitio
 
 
 def read_plans(path: str, group: str | None) -> dict[str, Plan]:
-    """Returns the plans of a CSV file with the columns topic, partition, offset. Raises ToolError.
+    """Returns the new offsets of each group in a CSV file with the columns topic, partition, offset.
 
-    If there are several groups (`group` is None) the first column is the group.
+    The group is `group`. If `group` is None, the first of four columns is the group. Raises ToolError if the file
+    cannot be read or is malformed.
     """
     plans: dict[str, Plan] = {}
     try:
@@ -113,7 +117,10 @@ class OffsetReset:
     def prepare(
         self, group: str, partitions: Collection[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> Plan:
-        """Returns the new offset of each partition. Raises UsageError or ToolError."""
+        """Returns the new offset of each partition by the strategy that the arguments name.
+
+        Raises UsageError without a strategy, and ToolError if the offsets cannot be determined.
+        """
         arguments = self._arguments
         if partitions:
             self._ensure_exist(partitions)
@@ -198,7 +205,7 @@ class OffsetReset:
         return self._within_range(plan)
 
     def _within_range(self, wanted: Plan) -> Plan:
-        """Returns the offsets, moved to the nearer end of the partition if they are outside it."""
+        """Returns the offsets; an offset outside its partition is replaced by the nearer end of the partition."""
         first, end = self._ends(list(wanted), EARLIEST), self._ends(list(wanted), LATEST)
         plan: Plan = {}
         for partition, offset in wanted.items():

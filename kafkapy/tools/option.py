@@ -20,7 +20,7 @@ class UnknownOption(UsageError):
 
 
 class ToolError(Exception):
-    """A failure of a tool, printed as one line without usage or traceback."""
+    """A failure of a tool, which is printed as one line without usage or traceback."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
@@ -28,7 +28,10 @@ class ToolError(Exception):
 
 
 class ValueType(NamedTuple):
-    """The type of an argument: its name in `--help`, and the function that parses its text (raises ValueError)."""
+    """The type of an argument: its name in `--help`, and the function that parses its text.
+
+    The function raises ValueError for an invalid text.
+    """
 
     name: str
     parse: Callable[[str], Any]
@@ -94,7 +97,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The long form, as typed."""
+        """The long form of the flag, as it is typed: `--topic`."""
         return self.flags[0]
 
 
@@ -142,7 +145,7 @@ class Arguments:
         return values[0]
 
     def values(self, name: str) -> list[Any]:
-        """Returns all values of a flag that may be repeated; without any the default, if there is one."""
+        """Returns all values of a flag that may be repeated; the default, if it has one, for an absent flag."""
         option = self._options[name]
         found = list(self._found.get(name, ()))
         return found if found or option.default is None else [option.default]

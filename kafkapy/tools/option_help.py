@@ -143,7 +143,10 @@ def _argparse_page(tool: Tool, program: str, command: Command | None) -> str:
 
 
 def _entry(flags: str, description: str) -> list[str]:
-    """Returns the lines of a flag and its description, which begins at column 25, below the flag if that is long."""
+    """Returns the lines of a flag and its description, which begins at column 25.
+
+    After a long flag the description begins on the next line.
+    """
     start = f"  {flags}"
     lines = textwrap.wrap(description.replace("\n", " "), ARGPARSE_WIDTH - 25) or [""]
     if len(start) <= 23:

@@ -10,7 +10,10 @@ from kafkapy.tools.option import ToolError
 
 
 def read_json_object(path: str) -> dict[str, Any]:
-    """Returns the JSON object in a file. Raises ToolError if there is none."""
+    """Returns the JSON object in a file.
+
+    Raises ToolError if the file cannot be read or does not contain a JSON object.
+    """
     try:
         value = json.loads(Path(path).read_text())
     except OSError as error:

@@ -58,7 +58,10 @@ OPTIONS = (
 
 
 class Outcome(NamedTuple):
-    """The outcome of one record: seconds until it was acknowledged and read, None if that did not happen in time."""
+    """The outcome of one record: the seconds until it was acknowledged and until it was read.
+
+    A time is None if that did not happen within the timeout.
+    """
 
     produced_s: float | None
     read_s: float | None
@@ -66,7 +69,7 @@ class Outcome(NamedTuple):
 
 
 class Path(Protocol):
-    """The path that records take; `BrokerPath` in use, simulated in tests."""
+    """The path that records take, which is a `BrokerPath`, or a simulation in tests."""
 
     def send(self, number: int) -> Outcome: ...
 
@@ -107,7 +110,7 @@ class BrokerPath:
         self._is_reading = False
 
     def send(self, number: int) -> Outcome:
-        """Sends one record and waits until it is read, at most for the timeout."""
+        """Sends record `number` and waits until it is read, at most for the timeout."""
         deadline_s = time.monotonic() + self._timeout_s
         try:
             if not self._is_reading:

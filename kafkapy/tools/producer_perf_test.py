@@ -90,7 +90,7 @@ def read_payloads(path: str, delimiter: str) -> list[bytes]:
 
 
 def payloads_of(arguments: Arguments) -> Callable[[int], bytes]:
-    """Returns the function from a record's number to its value."""
+    """Returns the function that makes the value of the record with a given number."""
     chance = random.Random(0)
     if arguments.has("payload-file"):
         payloads = read_payloads(arguments["payload-file"], arguments["payload-delimiter"])
@@ -137,7 +137,7 @@ class ProducerTest:
                 progress.advance()
 
     def _transactions(self, numbers: range) -> Iterator[int]:
-        """Yields the numbers of records; begins transactions, and commits each after its duration."""
+        """Yields the numbers of records; begins transactions, and commits each when its duration has passed."""
         if self._transaction_ms is None:
             yield from numbers
             return
@@ -167,7 +167,7 @@ class ProducerTest:
         return on_delivery
 
     def print_totals(self) -> None:
-        """Prints the summary, and that of the records after the warm-up if there is one."""
+        """Prints the summary of all records, and of the records after the warm-up if there is a warm-up."""
         totals = [self.stats] + ([self.steady] if self.steady is not None else [])
         if self.is_json:
             shown = [each.totals() for each in totals]
@@ -178,7 +178,7 @@ class ProducerTest:
 
 
 def monotonic_ms() -> int:
-    """Returns the time of a clock that does not jump, in ms."""
+    """Returns the time in ms of a clock that never jumps."""
     return time.monotonic_ns() // 1_000_000
 
 

@@ -65,7 +65,7 @@ def _text(data: bytes) -> str:
 
 
 def _bytes(data: bytes) -> str:
-    """Returns the text of Java's Bytes: printable characters, and \\xNN for the others."""
+    """Returns the text of Java's class Bytes: printable characters as they are, all others as \\xNN."""
     return "".join(chr(byte) if 32 <= byte < 127 and byte != 92 else f"\\x{byte:02X}" for byte in data)
 
 
@@ -90,8 +90,11 @@ JAVA_DECODERS: dict[str, Decoder] = {
 
 
 def find_text_deserializer(name: str) -> Decoder:
-    """Returns the decoder of that name: a deserializer class of Kafka's, `text`, `json`, `msgpack`, or a callable
-    `(topic, data) -> value` as `module:name`. Raises ConfigError."""
+    """Returns the decoder that a name stands for.
+
+    The name is a deserializer class of Kafka's, `text`, `json`, `msgpack`, or `module:name` of a callable `(topic,
+    data) -> value`. Raises ConfigError for another name.
+    """
     if name in JAVA_DESERIALIZERS:
         return JAVA_DESERIALIZERS[name]
     found = find_deserializer("value.deserializer", name)
@@ -99,6 +102,6 @@ def find_text_deserializer(name: str) -> Decoder:
 
 
 def find_decoder(name: str) -> Decoder:
-    """Returns a decoder of kafka-dump-log (`org.apache.kafka.tools.api.StringDecoder`) or a text deserializer."""
+    """Returns a decoder of kafka-dump-log, such as org.apache.kafka.tools.api.StringDecoder, or of text."""
     short = name.rpartition(".")[2]
     return JAVA_DECODERS[short] if short in JAVA_DECODERS else find_text_deserializer(name)

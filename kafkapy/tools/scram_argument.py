@@ -25,9 +25,10 @@ class ScramArgument(NamedTuple):
 
 
 def parse_scram(text: str) -> ScramArgument:
-    """Returns the credential. Raises ToolError with Kafka's text.
+    """Returns the credential that the argument describes.
 
-    Without a salt one is generated; a password takes precedence over a salted password.
+    A password without a salt gets a random salt, and takes precedence over a salted password. Raises ToolError, with
+    Kafka's text, for an invalid argument.
     """
     mechanism_name, equals, config = text.strip().partition("=")
     if not equals:
@@ -56,7 +57,7 @@ def parse_scram(text: str) -> ScramArgument:
 
 
 def _values(config: str) -> dict[str, str]:
-    """Returns the pairs between the brackets; values may be in quotes."""
+    """Returns the names and values between the brackets; values may be in quotes."""
     for is_present, how, bracket in (
         (config.startswith("["), "start", "["),
         (config.endswith("]"), "end", "]"),

@@ -31,7 +31,10 @@ def program_command() -> tuple[list[str], dict[str, str]]:
 
 
 def broker_words(arguments: Arguments) -> list[str]:
-    """Returns the arguments of `kafkapy` for a command line of kafka-server-start. Raises UsageError."""
+    """Returns the arguments of `kafkapy` that correspond to a command line of kafka-server-start.
+
+    Raises UsageError for an invalid command line.
+    """
     if len(arguments.positionals) != 1:
         raise UsageError(f"USAGE: {program_name(TOOL)} [-daemon] server.properties [--override property=value]*")
     words = ["broker", "start", "--config", arguments.positionals[0]]
@@ -41,7 +44,10 @@ def broker_words(arguments: Arguments) -> list[str]:
 
 
 def log_directory() -> Path:
-    """Returns the directory of a daemon's output: $LOG_DIR, as in Kafka's scripts, or one in the user's state home."""
+    """Returns the directory for a daemon's output.
+
+    This is $LOG_DIR, as in Kafka's scripts, or a directory in the user's state home.
+    """
     if os.environ.get("LOG_DIR"):
         return Path(os.environ["LOG_DIR"])
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
@@ -49,9 +55,9 @@ def log_directory() -> Path:
 
 
 def start_daemon(command: Sequence[str], environment: dict[str, str], directory: Path) -> None:
-    """Starts the broker in a session of its own, and returns when it serves or after `_WATCHED_S`.
+    """Starts the broker in a session of its own, and returns when it serves or after `_WATCHED_S` seconds.
 
-    Raises ToolError with the last line of its output if it fails.
+    Raises ToolError with the last line of the broker's output if the broker has ended.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / OUTPUT_NAME

@@ -25,7 +25,10 @@ class BrokerProcess(NamedTuple):
     words: list[str]
 
     def properties(self) -> dict[str, str]:
-        """Returns the broker's configuration by its file and overrides; a file that cannot be read counts as empty."""
+        """Returns the broker's configuration from its file and overrides.
+
+        A file that cannot be read counts as empty.
+        """
         values = {"--config": "", "--override": ""}
         properties: dict[str, str] = {}
         overrides: dict[str, str] = {}

@@ -37,7 +37,10 @@ _NO_SPARK = (
 
 
 def find_spark_submit(environment: Mapping[str, str]) -> Path:
-    """Returns the spark-submit of SPARK_HOME, of the installed PySpark, or of PATH, in this order. ToolError."""
+    """Returns the spark-submit of SPARK_HOME, of the installed PySpark, or of PATH, in this order.
+
+    Raises ToolError if there is none.
+    """
     homes = [Path(environment["SPARK_HOME"])] if environment.get("SPARK_HOME") else []
     spec = find_spec("pyspark")
     if spec is not None and spec.origin is not None:
@@ -103,7 +106,10 @@ class Program(NamedTuple):
 def job_program(
     submit: Path, spark_words: Sequence[str], job: Path, job_words: Sequence[str], environment: Mapping[str, str]
 ) -> Program:
-    """Returns how to run a job: its driver as a Python program, or spark-submit if the driver runs elsewhere."""
+    """Returns the program that runs a job.
+
+    This is the driver as a Python program, or spark-submit if the driver runs elsewhere.
+    """
     options = submit_options(submit, spark_words, job_words, environment)
     if _is_remote(spark_words):
         return Program([str(submit), *options, str(job), *job_words], dict(environment))
@@ -138,8 +144,10 @@ def driver_python(spark_words: Sequence[str], environment: Mapping[str, str]) ->
 
 
 def _pyspark_of_distribution(submit: Path, python: str) -> list[Path]:
-    """Returns the archives with the Python modules of a Spark distribution; none if `python` has the PySpark whose
-    spark-submit this is."""
+    """Returns the archives with the Python modules of the Spark distribution that `submit` belongs to.
+
+    Returns [] if `submit` belongs to the PySpark that is installed for `python`.
+    """
     home = submit.resolve().parent.parent
     spec = find_spec("pyspark") if python == sys.executable else None
     if spec is not None and spec.origin is not None and Path(spec.origin).resolve().parent == home:
@@ -153,7 +161,7 @@ def _is_remote(spark_words: Sequence[str]) -> bool:
 
 
 def _setting(spark_words: Sequence[str], key: str) -> str | None:
-    """Returns the value that `--conf key=value` gives a key; None if there is none."""
+    """Returns the value that `--conf key=value` gives to `key`; None if no option gives it one."""
     for index, word in enumerate(spark_words):
         flag, equals, rest = word.partition("=")
         if flag not in ("--conf", "-c"):
@@ -168,8 +176,11 @@ def _setting(spark_words: Sequence[str], key: str) -> str | None:
 def submit_options(
     submit: Path, spark_words: Sequence[str], job_words: Sequence[str], environment: Mapping[str, str]
 ) -> list[str]:
-    """Returns spark-submit's options with a master, a log level of WARN and the packages that the job requires, as far
-    as the user names none (for packages: neither packages nor jars)."""
+    """Returns spark-submit's options, completed by what a job needs.
+
+    Adds a master, a log level of WARN, and the packages that the job requires, unless the user names a master, a log
+    level, or packages or jars.
+    """
     words = list(spark_words)
     if _value(spark_words, "--master") is None:
         words += ["--master", "local[*]"]
@@ -182,8 +193,10 @@ def submit_options(
 
 
 def first_positional(words: Sequence[str]) -> int | None:
-    """Returns the index of the program in a command line of spark-submit: the first word that is neither an option nor
-    the value of one."""
+    """Returns the index of the program in a command line of spark-submit; None if there is no program.
+
+    The program is the first word that is neither an option nor the value of an option.
+    """
     index = 0
     while index < len(words):
         word = words[index]

@@ -9,7 +9,10 @@ _SHORTEST_SLEEP_S = 0.002
 
 
 class Throttle:
-    """A limit of `target` records per second; below 0 is no limit; 0 stops after one record, as in Kafka."""
+    """A limit of `target` records per second.
+
+    A negative target means no limit; with 0 no record follows the first, as in Kafka.
+    """
 
     def __init__(self, target: float) -> None:
         self._target = target
@@ -18,7 +21,7 @@ class Throttle:
         self._owed_s = 0.0
 
     def after(self, count: int, monotonic_ms: int) -> None:
-        """Sleeps if `count` records until `monotonic_ms` are more than the limit."""
+        """Sleeps if the `count` records that were sent until `monotonic_ms` exceed the limit."""
         if self._target < 0:
             return
         elapsed_s = (monotonic_ms - self._start_ms) / 1000

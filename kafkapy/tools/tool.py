@@ -34,7 +34,7 @@ class Termination(KeyboardInterrupt):
 
 
 def script_name() -> str:
-    """Returns the name of Apache Kafka's script that this program was started by, through a link; otherwise ""."""
+    """Returns the name of Apache Kafka's script by which this program was started through a link; "" without a link."""
     name = Path(sys.argv[0]).name
     return name if name.startswith("kafka-") else ""
 
@@ -45,7 +45,11 @@ def program_name(tool: Tool) -> str:
 
 
 def run_tool(tool: Tool, words: Sequence[str]) -> int:
-    """Runs a tool with the words after its name and returns its exit code. Raises nothing but BrokenPipeError."""
+    """Runs a tool with the words after its name and returns its exit code.
+
+    Errors are printed. Raises only BrokenPipeError, and unexpected errors if the environment variable for traces is
+    set.
+    """
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     try:
         with _signals():
@@ -130,7 +134,7 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
 
 
 def _command_position(tool: Tool, words: Sequence[str]) -> int:
-    """Returns the index of the subcommand: the first word that is neither a flag of the tool nor a flag's value."""
+    """Returns the index of the subcommand, which is the first word that is neither a flag nor a flag's value."""
     flags = {flag for option in tool.options if option.argument is not None for flag in option.flags}
     position = 0
     while position < len(words) and words[position].partition("=")[0] in flags:
@@ -139,7 +143,7 @@ def _command_position(tool: Tool, words: Sequence[str]) -> int:
 
 
 def command_of(tool: Tool, words: Sequence[str]) -> Command | None:
-    """Returns the subcommand that the words name; None if they name none."""
+    """Returns the subcommand that the words name; None if they do not name one."""
     position = _command_position(tool, words)
     return next((each for each in tool.commands if position < len(words) and each.name == words[position]), None)
 
@@ -185,9 +189,11 @@ def _signals() -> Iterator[None]:
 
 @contextmanager
 def stops_by(callback: Callable[[], None]) -> Iterator[list[int]]:
-    """Lets SIGINT and SIGTERM call `callback` instead of interrupting the code that runs, for work that can be asked
-    to end (`consumer.wakeup`). Yields the list of signals received; the second signal raises Termination. Main thread
-    only."""
+    """Returns a context in which SIGINT and SIGTERM call `callback` instead of interrupting the code that runs.
+
+    This is for work that can be asked to end, for example by `consumer.wakeup`. The context is the list of signals
+    received so far; the second signal raises Termination. Main thread only.
+    """
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:

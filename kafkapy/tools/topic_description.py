@@ -43,14 +43,17 @@ class DescribedPartition:
 
     @property
     def replication_factor(self) -> int:
-        """The number of replicas before a reassignment in progress adds or removes any."""
+        """The number of replicas, without replicas that a reassignment in progress is adding."""
         move = self._move
         if move is not None and (move.adding or move.removing):
             return len(move.replicas) - len(move.adding)
         return len(self.info.replicas)
 
     def is_shown(self, arguments: Arguments, live: frozenset[int]) -> bool:
-        """Tells if the flags select the partition; without any such flag all are selected."""
+        """Tells if the flags select the partition; `live` are the ids of live brokers.
+
+        Without any such flag every partition is selected.
+        """
         has_leader = self.info.leader >= 0
         reports = {
             "under-replicated-partitions": len(self.info.isr) < self.replication_factor,

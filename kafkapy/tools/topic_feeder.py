@@ -38,7 +38,7 @@ class TopicFeeder:
         start_ms: int | None = None,
         step_ms: int = 0,
     ) -> None:
-        """Takes the producer, the topic and the samples; `wait` waits for seconds and may return early."""
+        """Creates a feeder that sends `samples` to `topic`; `wait(seconds)` waits and may return early."""
         self._producer = producer
         self._topic = topic
         self._samples = samples
@@ -53,9 +53,9 @@ class TopicFeeder:
         self.sent = 0
 
     def feed(self, limit: int | None = None) -> int:
-        """Sends `limit` samples, or until `stop` if it is None; waits for their delivery and returns their number.
+        """Sends `limit` samples, or samples until `stop` if it is None; returns the number of samples.
 
-        Raises ApiError if a record could not be delivered.
+        Waits for their delivery. Raises ApiError if a record could not be delivered.
         """
         started_ms = self._clock.monotonic_ms()
         while not self._is_stopped and self._failure is None and self.sent != limit:

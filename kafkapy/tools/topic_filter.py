@@ -10,9 +10,10 @@ from kafkapy.tools.option import Arguments
 
 
 def topic_filter(expression: str) -> Callable[[str], bool]:
-    """Returns a function that tells if an expression matches a topic's whole name. Raises ValueError.
+    """Returns a function that tells if an expression matches a topic's whole name.
 
-    Commas in the expression separate alternatives; surrounding quotes and all spaces are ignored.
+    Commas in the expression separate alternatives; surrounding quotes and all spaces are ignored. Raises ValueError for
+    an invalid expression.
     """
     text = re.sub(r"[\"']+$", "", re.sub(r"^[\"']+", "", expression.strip().replace(",", "|").replace(" ", "")))
     try:

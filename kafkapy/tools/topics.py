@@ -161,7 +161,10 @@ def delete(admin: Admin, arguments: Arguments) -> None:
 
 
 def parse_assignments(text: str | None) -> list[list[int]] | None:
-    """Returns the brokers of each partition by a text such as `1:2,2:3`. Raises ValueError."""
+    """Parses the brokers of each partition, such as `1:2,2:3`; returns None for None.
+
+    Raises ValueError for an invalid text.
+    """
     if text is None:
         return None
     assignments: list[list[int]] = []

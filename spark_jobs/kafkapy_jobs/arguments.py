@@ -49,7 +49,10 @@ def _did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def milliseconds(duration: str) -> int:
-    """Parses a positive length of time such as `5 minutes`, `10s` or `500 ms`. ValueError for any other text."""
+    """Parses a positive length of time such as `5 minutes`, `10s` or `500 ms`.
+
+    Raises ValueError for any other text.
+    """
     found = _DURATION.fullmatch(duration.strip())
     if found is None or int(found[1]) == 0:
         raise ValueError(duration)
@@ -118,8 +121,10 @@ def add_stream(
     is_final: bool = True,
     files_at_once: bool = False,
 ) -> JobParser:
-    """Adds the options of every job over a stream and returns the parser. With `files_at_once` the job is a batch if it
-    reads files."""
+    """Adds the options of every job over a stream and returns the parser.
+
+    With `files_at_once` the job is a batch if it reads files. `add_source` and `add_sinks` explain the other arguments.
+    """
     parser.set_defaults(files_at_once=files_at_once)
     add_source(parser, topic, is_stream=True, value_formats=value_formats)
     add_sinks(parser, is_stream=True, is_final=is_final)
@@ -142,8 +147,10 @@ def add_source(
     is_stream: bool,
     value_formats: Sequence[str] = VALUE_FORMATS,
 ) -> None:
-    """Adds the options of the source: a topic by either data source, or files of one value per line. The first of
-    `value_formats` is the default; a job that reads only one format passes none."""
+    """Adds the options of the source, which is a topic, by either data source, or files of one value per line.
+
+    The first of `value_formats` is the default; a job that reads only one format passes none.
+    """
     group = parser.add_argument_group("source")
     group.add_argument(
         "--source", choices=SOURCES, default="kafkapy", help="default kafkapy; kafka is Spark's own, a jar"
@@ -184,7 +191,10 @@ def add_source(
 
 
 def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str) -> None:
-    """Adds the options of windows of event time; `window` and `lateness` are the defaults."""
+    """Adds the options of windows of event time.
+
+    `window` and `lateness` are the options' default values.
+    """
     group = parser.add_argument_group("windows")
     group.add_argument(
         "--window", type=duration, default=duration(window), metavar="LENGTH", help=f"of event time; default {window}"
@@ -207,8 +217,10 @@ def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str) -> 
 
 
 def add_sinks(parser: argparse.ArgumentParser, *, is_stream: bool, is_final: bool = True) -> None:
-    """Adds the options of the sinks, of which a job may have several. Rows that are not `is_final`, which later ones
-    replace, cannot be written to files."""
+    """Adds the options of the sinks, of which a job may have several.
+
+    Without `is_final` later rows replace the rows of a result, so that there is no option to write them to files.
+    """
     names = ["console", "topic", *(["parquet"] if is_final else []), *([] if is_stream else ["jdbc"])]
     group = parser.add_argument_group("sinks")
     group.add_argument("--sink", choices=names, action="append", help="may be repeated; default console")

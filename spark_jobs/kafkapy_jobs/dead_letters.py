@@ -7,8 +7,11 @@ from pyspark.sql import functions as F
 
 
 def dead_letters(rejected: DataFrame) -> DataFrame:
-    """Returns the records unchanged, with the headers `error`, `topic`, `partition`, `offset` and `timestamp` (ISO 8601
-    with milliseconds and the offset of the session's time zone), which say where they come from."""
+    """Returns the records unchanged, with headers that say where they come from and why they were rejected.
+
+    The headers are `error`, `topic`, `partition`, `offset` and `timestamp` (ISO 8601 with milliseconds and the offset
+    of the session's time zone).
+    """
     headers = F.array(
         _header("error", F.col("reason")),
         *(_header(name, F.col(name)) for name in ("topic", "partition", "offset")),

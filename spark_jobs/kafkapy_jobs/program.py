@@ -17,8 +17,11 @@ _OWN_ERROR = re.compile(r"^\W*(?:kafkapy[\w.]*\.\w+|TimeoutError): (.+)$", re.MU
 
 
 def run(main: Callable[[], None]) -> None:
-    """Calls `main` and stops the Spark session behind it. An error that the user can correct ends the program with one
-    line; with `--verbose`, and for every other error, the whole traceback is printed."""
+    """Calls `main` and stops the Spark session when it has ended.
+
+    An error that the user can correct ends the program with one line; with `--verbose`, and for every other error, the
+    whole traceback is printed.
+    """
     try:
         main()
     except (PySparkException, Py4JError) as error:

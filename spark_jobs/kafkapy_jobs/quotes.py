@@ -45,7 +45,7 @@ def _text_fields() -> Column:
 
 
 def _object_fields() -> Column:
-    """Returns the members that the object has, so that a row with too few of them is recognised by their number."""
+    """Returns the members that the JSON object has; fewer than eight show that the row is incomplete."""
     members = F.array(*(F.get_json_object("text", f"$.{name}") for name in COLUMNS))
     return F.filter(members, lambda member: member.isNotNull())
 

@@ -19,7 +19,10 @@ _LAST_EVENTS_S = 10.0
 
 
 def observed(rows: DataFrame) -> DataFrame:
-    """Counts the rows with a `reason` while a query processes them; the report reads the count from its progress."""
+    """Returns the rows, and makes the query count those with a `reason`.
+
+    The report reads the count from the query's progress.
+    """
     return rows.observe(REJECTED, F.count("reason").alias("rows"))
 
 
@@ -36,8 +39,10 @@ class Report(StreamingQueryListener):
         self._has_ended = threading.Condition()
 
     def await_end(self, run_ids: Iterable[str]) -> None:
-        """Waits until the last events of these runs have been delivered, so that all is reported and Spark does not
-        call a program that has ended."""
+        """Waits until the last events of these runs have been delivered.
+
+        As a result, everything is reported, and Spark does not call a program that has ended.
+        """
         awaited = set(run_ids)
         with self._has_ended:
             self._has_ended.wait_for(lambda: awaited <= self._ended, _LAST_EVENTS_S)
@@ -71,7 +76,7 @@ def count_rejected(rows: DataFrame) -> Counter[str]:
 
 
 def print_rejected(rejected: Counter[str]) -> None:
-    """Prints one line on standard error with the number of rows for each reason, if there are any."""
+    """Prints one line on standard error with the number of rows for each reason; prints nothing if there are none."""
     if rejected:
         reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(rejected.items()))
         print(f"{rejected.total()} rows left out ({reasons})", file=sys.stderr)

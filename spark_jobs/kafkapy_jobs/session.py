@@ -37,9 +37,10 @@ def require_stateful_processors() -> None:
 
 
 def start_session(name: str, arguments: Any, master: str = "") -> SparkSession:
-    """Starts a session with the job's name; ends the program if a broker that the job needs cannot be reached.
+    """Starts a session with the job's name.
 
-    Settings of spark-submit take precedence; so does its master, unless a job's own file names another.
+    Settings of spark-submit take precedence; so does its master, unless a job's own file names another. Ends the
+    program if a broker that the job needs cannot be reached.
     """
     require_broker(arguments)
     builder = SparkSession.builder.appName(name)

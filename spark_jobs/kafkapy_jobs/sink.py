@@ -45,10 +45,10 @@ def as_records(result: DataFrame, key: str | Column) -> DataFrame:
 def run_stream(
     rows: DataFrame, result: DataFrame, records: DataFrame, arguments: Any, printer: Printer, *, mode: str = "append"
 ) -> None:
-    """Starts a query for each sink and one that writes the `rows` with a `reason` to the topic of dead letters, and
-    waits until they end.
+    """Starts a query for each sink, and waits until the queries end.
 
-    `parquet` gets `result`, `topic` gets `records`, `console` the lines that `printer` makes of `result`.
+    `parquet` gets `result`, `topic` gets `records`, `console` the lines that `printer` makes of `result`. One more
+    query writes the `rows` with a `reason` to the topic of dead letters.
     """
     writers = [_stream_writer(result, records, arguments, sink, printer, mode) for sink in arguments.sink]
     if arguments.dead_letter_topic:
@@ -80,7 +80,10 @@ def _stream_writer(
 
 
 def await_queries(spark: SparkSession, queries: list[StreamingQuery]) -> None:
-    """Waits until all queries have ended, one has failed, or Ctrl-C is pressed; then stops the others."""
+    """Waits until all queries have ended, one has failed, or Ctrl-C is pressed.
+
+    Stops the queries that still run.
+    """
     try:
         while any(query.isActive for query in queries):
             spark.streams.awaitAnyTermination()
@@ -95,7 +98,7 @@ def await_queries(spark: SparkSession, queries: list[StreamingQuery]) -> None:
 
 
 def show_stream(rows: DataFrame, arguments: Any, name: str) -> StreamingQuery:
-    """Starts a query that appends rows to the console as tables of Spark."""
+    """Starts a query that appends the rows to the console, in the form of Spark's tables."""
     writer = rows.writeStream.format("console").outputMode("append").queryName(name).option("truncate", "false")
     return _triggered(writer, arguments).start()
 
@@ -109,10 +112,11 @@ def run_batch(
     *,
     printed: DataFrame | None = None,
 ) -> None:
-    """Reports how many of the `rows` have a `reason`, writes these to the topic of dead letters, and writes the result
-    to each sink as `run_stream` does; the console shows `printed` instead of `result` if it is given.
+    """Writes the result of a batch to each sink, and the rejected rows to the topic of dead letters.
 
-    Rows and results are read more than once: the caller persists them.
+    `rows` are all rows; those with a `reason` are rejected, and their number is reported. `parquet` and `jdbc` get
+    `result`, `topic` gets `records`, `console` the lines that `printer` makes of `printed`, or of `result` if it is
+    None. Rows and results are read more than once, so the caller persists them.
     """
     rejected = count_rejected(rows)
     print_rejected(rejected)
@@ -147,7 +151,10 @@ def _topic_options(arguments: Any, topic: str) -> dict[str, str]:
 
 
 def _topic_writer(records: DataFrame, arguments: Any, sink: str, topic: str, mode: str) -> Any:
-    """Returns a writer of a stream to a topic. Spark's own connector has no transactions and writes at least once."""
+    """Returns a writer of a stream to a topic.
+
+    Spark's own connector has no transactions, so it writes every record at least once.
+    """
     source = _topic_format(arguments)
     writer = _writer(records, arguments, sink, mode)
     if source == "kafkapy" and arguments.delivery == "exactly-once":
@@ -158,7 +165,7 @@ def _topic_writer(records: DataFrame, arguments: Any, sink: str, topic: str, mod
 
 
 def _client_key(key: str) -> str:
-    """Returns the client's key of an option of the data source, which has `kafka.` before it."""
+    """Returns the client's key that an option of the data source sets: the option without `kafka.` in front."""
     return key.removeprefix("kafka.")
 
 

@@ -25,7 +25,7 @@ def read_stream(spark: SparkSession, arguments: Any, topic: str | None = None) -
 
 
 def read_batch(spark: SparkSession, arguments: Any) -> DataFrame:
-    """Returns the records that are there now."""
+    """Returns the records that the source contains now."""
     if arguments.source == "files":
         return _lines(spark.read.options(**dict(arguments.source_option)).text(arguments.input))
     options = _topic_options(arguments, None) | {"endingOffsets": arguments.ending_offsets}
@@ -34,7 +34,10 @@ def read_batch(spark: SparkSession, arguments: Any) -> DataFrame:
 
 
 def register(spark: SparkSession, source: str) -> None:
-    """Makes the data source kafkapy known to the session; Spark's own comes with its jar."""
+    """Registers the data source kafkapy in the session if it is the `source`.
+
+    Spark's own data source comes with its jar.
+    """
     if source == "kafkapy":
         try:
             from kafkapy import spark as kafkapy_spark
@@ -86,7 +89,7 @@ def _topic_options(arguments: Any, topic: str | None) -> dict[str, str]:
 
 
 def _lines(lines: DataFrame) -> DataFrame:
-    """Turns lines into records, with the file's path as the topic and the file's time as the timestamp."""
+    """Converts lines into records, with the file's path as the topic and the file's time as the timestamp."""
     return lines.select(
         F.lit(None).cast("binary").alias("key"),
         F.col("value").cast("binary").alias("value"),

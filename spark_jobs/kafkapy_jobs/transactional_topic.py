@@ -25,8 +25,10 @@ QUERY_ID = "sql.streaming.queryId"
 
 
 class TransactionalTopic:
-    """The sink of one query, and the owner of its producer. Spark calls it for one micro-batch after the other; it is
-    not thread-safe."""
+    """The sink of one query, which owns its producer. Not thread-safe.
+
+    Spark calls it for one micro-batch after the other.
+    """
 
     def __init__(self, topic: str, properties: Mapping[str, str]) -> None:
         """Takes the keys of kafkapy's clients, at least `bootstrap.servers`."""
@@ -36,7 +38,7 @@ class TransactionalTopic:
         self._next_batch = 0
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        """Writes the columns key, value and, if the rows have it, headers."""
+        """Writes the columns key, value and, if the rows have it, headers, unless the batch was written before."""
         from kafkapy.client import GroupMetadata, TopicPartition
 
         group = f"kafkapy-jobs-{rows.sparkSession.sparkContext.getLocalProperty(QUERY_ID)}"
@@ -61,8 +63,10 @@ class TransactionalTopic:
         self._next_batch = batch_id + 1
 
     def _start(self, group: str) -> None:
-        """Fences the producer of an earlier driver, which aborts its open transaction, and then reads which batch is
-        next."""
+        """Fences the producer of an earlier driver, and reads which batch is next.
+
+        Fencing aborts the open transaction of that producer.
+        """
         from kafkapy.client import Consumer, Producer, TopicPartition
 
         producer = Producer(self._properties | {"transactional.id": group})

@@ -23,13 +23,15 @@ LENIENT = {"allowSingleQuotes": "true"}
 
 
 def valid_text(column: str) -> Column:
-    """Decodes bytes as text; null if they are not UTF-8."""
+    """Decodes bytes as UTF-8; the result is null if they are not UTF-8."""
     return F.try_validate_utf8(F.col(column).cast("string"))
 
 
 def columns_of_schema(records: DataFrame, schema: str) -> DataFrame:
-    """Returns the columns of a schema (Spark's DDL) from the JSON object in each value. A member that is missing is
-    null; so are all columns of a value that is not an object."""
+    """Returns the columns of a schema (Spark's DDL) from the JSON object in each value.
+
+    A member that is missing is null; so are all columns of a value that is not an object.
+    """
     return records.select(F.from_json(valid_text("value"), schema, LENIENT).alias("row")).select("row.*")
 
 
@@ -69,8 +71,10 @@ def add_reason(records: DataFrame, condition: Column, reason: str) -> DataFrame:
 
 
 def member(value_format: str, name: str) -> Column:
-    """Returns the text itself or, for json and msgpack, a member of its object as text; `name` may be a path
-    (`a.b`)."""
+    """Returns the text itself or, for json and msgpack, a member of its object as text.
+
+    `name` may be a path such as `a.b`.
+    """
     return F.col("text") if value_format == "text" else F.get_json_object("text", f"$.{name}")
 
 

@@ -1,4 +1,4 @@
-"""Copies records of magic 2 into columns, a batch at a time. Leaf functions; they *borrow*."""
+"""Copies records of magic 2 into columns, one batch at a time. Leaf functions that *borrow* the records."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafkapy._core.bytes.arrow_columns cimport ArrowColumn, RecordColumns

@@ -1,6 +1,4 @@
-"""Copies a batch's records into columns (layout of a record: record_scanner.pxd): one pass, two copies of bytes at
-most.
-"""
+"""Copies a batch's records into columns in one pass. The layout of a record is in record_scanner.pxd."""
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, uint64_t
 from libc.string cimport memcpy
@@ -15,7 +13,10 @@ cdef enum:
 
 
 cdef inline Py_ssize_t pass_varint(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t *value) noexcept nogil:
-    """Returns the same as read_varint, faster for the usual number of one byte."""
+    """Reads a varint into `value` and returns the position after it; negative if the varint is malformed.
+
+    A varint of one byte, the usual case, takes less time than with `read_varint`.
+    """
     if pos < end and buf[pos] < 0x80:
         value[0] = (buf[pos] >> 1) ^ -<int32_t>(buf[pos] & 1)
         return pos + 1
@@ -23,7 +24,7 @@ cdef inline Py_ssize_t pass_varint(const uint8_t *buf, Py_ssize_t pos, Py_ssize_
 
 
 cdef inline int64_t scaled(int64_t timestamp, int64_t factor) noexcept nogil:
-    """Returns the timestamp in the column's unit; one that overflows becomes the first or the last possible."""
+    """Returns the timestamp in the column's unit; a timestamp that overflows becomes the least or greatest int64."""
     if factor == 1:
         return timestamp
     if timestamp > INT64_MAX // 1000:
@@ -34,7 +35,7 @@ cdef inline int64_t scaled(int64_t timestamp, int64_t factor) noexcept nogil:
 
 
 cdef inline void put_bytes(ArrowColumn *column, int64_t row, const uint8_t *data, int64_t size) noexcept nogil:
-    """Writes a value; a negative size is null. The memory is reserved."""
+    """Writes a value into reserved memory; a negative size means null."""
     cdef int32_t *offsets = offsets_of(column)
     cdef int32_t at = offsets[row]
     if size >= 0:
@@ -67,7 +68,10 @@ cdef int row_status(int status) noexcept nogil:
 
 
 cdef int reserve(RecordColumns *columns, int64_t rows, int64_t bytes) noexcept nogil:
-    """Reserves rows, and memory for keys and values that have at most this many bytes together."""
+    """Reserves memory for `rows` rows whose keys and values have at most `bytes` bytes together.
+
+    Returns ROWS_OK, ROWS_FULL or ROWS_NO_MEMORY.
+    """
     cdef int64_t at = columns.rows
     cdef int status = COLUMN_OK
     if at and bytes_in(columns) + bytes > columns.byte_limit:
@@ -153,7 +157,10 @@ cdef int put_records(RecordColumns *columns, RecordSpan *span, int64_t *next_off
 
 
 cdef inline int put_fields(RecordColumns *columns, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end) noexcept nogil:
-    """Copies key, value and headers, as far as they are requested, of the record that ends at `end`."""
+    """Copies those of key, value and headers that are requested, from `pos` of a record that ends at `end`.
+
+    Returns ROWS_OK, or the reason why the record cannot be copied.
+    """
     cdef int32_t length = 0
     if columns.key == NULL and columns.value == NULL and columns.headers == NULL:
         return ROWS_OK
@@ -177,7 +184,10 @@ cdef inline int put_fields(RecordColumns *columns, const uint8_t *buf, Py_ssize_
 
 cdef int put_headers(ArrowColumn *headers, int64_t row, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end,
                      int32_t count) noexcept nogil:
-    """Copies the headers of a record, which must fill it up to its end; null if there are none."""
+    """Copies the `count` headers of a record, which must end at `end`; a record without headers gets null.
+
+    Returns ROWS_OK, or the reason why the headers cannot be copied.
+    """
     cdef ArrowColumn *pair = headers.children[0]
     cdef ArrowColumn *name = pair.children[0]
     cdef ArrowColumn *content = pair.children[1]
@@ -208,7 +218,10 @@ cdef int put_headers(ArrowColumn *headers, int64_t row, const uint8_t *buf, Py_s
 
 
 cdef void put_text(ArrowColumn *column, int64_t row, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-    """Copies text; each invalid byte of UTF-8 becomes U+FFFD. Three times the size is reserved."""
+    """Copies text; each invalid byte of UTF-8 becomes U+FFFD.
+
+    The caller has reserved three times the size.
+    """
     cdef int32_t *offsets = offsets_of(column)
     cdef uint8_t *out = column.data + offsets[row]
     cdef Py_ssize_t pos = 0, length
@@ -230,7 +243,7 @@ cdef inline bint continues(uint8_t byte) noexcept nogil:
 
 
 cdef Py_ssize_t character_length(const uint8_t *at, Py_ssize_t size) noexcept nogil:
-    """Returns the bytes of the UTF-8 character that starts here (RFC 3629, 4); 0 if it is invalid."""
+    """Returns the length in bytes of the UTF-8 character at `at` (RFC 3629, 4); 0 if it is invalid."""
     cdef uint8_t first = at[0]
     if first < 0x80:
         return 1

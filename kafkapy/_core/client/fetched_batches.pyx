@@ -28,9 +28,10 @@ cdef list idle_collectors = []
 
 @cython.no_gc  # excluded from garbage collection, which could release the memoryview before its buffer
 cdef class FetchedBatches:
-    """Owns the position in one partition's fetched bytes, which it *pins*, and the current batch, decompressed.
+    """The fetched bytes of one partition, which it *pins*, and the consumer's position in them.
 
-    `aborted` holds pairs of first offset and producer id, as in a fetch response with read_committed. Not thread-safe.
+    The current batch is kept decompressed. `aborted` has pairs of first offset and producer id, as in a fetch response
+    with read_committed. Not thread-safe.
     """
 
     def __cinit__(self, buffer, str topic not None, int32_t partition, int64_t fetch_offset, *, until_offset=None,
@@ -68,7 +69,7 @@ cdef class FetchedBatches:
         return self.view.len
 
     cdef int64_t find_end(self) noexcept nogil:
-        """The offset after the last whole batch, according to the headers."""
+        """Returns the offset after the last whole batch according to the headers; -1 if there is no whole batch."""
         cdef const uint8_t *buf = <const uint8_t *>self.view.buf
         cdef BatchHeader header
         cdef Py_ssize_t position = 0
@@ -113,8 +114,9 @@ cdef class FetchedBatches:
         self.span.remaining = 0
 
     cdef int judge_batch(self) noexcept nogil:
-        """Returns SHOWN; HIDDEN for a marker, a batch of an aborted transaction or one that was read before; or
-        DAMAGED_CONTROL.
+        """Returns SHOWN if the consumer sees the records of the batch, else HIDDEN or DAMAGED_CONTROL.
+
+        HIDDEN are markers, batches of aborted transactions, and batches that were read before.
         """
         cdef int64_t last_offset = self.header.base_offset + self.header.last_offset_delta
         cdef bint is_control = (self.header.attributes & CONTROL_FLAG) != 0
@@ -154,7 +156,10 @@ cdef class FetchedBatches:
         return -1
 
     cdef int judge_marker(self) noexcept nogil:
-        """Returns the type of a control batch, or -1: the key of its one record holds version and type, two int16."""
+        """Returns the type of a control batch; -1 if it is malformed.
+
+        The key of its only record consists of the version and the type, two int16.
+        """
         cdef const uint8_t *buf = <const uint8_t *>self.view.buf
         cdef Py_ssize_t pos = self.header.position + BATCH_OVERHEAD
         cdef Py_ssize_t end = self.header.position + <Py_ssize_t>self.header.size
@@ -210,8 +215,9 @@ cdef class FetchedBatches:
         return status
 
     cdef int open_old_messages(self) except -1:
-        """Reads all messages of magic 0 and 1 up to the next batch into `old_records`; `span.remaining` is their
-        number.
+        """Reads all messages of magic 0 and 1 up to the next batch into `old_records`.
+
+        Sets `span.remaining` to the number of these messages.
         """
         cdef BatchHeader header
         cdef Py_ssize_t end = self.position
@@ -232,7 +238,11 @@ cdef class FetchedBatches:
         return 0
 
     cdef int open_closed_batch(self) except -1:
-        """Decompresses with the collector if its functions are found only now, otherwise with Python's modules."""
+        """Decompresses the current batch and returns the status of its records.
+
+        Uses the collector if it can decompress the codec now that the codec's functions were looked up, and otherwise
+        Python's modules. Raises ApiError with CORRUPT_MESSAGE if both fail.
+        """
         cdef int codec = self.header.attributes & CODEC_MASK
         cdef int status
         find_codec_functions(codec)

@@ -23,9 +23,10 @@ cdef enum:
 @cython.freelist(1024)
 @cython.no_gc  # created by the million; a deserializer's result must not refer back to its record
 cdef class ConsumerRecord:
-    """One record as a consumer sees it. Immutable. `timestamp` in ms since 1970; `timestamp_type` is 0 for the
-    producer's time and 1 for the broker's append time. Key, value and headers' values are bytes or None, or the
-    deserializers' results.
+    """One record as a consumer sees it. Immutable.
+
+    `timestamp` is in ms since 1970; `timestamp_type` is 0 for the producer's time and 1 for the broker's append time.
+    The key, the value and the headers' values are bytes or None, or the deserializers' results.
     """
 
     cdef readonly str topic
@@ -51,15 +52,17 @@ cdef class ConsumerRecord:
 
 @cython.no_gc  # like its base class
 cdef class FetchedRecords(FetchedBatches):
-    """The records in one partition's fetched bytes, from `next_offset` up to `until_offset`. Calls of `take` and `fill`
-    may alternate. `is_exhausted` is true after the last record. Not thread-safe.
+    """The records in one partition's fetched bytes, from `next_offset` up to `until_offset`.
+
+    Calls of `take` and `fill` may alternate. `is_exhausted` is true after the last record. Not thread-safe.
     """
 
     cdef bint is_filling                 # without the interpreter lock
 
     def take(self, Py_ssize_t limit):
-        """Returns up to `limit` records from `next_offset` on; fewer only at the end, or before a damaged batch. Raises
-        ApiError CORRUPT_MESSAGE or INVALID_RECORD for a damaged batch, which stays the next one.
+        """Returns up to `limit` records from `next_offset` on; fewer only at the end, or before a damaged batch.
+
+        If the next batch is damaged, raises ApiError with CORRUPT_MESSAGE or INVALID_RECORD; so does the next call.
         """
         cdef list records = []
         self.check_idle()
@@ -79,7 +82,7 @@ cdef class FetchedRecords(FetchedBatches):
         return 0
 
     cdef bint open_next(self) except -1:
-        """Returns whether the walk is at a batch with records, or at old messages."""
+        """Goes to the next batch with records or to old messages; returns False at the end."""
         cdef int status
         while self.span.remaining == 0:
             status = self.enter_batch()
@@ -148,11 +151,13 @@ cdef class FetchedRecords(FetchedBatches):
         return record
 
     def fill(self, ArrowBatch batch not None):
-        """Adds rows to the columns of `batch` until it is full or has max_rows; fewer only at the end, or before a
-        damaged batch. Returns the number of added rows. Runs without the interpreter lock. Records of several
-        partitions may be added to a batch one after another.
+        """Adds rows to `batch` until it is full or has max_rows; fewer only at the end, or before a damaged batch.
 
-        Raises ApiError as `take` does, and MESSAGE_TOO_LARGE for a record that does not fit into columns.
+        Returns the number of added rows. Runs without the interpreter lock. Records of several partitions may be added
+        to a batch one after another.
+
+        If the next batch is damaged, raises ApiError with CORRUPT_MESSAGE or INVALID_RECORD. Raises ApiError with
+        MESSAGE_TOO_LARGE for a record that does not fit into columns.
         """
         cdef bytes topic = self.topic.encode("utf-8", "replace")
         cdef int64_t rows = batch.content.rows
@@ -181,7 +186,10 @@ cdef class FetchedRecords(FetchedBatches):
         return batch.content.rows - rows
 
     cdef int fill_to_the_end(self, ArrowBatch batch, bytes topic) except -1:
-        """Adds rows; returns AT_END, NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
+        """Adds rows until the columns are full or the records end; returns why it stopped.
+
+        The result is AT_END, NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY.
+        """
         cdef const uint8_t *topic_bytes = <const uint8_t *>PyBytes_AS_STRING(topic)
         cdef int status = NO_MORE_BYTES if batch.is_full else AT_RECORD
         while status < NO_MORE_ROWS and status != AT_END:
@@ -213,7 +221,10 @@ cdef class FetchedRecords(FetchedBatches):
         return NO_MORE_ROWS
 
     cdef bint count_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
-        """Counts the records of a whole batch, of which no column needs the content."""
+        """Adds the number of the batch's records to the rows if no column is requested; otherwise returns False.
+
+        Also returns False if only some of the records may be counted.
+        """
         cdef int64_t first = columns.rows
         if columns.key != NULL or columns.value != NULL or columns.offset != NULL or columns.headers != NULL or (
                 columns.timestamp != NULL or columns.topic != NULL or columns.partition != NULL
@@ -243,7 +254,10 @@ cdef class FetchedRecords(FetchedBatches):
         return AT_RECORD
 
     cdef int fill_old_records(self, RecordColumns *columns, const uint8_t *topic) except -1:
-        """Adds old messages; returns AT_RECORD after the last one, or NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
+        """Adds the old messages to the columns; returns AT_RECORD after the last message.
+
+        Returns NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY if the columns take no more rows.
+        """
         cdef int64_t key_size, value_size
         cdef int status
         while self.old_records:
@@ -269,7 +283,10 @@ cdef class FetchedRecords(FetchedBatches):
 
 
 cdef bytes take_field(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end):
-    """Returns the bytes after a length prefix; None if null or, with `pos` then -1, if they end early."""
+    """Returns the bytes after a length prefix, or None for null, and advances `pos` past them.
+
+    If the bytes end early, returns None and sets `pos` to -1.
+    """
     cdef int32_t length = 0
     if pos[0] < 0:
         return None
@@ -284,7 +301,7 @@ cdef bytes take_field(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end):
 
 
 cdef tuple take_headers(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end, int32_t count):
-    """Returns pairs of name and value; `pos` is -1 if they are malformed."""
+    """Returns the headers as pairs of name and value; sets `pos` to -1 if they are malformed."""
     cdef list pairs = []
     cdef bytes name
     for _ in range(count):

@@ -37,9 +37,10 @@ cdef enum:
 
 
 cdef class FrameSocket:
-    """Owns the bytes to send and the frame being received. Not thread-safe; the socket belongs to the caller.
+    """The client's end of a connection: the bytes to send and the frame being received.
 
-    A frame whose size prefix exceeds `max_frame_bytes` (or is negative) is refused before memory is allocated.
+    Not thread-safe; the caller owns the socket. A frame whose size prefix is negative or exceeds `max_frame_bytes` is
+    refused before memory is allocated.
     """
 
     cdef int fd
@@ -68,7 +69,7 @@ cdef class FrameSocket:
         return bool(self.outgoing)
 
     def put(self, list chunks):
-        """Queues one frame of bytes-like chunks, preceded by its size."""
+        """Queues one frame, which consists of its size and these bytes-like chunks."""
         cdef Py_ssize_t size = 0
         for chunk in chunks:
             size += len(chunk)
@@ -79,7 +80,9 @@ cdef class FrameSocket:
         self.outgoing.extend(chunks)
 
     def send(self):
-        """Sends what the socket accepts. Returns True if nothing is left. Raises OSError if the connection is broken.
+        """Sends what the socket accepts; returns True if nothing is left to send, otherwise False.
+
+        Raises OSError if the connection is broken.
         """
         cdef Py_ssize_t written
         while self.outgoing:
@@ -96,7 +99,10 @@ cdef class FrameSocket:
         return not self.outgoing
 
     cdef Py_ssize_t send_pieces(self) except -2:
-        """Sends as many pieces as fit one call; returns the bytes sent, or -1 with the errno in `failure`."""
+        """Sends as many pieces as fit one call; returns the number of bytes sent.
+
+        Returns -1 if sending failed, and sets `failure` to the errno.
+        """
         cdef Py_buffer views[MOST_PIECES]
         cdef iovec pieces[MOST_PIECES]
         cdef msghdr message
@@ -133,8 +139,10 @@ cdef class FrameSocket:
         return 0
 
     def receive(self):
-        """Returns the complete frames received, as bytes without their size. Raises ConnectionError at the end of the
-        stream, OSError if the connection is broken, ValueError for a frame of an impossible size.
+        """Returns the complete frames received, as bytes without their size.
+
+        Raises ConnectionError at the end of the stream, OSError if the connection is broken, and ValueError for a frame
+        of an impossible size.
         """
         cdef list frames = []
         cdef Py_ssize_t room, got, turn = 0
@@ -172,7 +180,10 @@ cdef class FrameSocket:
         self.wait_for(AHEAD_BYTES)
 
     cdef void wait_for(self, int low_water) noexcept:
-        """Sets the number of bytes that make the socket readable; a system without this option reports any byte."""
+        """Sets the number of bytes that make the socket readable.
+
+        Does nothing on a system without this option, where any byte makes the socket readable.
+        """
         if low_water != self.low_water and setsockopt(
                 self.fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(int)) == 0:
             self.low_water = low_water

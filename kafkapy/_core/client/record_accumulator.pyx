@@ -46,7 +46,10 @@ cdef inline int64_t milliseconds(int clock) noexcept nogil:
 
 
 cdef inline int open_field(object value, Field *field) except -1:
-    """Returns the bytes of a key or a value: a bytes-like object, or a str as UTF-8; null for None."""
+    """Sets `field` to the bytes of a key or a value, which is bytes-like, a str (encoded as UTF-8), or None for null.
+
+    Raises TypeError for another type.
+    """
     field.pinned = False
     if value is None:
         field.data, field.size = NULL, -1
@@ -109,8 +112,8 @@ cdef int put_varlong(bytearray encoded, int64_t value) except -1:
 cdef class RecordMetadata:
     """The partition and offset at which a record was written. Immutable.
 
-    `offset` is -1 with acks=0; `timestamp` is the one in the log, in ms since 1970; the sizes are those of the
-    serialized key and value in bytes, -1 for null.
+    `offset` is -1 with acks=0; `timestamp` is the record's timestamp in the log, in ms since 1970; the sizes are those
+    of the serialized key and value in bytes, -1 for null.
     """
 
     cdef readonly str topic
@@ -123,10 +126,10 @@ cdef class RecordMetadata:
 
 
 cdef class ProducerBatch(RecordBatchBuilder):
-    """The records of one partition that are sent together, and the outcome.
+    """The records of one partition that are sent together, and their outcome.
 
-    An accumulator creates it, `send` fills it, and the sender then owns it. `complete` or `fail` ends it once; a split
-    batch ends with its parts.
+    An accumulator creates a batch, `send` fills it, and the sender then owns it. `complete` or `fail` ends it once; a
+    batch that was split ends when both of its parts have ended.
     """
 
     cdef readonly RecordAccumulator accumulator
@@ -148,8 +151,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
     cdef int32_t unfinished_parts
 
     def set_producer(self, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence, bint is_transactional):
-        """Sets the producer's id and sequence, for idempotence and transactions; may be called again before another
-        attempt.
+        """Sets the producer's id and sequence, for idempotence and transactions.
+
+        May be called again before the batch is sent again.
         """
         self.producer_id, self.producer_epoch, self.base_sequence = producer_id, producer_epoch, base_sequence
         self.attributes &= ~TRANSACTIONAL_FLAG
@@ -172,8 +176,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return self.producer_epoch
 
     def encode(self):
-        """Returns the batch's bytes, built once, without a copy if it is not compressed. No record may be added
-        afterwards.
+        """Returns the batch's bytes, which are built once, and not copied if the batch is not compressed.
+
+        No record may be added afterwards.
         """
         if self.compression:
             if self.encoded is None:
@@ -206,8 +211,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
             self.capacity = 0
 
     def complete(self, int64_t base_offset, int64_t log_append_time):
-        """Completes the batch at `base_offset` (-1: unknown); with `log_append_time` -1 the records keep their own
-        time.
+        """Completes the batch, which was written at `base_offset` (-1 if that is unknown).
+
+        The records get `log_append_time` as their timestamp; with -1 they keep their own timestamps.
         """
         self.assigned_offset, self.log_append_time = base_offset, log_append_time
         self.finish()
@@ -229,8 +235,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return 0
 
     def take_callbacks(self):
-        """Returns, and clears, the futures with a callback; the last part of a split batch also returns those of the
-        whole batch.
+        """Returns, and clears, the futures that have a callback.
+
+        A part of a split batch returns nothing, except that the last part returns those of the whole batch.
         """
         if self.whole is not None:
             return self.whole.take_callbacks() if self.whole.is_done else ()
@@ -238,8 +245,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return taken
 
     def split(self):
-        """Returns two batches with about half of the bytes each, to be sent instead of this one, with the same producer
-        id and sequences. Raises ValueError if there are fewer than two records.
+        """Returns two batches with about half of the bytes each, to be sent instead of this batch.
+
+        They have the same producer id and sequences. Raises ValueError if there are fewer than two records.
         """
         if self.record_count < 2:
             raise ValueError("a batch of one record cannot be split")
@@ -277,7 +285,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
 
 @cython.freelist(1024)
 cdef class DeliveryFuture:
-    """The outcome of sending one record, once it is known. Thread-safe; its state is the state of its batch."""
+    """The future outcome of sending one record. Thread-safe; its state is the state of its batch."""
 
     cdef readonly ProducerBatch batch
     cdef readonly int32_t index              # index in the batch
@@ -334,11 +342,11 @@ cdef class DeliveryFuture:
             self.on_delivery = both
 
     def notify(self):
-        """Calls the callback, whose exceptions are raised to the caller."""
+        """Calls the callback; an exception of the callback is raised to the caller."""
         self.on_delivery(self.metadata(), self.error())
 
     cdef ProducerBatch sent_in(self, int32_t *index):
-        """Returns the batch in which the record was finally sent, and its position there."""
+        """Returns the batch in which the record was finally sent, and sets `index` to the record's position there."""
         cdef ProducerBatch batch = self.batch, first
         index[0] = self.index
         while batch.parts is not None:
@@ -355,7 +363,7 @@ cdef class DeliveryFuture:
         return self.sent_in(&index).error
 
     cdef RecordMetadata metadata(self):
-        """Returns the metadata, or None if delivery failed."""
+        """Returns the metadata, or None if the delivery has failed."""
         cdef int32_t index = 0
         cdef ProducerBatch batch = self.sent_in(&index)
         if batch.error is not None:
@@ -385,7 +393,7 @@ cdef class PartitionQueue:
 
     @property
     def open_since_ms(self):
-        """Monotonic time of the open batch's first record; -1 if there is none."""
+        """The monotonic time in ms of the open batch's first record; -1 if no batch is open."""
         return -1 if self.open is None else self.open.created_ms
 
     @property
@@ -397,18 +405,18 @@ cdef class PartitionQueue:
         return len(self.closed)
 
     def first(self):
-        """Returns the oldest batch, closed or not; None if there is none."""
+        """Returns the oldest batch, closed or not; None if the queue is empty."""
         return self.closed[0] if self.closed else self.open
 
     def take(self):
-        """Removes and returns the oldest batch; an open one accepts no more records."""
+        """Removes and returns the oldest batch, which accepts no more records; None if the queue is empty."""
         if self.closed:
             return self.closed.pop(0)
         taken, self.open = self.open, None
         return taken
 
     def put_back(self, ProducerBatch batch not None):
-        """Puts a batch back to be sent again: before batches with higher sequences and those never sent."""
+        """Puts a batch back to be sent again, before batches with higher sequences and batches that were never sent."""
         cdef Py_ssize_t at = 0
         while at < len(self.closed) and (<ProducerBatch>self.closed[at]).attempts > 0 and (
                 (<ProducerBatch>self.closed[at]).base_sequence < batch.base_sequence):
@@ -422,7 +430,10 @@ cdef class PartitionQueue:
 
 
 cdef class TopicQueues:
-    """The queues of a topic's partitions. `sticky` is the current partition of records without a key."""
+    """The queues of a topic's partitions.
+
+    `sticky` is the current partition of records without a key; -1 means that it is to be chosen.
+    """
 
     cdef readonly str topic
     cdef readonly list queues
@@ -442,11 +453,11 @@ cdef class TopicQueues:
 
 
 cdef class RecordAccumulator:
-    """Owns the queues of all partitions and counts their memory. Any thread may call `send`; the sender calls the rest,
-    one thread at a time. Operations that may block are methods of its Python subclass:
+    """The queues of all partitions of a producer, and the count of their memory.
 
-    `_send_slowly` (a topic not known yet, serializers, no memory left, ...), `_choose_sticky`, `_on_batch_closed`,
-    `_on_queue_opened` and `_wait_for_batch`.
+    Any thread may call `send`; the sender calls the other methods, one thread at a time. Operations that may block are
+    methods of the Python subclass: `_send_slowly` (a topic not known yet, serializers, no memory left, ...),
+    `_choose_sticky`, `_on_batch_closed`, `_on_queue_opened` and `_wait_for_batch`.
     """
 
     cdef readonly int64_t memory_limit, memory_used
@@ -511,7 +522,8 @@ cdef class RecordAccumulator:
 
     cdef DeliveryFuture put_quickly(self, str topic, object value, object key, object partition, object timestamp,
                                     object headers, object on_delivery):
-        """Returns None if `_send_slowly` has to send the record."""
+        """Adds a record without blocking and returns its future; returns None if `_send_slowly` has to send the record.
+        """
         cdef TopicQueues queues = self.topics.get(topic)
         cdef Field field
         cdef int64_t index
@@ -536,8 +548,9 @@ cdef class RecordAccumulator:
         return future
 
     def append(self, PartitionQueue queue not None, int64_t timestamp, key, value, headers=None, on_delivery=None):
-        """Adds a record to a queue; returns None if there is no memory for another batch. A negative timestamp means
-        now.
+        """Adds a record to a queue and returns its future; None if there is no memory for another batch.
+
+        A negative timestamp means now.
         """
         if timestamp < 0:
             timestamp = milliseconds(CLOCK_REALTIME)
@@ -580,7 +593,9 @@ cdef class RecordAccumulator:
         return future
 
     cdef ProducerBatch batch_for(self, PartitionQueue queue, int64_t timestamp, Py_ssize_t rest):
-        """Returns the open batch of a queue with room for a record, creating it if necessary; None if memory is short.
+        """Returns the open batch of a queue with room for `rest` bytes of a record, and opens one if necessary.
+
+        Returns None if memory is short. Raises ApiError with MESSAGE_TOO_LARGE if no batch can have room.
         """
         cdef ProducerBatch batch = queue.open, fresh = None
         cdef Py_ssize_t size = rest + LARGEST_VARLONG * 2
@@ -618,7 +633,7 @@ cdef class RecordAccumulator:
             self.active.pop(queue, None)
 
     def add_topic(self, str topic not None, int32_t partition_count):
-        """Returns the queues of a topic, created or extended to `partition_count`."""
+        """Returns the queues of a topic, which it creates or extends to `partition_count`."""
         cdef TopicQueues queues = self.topics.get(topic)
         if queues is None:
             self.topics[topic] = queues = TopicQueues(topic, partition_count)
@@ -656,7 +671,7 @@ cdef int write_record(ProducerBatch batch, int64_t timestamp, Field *key, Field 
 
 
 cdef int copy_record(ProducerBatch source, ProducerBatch part, Py_ssize_t pos, Py_ssize_t end) except -1:
-    """Adds the record `source.records[pos:end]`, which this class has encoded, to a part of the batch."""
+    """Adds the encoded record `source.records[pos:end]` to a part of its batch."""
     cdef int64_t timestamp_delta = 0, timestamp
     cdef int32_t offset_delta = 0
     pos = read_varlong(source.records, pos + 1, end, &timestamp_delta)

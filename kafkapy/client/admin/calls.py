@@ -37,7 +37,10 @@ class Found(NamedTuple):
 
 
 class AdminCalls:
-    """Owns the network of an admin client, whose steps are run by the calling threads only. Thread-safe."""
+    """The base class of the admin client, which owns the network and sends the requests. Thread-safe.
+
+    The network has no thread of its own: the calling threads run its steps while they wait for responses.
+    """
 
     _environment = SYSTEM
 
@@ -71,7 +74,11 @@ class AdminCalls:
         return self._network.least_loaded()
 
     def _controller(self, monotonic_ms: int) -> int | None:
-        """Returns the broker that the metadata name as controller; it may only forward to the controller."""
+        """Returns the id of the broker that the metadata name as controller, or of any broker if they name none.
+
+        Returns None before the first metadata response, or if no broker can be reached. In a KRaft cluster this broker
+        forwards requests to the controller.
+        """
         cluster = self._network.cluster
         if cluster.controller_id in cluster.nodes:
             return cluster.controller_id
@@ -80,7 +87,7 @@ class AdminCalls:
         return self._network.least_loaded()
 
     def _broker(self, node_id: int) -> Target:
-        """Returns the target for a broker's id; the request fails with BROKER_NOT_AVAILABLE if it is unknown."""
+        """Returns the target for a broker's id; without such a broker the request fails with BROKER_NOT_AVAILABLE."""
 
         def target(monotonic_ms: int) -> int | None:
             if node_id in self._network.cluster.nodes:
@@ -97,7 +104,7 @@ class AdminCalls:
         return self._network.clock.monotonic_ms() + int((self._timeout_s if timeout is None else timeout) * 1000)
 
     def _left_ms(self, deadline_ms: int) -> int:
-        """Returns the remaining time, at least 1 ms, for requests that limit the time of the broker."""
+        """Returns the ms left until `deadline_ms`, at least 1, for requests that limit the broker's time."""
         return max(deadline_ms - self._network.clock.monotonic_ms(), 1)
 
     def _send_all(self, requests: Collection[AdminRequest], deadline_ms: int) -> None:
@@ -129,7 +136,11 @@ class AdminCalls:
         *,
         deadline_ms: int,
     ) -> Any:
-        """Returns the response to one request, or raises its error. Blocks."""
+        """Sends one request and blocks; returns the response or raises the request's error.
+
+        `target` chooses the broker, `build(version)` makes the message, and `find_error(response)` returns the error of
+        the response as a whole, or None.
+        """
         request = AdminRequest(target, key, build, find_error)
         self._send_all([request], deadline_ms)
         return request.result()

@@ -44,7 +44,10 @@ class VersionRange(NamedTuple):
 
 
 class FeatureDescription(NamedTuple):
-    """The features of the cluster (`finalized`) and of a broker (`supported`); `epoch` counts changes, -1: unknown."""
+    """The levels of features that the cluster uses, `finalized`, and that one broker supports, `supported`.
+
+    `epoch` counts the changes of the finalized levels; it is -1 if it is unknown.
+    """
 
     finalized: dict[str, VersionRange]
     epoch: int

@@ -28,14 +28,14 @@ class ResourceType(IntEnum):
 
 
 class ConfigResource(NamedTuple):
-    """A resource that has a configuration; the broker "" is the default of all brokers."""
+    """A resource that has a configuration. The defaults of all brokers have type BROKER and the name ""."""
 
     type: ResourceType
     name: str
 
 
 class ConfigSynonym(NamedTuple):
-    """A value of a key from one source (`kafkapy.config.row.ConfigSource`, 0: unknown)."""
+    """A value of a key, and its source as a number of `kafkapy.config.row.ConfigSource` (0 if it is unknown)."""
 
     name: str
     value: str | None
@@ -45,8 +45,8 @@ class ConfigSynonym(NamedTuple):
 class ConfigEntry(NamedTuple):
     """A key and its value, which is None if it is unset or sensitive.
 
-    `synonyms` are the values of all sources in the order of precedence, if requested; `type` is a number of
-    `kafkapy.config.row.ConfigType` (0: unknown).
+    `synonyms` are the values of all sources in the order of precedence, if they were requested. `source` is a number of
+    `kafkapy.config.row.ConfigSource`, and `type` one of `kafkapy.config.row.ConfigType`; 0 means unknown.
     """
 
     name: str
@@ -92,7 +92,7 @@ class ConfigOperations(AdminLookups):
     ) -> Results[ConfigResource, dict[str, ConfigEntry]]:
         """Returns the configuration keys of each resource by name, in the broker's order. Blocks.
 
-        Raises ValueError for the name of a broker that is not an id.
+        Raises ValueError if a resource is a broker whose name is not a broker id.
         """
         groups = _by_target(resources)
         requests = []

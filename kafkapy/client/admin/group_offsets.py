@@ -99,7 +99,10 @@ class GroupOffsetOperations(AdminLookups):
         return self._request_of_group(group, make_request, self._deadline_ms(timeout))
 
     def _request_of_group(self, group: str, make_request: Any, deadline_ms: int) -> Results[TopicPartition, None]:
-        """Sends a request to a group's coordinator and returns the results of its partitions. Blocks."""
+        """Sends a request to the group's coordinator and returns the result of each partition. Blocks.
+
+        `make_request(broker id, groups)` makes the request.
+        """
 
         def read_response(response: Any, keys: Collection[str]) -> Results[str, Results[TopicPartition, None]]:
             result: Results[TopicPartition, None] = Results()

@@ -76,8 +76,9 @@ class LogDirOperations(AdminLookups):
     ) -> Results[Replica, None]:
         """Starts to move replicas to other log directories (absolute paths) of their brokers. Blocks.
 
-        It returns when the brokers have started; `describe_log_dirs` shows the progress. The error is
-        REPLICA_NOT_AVAILABLE if the broker has no such replica yet, which will then be created in that directory.
+        Returns when the brokers have started to move the replicas; `describe_log_dirs` shows the progress. A replica
+        that does not exist yet has the error REPLICA_NOT_AVAILABLE, and its broker will create the replica in that
+        directory.
         """
         by_broker: dict[int, dict[str, list[TopicPartition]]] = {}
         for replica, path in directories.items():

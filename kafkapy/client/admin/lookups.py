@@ -75,7 +75,11 @@ class AdminLookups(AdminCalls):
         return found
 
     def _find_coordinators(self, key_type: int = GROUP) -> Callable[[Collection[str], int], Found]:
-        """Returns a lookup of the coordinators of groups (GROUP) or transactional ids (TRANSACTION)."""
+        """Returns a function that looks up the coordinators of groups or of transactional ids.
+
+        `key_type` is GROUP or TRANSACTION. The function's arguments are the groups or ids, and the monotonic time in ms
+        until which it may block.
+        """
 
         def find(keys: Collection[str], deadline_ms: int) -> Found:
             try:
@@ -119,7 +123,10 @@ class AdminLookups(AdminCalls):
         return {each.key: each for each in response.coordinators}
 
     def _find_in_single_requests(self, keys: list[str], key_type: int, deadline_ms: int) -> dict[str, Any]:
-        """Looks up each coordinator by a request of its own, for brokers before Apache Kafka 3.0."""
+        """Looks up each coordinator with a request of its own, for brokers before Apache Kafka 3.0.
+
+        Returns the part of the response that describes the coordinator, by key.
+        """
 
         def request(key: str) -> AdminRequest:
             def build(version: int) -> Message:
@@ -136,7 +143,10 @@ class AdminLookups(AdminCalls):
 
 
 def _leader(topic: Any, number: int) -> int | ApiError:
-    """Returns the leader of a partition, or the error, from a topic of a metadata response (None: no such topic)."""
+    """Returns the leader of partition `number`, or the error, from one topic of a metadata response.
+
+    `topic` is None if the response does not contain the topic.
+    """
     failure = ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION) if topic is None else error_of(topic)
     if failure is not None:
         return failure

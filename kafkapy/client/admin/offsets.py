@@ -35,10 +35,11 @@ class OffsetOperations(AdminLookups):
         read_committed: bool = False,
         timeout: float | None = None,
     ) -> Results[TopicPartition, OffsetAndTimestamp]:
-        """Returns the offset of the first record at or after a timestamp, or at LATEST, EARLIEST and so on. Blocks.
+        """Returns the offset of each partition at a timestamp, or at LATEST, EARLIEST and so on. Blocks.
 
-        The result's `offset` is -1 if no record has that timestamp or a later one. With `read_committed` LATEST is the
-        last stable offset, at which the first open transaction begins.
+        `partitions` maps each partition to a timestamp in ms since 1970 or to one of these constants. The offset at a
+        timestamp is that of the first record with this timestamp or a later one, -1 if there is no such record. With
+        `read_committed` LATEST is the last stable offset, at which the first open transaction begins.
         """
         wanted = as_partition_keys(partitions)
         deadline_ms = self._deadline_ms(timeout)
@@ -70,7 +71,10 @@ class OffsetOperations(AdminLookups):
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], *, timeout: float | None = None
     ) -> Results[TopicPartition, int]:
-        """Deletes the records before these offsets (-1: all records); returns the new low watermarks. Blocks."""
+        """Deletes the records before the given offset of each partition, or all records for -1. Blocks.
+
+        The results are the new low watermarks.
+        """
         wanted = as_partition_keys(offsets)
         deadline_ms = self._deadline_ms(timeout)
 

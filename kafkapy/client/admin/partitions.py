@@ -41,8 +41,8 @@ class Reassignment(NamedTuple):
 class ProducerState(NamedTuple):
     """The state of an active producer in one partition.
 
-    `transaction_start_offset` is None without an open transaction; `coordinator_epoch` is -1 if none of them
-    has ended in the partition. `last_timestamp` is in ms since 1970.
+    `transaction_start_offset` is None without an open transaction. `coordinator_epoch` is -1 if no transaction of the
+    producer has ended in the partition. `last_timestamp` is in ms since 1970.
     """
 
     producer_id: int
@@ -98,7 +98,11 @@ class PartitionOperations(AdminLookups):
         allow_replication_factor_change: bool = True,
         timeout: float | None = None,
     ) -> Results[TopicPartition, None]:
-        """Starts to move partitions to these brokers, the preferred leader first; None cancels a move. Blocks."""
+        """Starts to move each partition to the given brokers; None instead of brokers cancels an ongoing move. Blocks.
+
+        The first broker of a partition becomes its preferred leader. Without `allow_replication_factor_change` a
+        partition whose number of replicas would change has an error.
+        """
         deadline_ms = self._deadline_ms(timeout)
         wanted = as_partition_keys(reassignments)
         topics = []

@@ -23,7 +23,7 @@ _EXACT, _DEFAULT, _ANY = 0, 1, 2
 
 
 class _AnyName:
-    """The value that matches every name in a filter."""
+    """The class of ANY_NAME, which matches every name in a filter."""
 
     def __repr__(self) -> str:
         return "ANY_NAME"
@@ -52,7 +52,11 @@ class NewScramCredential(NamedTuple):
 
 
 def quota_entity(**names: str | None) -> QuotaEntity:
-    """Returns the entity that a quota applies to: `quota_entity(user="ada", client_id=None)`; None is the default."""
+    """Returns the entity with these types and names, to which a quota applies.
+
+    A name of None is the default of its type: `quota_entity(user="ada", client_id=None)` is user "ada" with any client
+    id that has no quota of its own.
+    """
     return tuple(sorted((kind.replace("_", "-"), name) for kind, name in names.items()))
 
 

@@ -24,12 +24,12 @@ def constant(message: Message) -> Callable[[int], Message]:
 
 
 def no_error(response: Any) -> ApiError | None:
-    """Returns None: the response has errors of single keys only."""
+    """Returns None, because the response only has errors of single keys."""
     return None
 
 
 def top_level_error(response: Any) -> ApiError | None:
-    """Returns the top-level error of a response, which applies to all of it."""
+    """Returns the top-level error of a response, which applies to all of the response; None if there is none."""
     return error_of(response)
 
 
@@ -43,7 +43,8 @@ def error_of(result: Any) -> ApiError | None:
 class AdminRequest:
     """One request and, in the end, its response or error. Accessed with the network's lock held.
 
-    `find_error(response)` returns the error of the response as a whole: the request is repeated if it is retriable.
+    `find_error(response)` returns the error of the response as a whole, or None. A request with a retriable error is
+    repeated.
     """
 
     __slots__ = (
@@ -93,7 +94,7 @@ class AdminRequest:
 
 
 class RequestQueue:
-    """Owns the unfinished requests of an admin client. The network runs this task with its lock held."""
+    """The queue of an admin client's unfinished requests. The network runs this task with its lock held."""
 
     def __init__(self, network: Network, retries: int) -> None:
         self._network = network
@@ -105,13 +106,13 @@ class RequestQueue:
         self._waiting += requests
 
     def give_up(self, requests: Iterable[AdminRequest], reason: str) -> None:
-        """Ends the unfinished ones of these requests with RequestTimedOut."""
+        """Ends those of the requests that are unfinished with RequestTimedOut; `reason` is the error's message."""
         for request in requests:
             if not request.is_done:
                 self._finish(request, None, RequestTimedOut(reason))
 
     def run(self, monotonic_ms: int) -> int:
-        """Sends the requests that are due; returns when the next one is due."""
+        """Sends the requests that are due; returns the monotonic time in ms at which the next request is due."""
         due = NEVER
         for request in list(self._waiting):
             if request.is_in_flight or request.is_done:

@@ -39,7 +39,10 @@ class NewTopic:
 
 
 class CreatedTopic(NamedTuple):
-    """A created topic. Brokers before Apache Kafka 2.4 return zeros, -1 and no configuration."""
+    """A created topic; its data are incomplete if the broker is older than Apache Kafka 2.8.
+
+    Without data from the broker `topic_id` is all zeros, the two counts are -1, and `configs` is empty.
+    """
 
     topic_id: bytes
     partitions: int
@@ -97,7 +100,10 @@ class NewPartitions(NamedTuple):
 
 
 def _refused_by_controller(parts: Iterable[Any]) -> ApiError | None:
-    """Returns NOT_CONTROLLER if any part has it, because then the whole request went to the wrong broker."""
+    """Returns NOT_CONTROLLER if any part has this error, otherwise None.
+
+    With this error the whole request went to the wrong broker.
+    """
     return next((error_of(part) for part in parts if part.error_code == _NOT_THE_CONTROLLER), None)
 
 
@@ -255,7 +261,10 @@ class TopicOperations(AdminLookups):
     def _describe_by_pages(
         self, names: Collection[str], page_size: int, deadline_ms: int
     ) -> Results[str, TopicDescription]:
-        """Sends DescribeTopicPartitions page by page; ApiError with UNSUPPORTED_VERSION before Apache Kafka 3.7."""
+        """Describes topics with DescribeTopicPartitions requests, which return at most `page_size` partitions each.
+
+        Raises ApiError with UNSUPPORTED_VERSION before Apache Kafka 3.7.
+        """
         results: Results[str, TopicDescription] = Results()
         partitions: dict[str, list[PartitionDescription]] = {}
         descriptions: dict[str, Any] = {}
@@ -313,7 +322,7 @@ def _creatable(topic: NewTopic) -> CreateTopicsRequest.CreatableTopic:
 
 
 def _described(result: Any) -> TopicDescription:
-    """Converts a topic of a metadata response."""
+    """Converts a topic of a metadata response to a TopicDescription."""
     return TopicDescription(
         result.name or "",
         result.topic_id or ZERO_UUID,

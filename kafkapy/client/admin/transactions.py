@@ -29,7 +29,7 @@ class TransactionListing(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """The state of a transactional id; `start_time_ms` (since 1970) is -1 without an open transaction."""
+    """The state of a transactional id; `start_time_ms` is in ms since 1970, or -1 without an open transaction."""
 
     coordinator: int
     state: str
@@ -61,10 +61,10 @@ class TransactionOperations(AdminLookups):
         pattern: str | None = None,
         timeout: float | None = None,
     ) -> list[TransactionListing]:
-        """Returns the transactional ids of all brokers. Blocks.
+        """Returns the transactional ids of all brokers that pass the filters, each of which is optional. Blocks.
 
-        Each filter is optional: `states`, `producer_ids`, open for longer than `longer_than_ms`, matching the regular
-        expression `pattern` (RE2).
+        `states` and `producer_ids` are the accepted ones, `longer_than_ms` is the shortest time for which a transaction
+        is open (-1 accepts all), and `pattern` is a regular expression (RE2) for the transactional id.
         """
         deadline_ms = self._deadline_ms(timeout)
         wanted_states, wanted_ids = list(states), list(producer_ids)

@@ -17,7 +17,7 @@ FUTURE_S = 300
 
 
 def is_synchronized() -> bool | None:
-    """Tells if the kernel considers the clock synchronized; None if it cannot be queried."""
+    """Tells if the kernel considers the clock synchronized; None if the kernel cannot be asked."""
     library = ctypes.CDLL(None)
     if not hasattr(library, "adjtimex"):
         return None
@@ -27,7 +27,10 @@ def is_synchronized() -> bool | None:
 
 
 def check_clock(system: System, newest_change_s: float, *, synchronized: bool | None) -> Findings:
-    """Checks the clock; `newest_change_s` is the latest time of a write to a topic, or 0."""
+    """Checks the clock; `synchronized` is the answer of `is_synchronized`.
+
+    `newest_change_s` is the time (seconds since 1970) of the latest write to a topic, or 0.
+    """
     if synchronized is False:
         text = "the clock is not synchronized: retention and timestamps depend on it"
         yield Finding(WARNING, SUBJECT, text, "run chrony or systemd-timesyncd; in a container, on its host")

@@ -26,7 +26,8 @@ FLOCK = "hhqqi0q"
 class Inventory(NamedTuple):
     """The partitions in the log directories.
 
-    last_change_s: topic -> time of its last write, or of its creation if that is later. Internal topics are left out.
+    last_change_s: the time (seconds since 1970) of the last write to each topic, or of its creation if that is later.
+    Internal topics are left out.
     """
 
     partitions: int
@@ -58,9 +59,10 @@ def take_inventory(directories: Sequence[str]) -> Inventory:
 
 
 def _last_change_s(partition: Path) -> float:
-    """Returns when a partition was last written to or created, 0.0 if that cannot be read.
+    """Returns when a partition was last written to or created (seconds since 1970); 0.0 if that cannot be read.
 
-    Empty segments count only if all are empty: then retention has removed the records when it rolled the segment.
+    Empty segments count only if all are empty, because retention has then removed the records when it rolled the
+    segment.
     """
     try:
         segments = [path.stat() for path in partition.glob("*.log")]
@@ -72,7 +74,10 @@ def _last_change_s(partition: Path) -> float:
 
 
 def _is_locked(path: Path) -> bool:
-    """Tells if a broker has locked the directory, without taking the lock: a broker may be starting."""
+    """Tells if a broker has locked the directory.
+
+    Does not take the lock, because a broker may be starting.
+    """
     query = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     try:
         with path.open("rb") as file:
@@ -103,7 +108,7 @@ def check_data(config: BrokerConfig, inventory: Inventory) -> Findings:
 
 
 def check_idle_topics(config: BrokerConfig, system: System, inventory: Inventory, idle_days: int) -> Findings:
-    """Yields a note on topics without a write for `idle_days`. Reads of a topic leave no trace in its files."""
+    """Yields a note on the topics that had no write for `idle_days`. Reads of a topic leave no trace in its files."""
     limit_s = system.wall_s - DAY_S * idle_days
     idle = sorted(topic for topic, last_s in inventory.last_change_s.items() if last_s < limit_s)
     if not inventory.last_change_s:

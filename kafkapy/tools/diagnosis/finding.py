@@ -9,10 +9,10 @@ GOOD, NOTE, WARNING, PROBLEM = "good", "note", "warning", "problem"
 
 
 class Finding(NamedTuple):
-    """A finding.
+    """The result of one check.
 
-    level: good; note (worth knowing); warning (a risk); problem (prevents the broker from working).
-    text: a sentence without its full stop. advice: what to do about it, or "".
+    level: "good", "note" (worth knowing), "warning" (a risk) or "problem" (prevents the broker from working). text: a
+    sentence without its full stop. advice: what to do about the finding, or "".
     """
 
     level: str

@@ -14,7 +14,11 @@ CONNECT_TIMEOUT_S = 1.0
 
 
 def check_ports(config: BrokerConfig, *, is_running: bool) -> Findings:
-    """Checks the listeners. With `is_running` a broker runs on the log directories and should accept connections."""
+    """Checks the ports of listeners and the names of advertised listeners.
+
+    With `is_running` a broker runs on the log directories and must accept connections; otherwise the ports must be
+    free.
+    """
     for listener in config.broker_listeners:
         yield from _port(listener, is_running)
     for listener in config.declared_advertised_listeners:

@@ -39,7 +39,7 @@ class System:
             return None
 
     def number(self, path: str) -> int | None:
-        """Returns the number in a file; None if there is none."""
+        """Returns the number in a file; None if the file does not contain a number."""
         text = self.text(path)
         return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
@@ -52,7 +52,10 @@ class System:
         return {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if rest}
 
     def mount_of(self, directory: str) -> Mount | None:
-        """Returns the mount of a directory: the one with the longest path above it, the last of equal ones."""
+        """Returns the mount of a directory, or None if there is none.
+
+        The mount with the longest path above the directory counts, and the last of several mounts with this path.
+        """
         path = os.path.realpath(directory)
         found: Mount | None = None
         for line in (self.text("/proc/self/mounts") or "").splitlines():
