@@ -74,7 +74,8 @@ def reassigned(partition: PartitionImage, target: Sequence[int]) -> Assignment:
     """Returns the first step to the `target` replicas: all of them and the current ones, the targets first.
 
     A reassignment in progress is replaced. Its adding replicas stay adding ones if they are targets, so that the same
-    request twice changes nothing; otherwise they are removed.
+    request twice changes nothing; otherwise they are removed. Apache Kafka 4.3 keeps former adding replicas although
+    they are removed when there are no new ones: there a reassignment back to the original replicas never completes.
     """
     original = set(partition.replicas).difference(partition.adding_replicas)
     removing = tuple(sorted(set(partition.replicas).difference(target)))
