@@ -8,6 +8,7 @@ offset is tried; the longest equal sequence of records counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from kafkapy.controller.broker_registration import (
     unfence_broker,
 )
 from kafkapy.controller.elections import balance_leaders, elect_leaders
-from kafkapy.controller.partitions import AlterPartition, DirectoryAssignment, alter_partition, assign_directories
+from kafkapy.controller.partitions import AlterPartition, alter_partition, assign_directories
 from kafkapy.controller.reassignments import alter_partition_reassignments
 from kafkapy.controller.result import ControllerResult
 from kafkapy.controller.settings import ControllerSettings
@@ -32,6 +33,7 @@ from kafkapy.protocol.record_frame import decode_metadata_record, encode_metadat
 from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.types import TopicPartition
 
+Decision = Callable[[MetadataImage], ControllerResult[Any]]
 # The records that the functions in question write.
 JUDGED = frozenset({"BrokerRegistrationChangeRecord", "PartitionChangeRecord", "RegisterBrokerRecord"})
 IGNORED = frozenset({"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord", "NoOpRecord"})
@@ -123,46 +125,44 @@ class Judge:
             return topic.name, topic.partitions[record.message.partition_id]
         return self._image.brokers.get(record.message.broker_id)
 
-    def _decisions(
-        self, records: Sequence[LogRecord], position: int
-    ) -> Iterator[tuple[str, Callable[[MetadataImage], ControllerResult[Any]]]]:
+    def _decisions(self, records: Sequence[LogRecord], position: int) -> Iterator[tuple[str, Decision]]:
         settings, message = self._settings, records[position].message
         for broker_id in self._image.brokers:
-            yield "fence", lambda image, each=broker_id: fence_broker(image, each, settings)
-            yield "unfence", lambda image, each=broker_id: unfence_broker(image, each, settings)
-            yield "shutdown", lambda image, each=broker_id: begin_controlled_shutdown(image, each, settings)
-            yield "cordon", lambda image, each=broker_id: cordon_directories(image, each, ())
+            yield "fence", partial(fence_broker, broker_id=broker_id, settings=settings)
+            yield "unfence", partial(unfence_broker, broker_id=broker_id, settings=settings)
+            yield "shutdown", partial(begin_controlled_shutdown, broker_id=broker_id, settings=settings)
+            yield "cordon", partial(cordon_directories, broker_id=broker_id, directory_ids=())
         yield from self._registrations(records, position)
-        yield "balance", lambda image: balance_leaders(image, settings)
+        yield "balance", partial(balance_leaders, settings=settings)
         if records[position].kind == "PartitionChangeRecord":
             name = self._image.topics.by_id[message.topic_id].name
             partition = TopicPartition(name, message.partition_id)
-            yield "elect", lambda image: elect_leaders(image, 0, [partition], settings)
+            yield "elect", partial(elect_leaders, election_type=0, partitions=[partition], settings=settings)
             yield from self._isr_changes(message)
             yield from self._assignments(message)
             for each in self._reassignments:
                 if each.partition == partition:
-                    wanted = [(each.partition, each.replicas)]
-                    yield "reassign", lambda image, asked=wanted: alter_partition_reassignments(image, asked, settings)
+                    yield "reassign", partial(alter_partition_reassignments, wanted=[each], settings=settings)
 
-    def _registrations(
-        self, records: Sequence[LogRecord], position: int
-    ) -> Iterator[tuple[str, Callable[[MetadataImage], ControllerResult[Any]]]]:
+    def _registrations(self, records: Sequence[LogRecord], position: int) -> Iterator[tuple[str, Decision]]:
+        """Yields the registrations that a RegisterBrokerRecord behind changes of partitions may be the end of."""
         for record in records[position : position + 200]:
             if record.kind == "RegisterBrokerRecord":
-                registration = _registration(self._image, record)
-                for epoch in (record.message.broker_epoch, -1, *(each.epoch for each in self._image.brokers.values())):
+                for epoch in (-1, *(broker.epoch for broker in self._image.brokers.values())):
                     yield (
                         "register",
-                        lambda image, new=registration, clean=epoch: register_broker(
-                            image, new, clean, self._settings, kraft_version=1
+                        partial(
+                            register_broker,
+                            registration=_registration(self._image, record),
+                            clean_broker_epoch=epoch,
+                            settings=self._settings,
+                            kraft_version=1,
                         ),
                     )
-                return
             if record.kind != "PartitionChangeRecord":
                 return
 
-    def _isr_changes(self, message: Any) -> Iterator[tuple[str, Callable[[MetadataImage], ControllerResult[Any]]]]:
+    def _isr_changes(self, message: Any) -> Iterator[tuple[str, Decision]]:
         partition = self._image.topics.by_id[message.topic_id].partitions[message.partition_id]
         for size in range(1, len(partition.replicas) + 1):
             for isr in permutations(partition.replicas, size):
@@ -171,23 +171,16 @@ class Judge:
                 )
                 yield (
                     "isr",
-                    lambda image, asked=request: alter_partition(image, partition.leader, asked, self._settings),
+                    partial(alter_partition, broker_id=partition.leader, request=request, settings=self._settings),
                 )
 
-    def _assignments(self, message: Any) -> Iterator[tuple[str, Callable[[MetadataImage], ControllerResult[Any]]]]:
-        if message.directories is None:
+    def _assignments(self, message: Any) -> Iterator[tuple[str, Decision]]:
+        if message.directories is None or message.replicas is not None:
             return
-        replicas = message.replicas
         partition = self._image.topics.by_id[message.topic_id].partitions[message.partition_id]
-        if replicas is None:
-            for broker_id, directory_id in zip(partition.replicas, message.directories, strict=True):
-                key = DirectoryAssignment(message.topic_id, message.partition_id, directory_id)
-                yield (
-                    "directory",
-                    lambda image, each=broker_id, to=key: assign_directories(
-                        image, each, {(to.topic_id, to.partition): to.directory_id}
-                    ),
-                )
+        for broker_id, directory_id in zip(partition.replicas, message.directories, strict=True):
+            assignments = {(message.topic_id, message.partition_id): directory_id}
+            yield "directory", partial(assign_directories, broker_id=broker_id, assignments=assignments)
 
 
 def _fences_again(image: MetadataImage, record: LogRecord) -> bool:
