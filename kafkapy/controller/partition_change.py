@@ -91,13 +91,17 @@ class PartitionChange:
         self._complete_reassignment()
         self._update_target_elr()
         self._elect(record)
-        if record.leader == NO_LEADER_CHANGE and not set(partition.replicas) <= set(self.target_replicas):
-            record.leader = partition.leader
+        if record.leader == NO_LEADER_CHANGE and self._removes_replicas():
+            record.leader = partition.leader  # A replica that is removed has to notice it: raise the leader epoch.
         self._set_elr(record)
         if record.isr is None and (self.target_isr or self.elr_enabled) and self.target_isr != partition.isr:
             record.isr = list(self.target_isr)
         self._raise_epoch_after_shrink(record)
         self._update_last_known_leader(record)
+        if self.target_removing != partition.removing_replicas:
+            record.removing_replicas = list(self.target_removing)
+        if self.target_adding != partition.adding_replicas:
+            record.adding_replicas = list(self.target_adding)
         self._set_assignment(record)
         if record.leader_recovery_state < 0 and self.target_leader_recovery_state != partition.leader_recovery_state:
             record.leader_recovery_state = self.target_leader_recovery_state
@@ -144,9 +148,9 @@ class PartitionChange:
         if len(self.target_isr) >= self.min_isr:
             self.target_elr = ()
             return
-        excluded = self.unclean_shutdown_replicas.union(self.target_isr)
         candidates = {*self.target_elr, *self.partition.isr}.intersection(self.target_replicas)
-        self.target_elr = tuple(sorted(candidates - excluded))
+        candidates.difference_update(self.target_isr, self.unclean_shutdown_replicas)
+        self.target_elr = tuple(sorted(candidates))
 
     def _elect(self, record: PartitionChangeRecord) -> None:
         elected = self.elect_leader()
@@ -192,6 +196,10 @@ class PartitionChange:
         leader = self.partition.last_known_elr[0]
         return leader if leader in self.target_replicas and self.is_acceptable(leader) else NO_LEADER
 
+    def _removes_replicas(self) -> bool:
+        before = self.partition.replicas
+        return self.target_replicas is not before and not set(before) <= set(self.target_replicas)
+
     def _set_elr(self, record: PartitionChangeRecord) -> None:
         is_unclean = record.isr is not None
         if is_unclean or not self.elr_enabled:
@@ -220,6 +228,8 @@ class PartitionChange:
 
     def _set_assignment(self, record: PartitionChangeRecord) -> None:
         partition = self.partition
+        if self.target_replicas is partition.replicas and not self.target_directories:
+            return  # Neither replicas nor directories change, which is the case for most partitions of a broker.
         if self.target_replicas != partition.replicas:
             record.replicas = list(self.target_replicas)
         if levels.supports_directory_assignment(self.metadata_version):
@@ -230,10 +240,6 @@ class PartitionChange:
             )
             if directories != partition.directories:
                 record.directories = list(directories)
-        if self.target_removing != partition.removing_replicas:
-            record.removing_replicas = list(self.target_removing)
-        if self.target_adding != partition.adding_replicas:
-            record.adding_replicas = list(self.target_adding)
 
 
 def _without(replicas: Iterable[int], excluded: Iterable[int]) -> tuple[int, ...]:
