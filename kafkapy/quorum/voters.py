@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from kafkapy.config import controller_addresses
+from kafkapy.config.controller_addresses import parse_voters
 from kafkapy.errors import ConfigError
 from kafkapy.protocol.messages.data_records import KRaftVersionRecord, VotersRecord
 from kafkapy.types import ZERO_UUID, uuid_from_string, uuid_to_string
@@ -217,29 +219,15 @@ def parse_voter(text: str, listener_name: str) -> Voter:
 def parse_static_voters(voters: Iterable[str], listener_name: str) -> VoterSet:
     """Returns the voters of `controller.quorum.voters` (items id@host:port) with endpoints on the named listener.
     Raises ConfigError."""
-    found: dict[int, Voter] = {}
-    for item in voters:
-        node, _, address = item.strip().partition("@")
-        host, _, port = address.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not node.isdigit() or not host or not port.isdigit() or not 0 <= int(port) <= LARGEST_PORT:
-            raise ConfigError(f"controller.quorum.voters: {item!r} is not of the form id@host:port")
-        if int(node) in found:
-            raise ConfigError(f"controller.quorum.voters names node {node} more than once")
-        found[int(node)] = Voter(int(node), ZERO_UUID, (ControllerListener(listener_name, host, int(port)),))
-    return VoterSet(found.values())
+    return VoterSet(
+        Voter(node_id, ZERO_UUID, (ControllerListener(listener_name, host, port),))
+        for node_id, (host, port) in parse_voters(voters).items()
+    )
 
 
 def parse_bootstrap_servers(servers: Iterable[str]) -> tuple[tuple[str, int], ...]:
     """Returns host and port of each item of `controller.quorum.bootstrap.servers`. Raises ConfigError."""
-    found = []
-    for item in servers:
-        host, _, port = item.strip().rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not host or not port.isdigit() or not 0 <= int(port) <= LARGEST_PORT:
-            raise ConfigError(f"controller.quorum.bootstrap.servers: {item!r} is not of the form host:port")
-        found.append((host, int(port)))
-    return tuple(found)
+    return tuple(controller_addresses.parse_bootstrap_servers(servers))
 
 
 def check_static_voters(voters: list[str], node_id: int) -> None:
