@@ -13,7 +13,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from kafkapy.client.admin import Admin, NewTopic, PartitionDescription, QuorumDescription
 from kafkapy.errors import ApiError
-from kafkapy.types import random_uuid, uuid_to_string
+from kafkapy.types import TopicPartition, random_uuid, uuid_to_string
 from tests.cluster.nodes import BOTH, ClusterNode, Flavour, make_node
 from tests.ports import free_ports
 
@@ -189,6 +189,31 @@ class Cluster:
         """Returns the quorum as its leader describes it."""
         with self.admin() as admin:
             return admin.describe_metadata_quorum(timeout=10)
+
+    # -- changes
+
+    def move_all_partitions(self, broker_ids: Sequence[int]) -> None:
+        """Reassigns every partition to as many of these brokers as it has replicas, and waits until all are moved."""
+        with self.admin() as admin:
+            targets = {
+                TopicPartition(topic.name, each.partition): [
+                    broker_ids[(each.partition + index) % len(broker_ids)] for index in range(len(each.replicas))
+                ]
+                for topic in admin.describe_topics().check().values()
+                for each in topic.partitions
+            }
+            admin.alter_partition_reassignments(targets).check()
+
+        def is_done() -> bool:
+            with self.admin() as admin:
+                return not admin.list_partition_reassignments()
+
+        self.wait_for("end of the reassignment", is_done, 120)
+
+    def unregister(self, node_id: int) -> None:
+        """Removes the registration of a broker that was stopped for good."""
+        with self.admin() as admin:
+            admin.unregister_broker(node_id)
 
     # -- waiting
 

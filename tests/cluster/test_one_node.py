@@ -21,8 +21,10 @@ def test_one_node_keeps_its_promises(tmp_path: Path, voters: Voters) -> None:
         cluster.wait_for_voters(1)
         cluster.create_topic(TOPIC, PARTITIONS, replication_factor=1)
         clients = [
-            TrafficProducer(history, cluster.bootstrap, TOPIC, PARTITIONS, "plain"),
-            TrafficProducer(history, cluster.bootstrap, TOPIC, PARTITIONS, "transactional", transaction_size=10),
+            TrafficProducer(history, lambda: cluster.bootstrap, TOPIC, PARTITIONS, "plain"),
+            TrafficProducer(
+                history, lambda: cluster.bootstrap, TOPIC, PARTITIONS, "transactional", transaction_size=10
+            ),
             TrafficConsumer(history, cluster.bootstrap, TOPIC, "reader", "readers"),
         ]
         with traffic(*clients):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -20,7 +20,6 @@ _CLIENT: dict[str, Any] = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 500,
     "log_level": 0,
-    "error_cb": lambda error: None,  # without it `poll` would raise a fatal error, which every call reports anyway
 }
 
 
@@ -28,13 +27,14 @@ class TrafficProducer:
     """Sends numbered records to all partitions of a topic in turn, until it is stopped, on a thread of its own.
 
     `rate` is in records per second. With `transaction_size` the records are in transactions of that many, of which
-    every third is aborted. `restarts` counts the errors after which only a new producer could continue.
+    every third is aborted. `restarts` counts the errors after which only a new producer could continue. `bootstrap`
+    returns the addresses of the brokers that there are now.
     """
 
     def __init__(
         self,
         history: History,
-        bootstrap: str,
+        bootstrap: Callable[[], str],
         topic: str,
         partitions: int,
         name: str,
@@ -54,7 +54,6 @@ class TrafficProducer:
         self._numbers = [0] * partitions
         self._stopped = threading.Event()
         own: dict[str, Any] = {
-            "bootstrap.servers": bootstrap,
             "enable.idempotence": True,
             "acks": "all",
             "delivery.timeout.ms": int(PATIENCE_S * 1000),
@@ -63,8 +62,9 @@ class TrafficProducer:
         }
         if transaction_size:
             own |= {"transactional.id": name, "transaction.timeout.ms": int(PATIENCE_S * 1000)}
+        self._bootstrap = bootstrap
         self._settings = {**own, **settings}
-        self._producer = Producer(self._settings)
+        self._producer = self._make_producer()
         self._is_new = True
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -78,6 +78,9 @@ class TrafficProducer:
         assert not self._thread.is_alive(), f"{self.name} waits for ever"
         if self.failure is not None:
             raise self.failure
+
+    def _make_producer(self) -> Producer:
+        return Producer({"bootstrap.servers": self._bootstrap(), **self._settings})
 
     def _run(self) -> None:
         try:
@@ -137,8 +140,9 @@ class TrafficProducer:
                     self.restarts += 1
                     self._producer.purge()
                     while len(self._producer):  # every record gets its outcome
-                        self._producer.poll(0.1)
-                    self._producer = Producer(self._settings)
+                        with suppress(KafkaException):  # the fatal error again
+                            self._producer.poll(0.1)
+                    self._producer = self._make_producer()
                     self._is_new = True
                     return outcome
 

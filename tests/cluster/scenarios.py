@@ -1,0 +1,160 @@
+"""Courses of failures and changes that a cluster of any programs has to survive, each with traffic all the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkapy.types import uuid_to_string
+from tests.cluster.cluster import Cluster, Spec
+from tests.cluster.history import History, Outcome
+from tests.cluster.nodes import Flavour
+from tests.cluster.traffic import TrafficConsumer, TrafficProducer, read_log, traffic
+from tests.peers import kafka_directory, run_tool
+
+TOPIC, PARTITIONS = "histories", 3
+# A topic whose partitions are watched has so many replicas.
+REPLICAS = 3
+
+
+class Course:
+    """A running cluster with a topic and clients; a context manager that checks the history at the end."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.history = History()
+        self._producers = [
+            TrafficProducer(self.history, lambda: cluster.bootstrap, TOPIC, PARTITIONS, "plain"),
+            TrafficProducer(
+                self.history, lambda: cluster.bootstrap, TOPIC, PARTITIONS, "transactional", transaction_size=20
+            ),
+        ]
+        reader = TrafficConsumer(self.history, cluster.bootstrap, TOPIC, "reader", "readers")
+        self._traffic = traffic(*self._producers, reader)
+
+    def __enter__(self) -> Course:
+        brokers = len(self.cluster.brokers)
+        self.cluster.create_topic(TOPIC, PARTITIONS, replication_factor=min(REPLICAS, brokers))
+        self._traffic.__enter__()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._traffic.__exit__(*failure)  # type: ignore[arg-type]
+        if failure[0] is None:
+            self.check()
+
+    def check(self) -> None:
+        """Checks that nothing is lost, doubled or out of order, and that there was something to check."""
+        self.history.check(read_log(self.cluster.bootstrap, TOPIC, PARTITIONS))
+        assert self.history.count(Outcome.DONE) > 0
+        assert Outcome.DONE in self.history.transactions.values()
+        assert self.history.reads
+
+    def await_in_sync(self) -> None:
+        """Waits until all partitions of the topic have all their replicas in sync."""
+        for partition in range(PARTITIONS):
+            self.cluster.wait_for_isr(TOPIC, partition)
+
+    def await_progress(self) -> None:
+        """Waits until a record that is sent from now on was acknowledged, and a transaction has committed."""
+        records, transactions = len(self.history.sent), len(self.history.transactions)
+
+        def has_progress() -> bool:
+            for producer in self._producers:
+                if producer.failure is not None:
+                    raise producer.failure
+            later = list(self.history.transactions.values())[transactions:]
+            sent = self.history.sent[records:]
+            return Outcome.DONE in later and any(each.outcome is Outcome.DONE for each in sent)
+
+        self.cluster.wait_for("progress", has_progress)
+
+
+def kill_the_leader(course: Course) -> None:
+    """Kills the leader of a partition, waits for another one, and starts it again."""
+    cluster = course.cluster
+    leader = cluster.wait_for_leader(TOPIC)
+    cluster[leader].kill()
+    cluster.wait_for_leader(TOPIC, other_than=leader)
+    course.await_progress()
+    cluster.start([leader])
+    course.await_in_sync()
+
+
+def pause_the_controller(course: Course) -> None:
+    """Stops the active controller with SIGSTOP until another one is active, and lets it go on."""
+    cluster = course.cluster
+    controller = cluster.wait_for_quorum_leader()
+    cluster[controller].pause()
+    cluster.wait_for_quorum_leader(other_than=controller)
+    course.await_progress()
+    cluster[controller].resume()
+    course.await_in_sync()
+
+
+def pass_the_quorum_around(course: Course, node_ids: Iterable[int]) -> None:
+    """Restarts the active controller until each of the nodes has been active once."""
+    cluster = course.cluster
+    missing = set(node_ids)
+    for _ in range(5 * len(missing)):
+        leader = cluster.wait_for_quorum_leader()
+        missing.discard(leader)
+        if not missing:
+            return
+        cluster[leader].stop()
+        cluster.wait_for_quorum_leader(other_than=leader)
+        cluster.start([leader])
+        course.await_in_sync()
+    raise AssertionError(f"{missing} never led the quorum")
+
+
+def roll(course: Course, *flavours: Flavour | None) -> None:
+    """Restarts every node once per program, cleanly and one after the other; None keeps the program of the node."""
+    cluster = course.cluster
+    for flavour in flavours:
+        for node_id in cluster.nodes:
+            cluster[node_id].stop()
+            if flavour is not None:
+                cluster.replace_program(node_id, flavour)
+            cluster[node_id].start()
+            course.await_in_sync()
+        course.await_progress()
+
+
+def replace_by_new_nodes(course: Course, flavour: Flavour, tools: Flavour = Flavour.KAFKA_43) -> None:
+    """Adds as many new nodes as there are, moves all partitions to them, and removes the old ones. `tools` are those
+    that remove voters."""
+    cluster = course.cluster
+    old = dict(cluster.nodes)
+    for node in old.values():
+        added = cluster.add(Spec(flavour, node.roles), joins_voters=node.is_controller)
+        cluster.start([added.node_id])
+        if node.is_controller:
+            cluster.wait_for_voters(*(each.node_id for each in cluster.controllers))
+    new_brokers = [node.node_id for node in cluster.brokers if node.node_id not in old]
+    cluster.move_all_partitions(new_brokers)
+    course.await_in_sync()
+    for node_id, node in old.items():
+        if node.is_controller:
+            directory = {voter.node_id: voter.directory_id for voter in cluster.quorum().voters}[node_id]
+            remove_voter(cluster, node_id, directory, tools)
+        node.stop()
+        del cluster.nodes[node_id]
+        if node.is_broker:
+            cluster.unregister(node_id)
+        course.await_progress()
+
+
+def remove_voter(cluster: Cluster, node_id: int, directory_id: bytes, tools: Flavour) -> None:
+    """Removes a controller from the voters by Apache Kafka's tool."""
+    run_tool(
+        kafka_directory(tools.value),
+        "org.apache.kafka.tools.MetadataQuorumCommand",
+        "--bootstrap-server",
+        cluster.bootstrap,
+        "remove-controller",
+        "--controller-id",
+        str(node_id),
+        "--controller-directory-id",
+        uuid_to_string(directory_id),
+    )
+    cluster.wait_for_voters(*(each.node_id for each in cluster.controllers if each.node_id != node_id))
