@@ -79,6 +79,7 @@ class Partition(PartitionState):
         self.leader_epoch = NO_EPOCH
         self.partition_epoch = NO_EPOCH
         self.replica_lag_max_ms = context.replica_lag_max_ms
+        self.is_for_clients = topic_partition.topic not in INTERNAL_TOPICS
         self.leader_recovery_state = RECOVERED
         self._image: PartitionImage | None = None  # the image that was applied last
         self.replicas: tuple[int, ...] = ()
@@ -123,7 +124,7 @@ class Partition(PartitionState):
         # The next proposal reports an election of an unclean leader as recovered, as in Kafka.
         self.leader_recovery_state = RECOVERED
         self.maybe_increment_high_watermark(monotonic_ms)
-        self.is_gated = self.topic_partition.topic not in INTERNAL_TOPICS
+        self.is_gated = True
         # Even if the high watermark did not rise: the size of the ISR alone can complete a produce request.
         self._complete_waiting()
         return is_new_leader
@@ -137,8 +138,7 @@ class Partition(PartitionState):
             return False
         has_changed = self.is_leader or image.leader_epoch != self.leader_epoch or image.leader != self.leader_id
         self.is_leader = False
-        # The gate serves the fetches of consumers.
-        self.is_gated = self.topic_partition.topic not in INTERNAL_TOPICS
+        self.is_gated = True  # for the fetches of consumers
         self.set_remote_replicas({})
         self._take_over(image)
         self._set_isr_state(IsrState.committed(frozenset()))

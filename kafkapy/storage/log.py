@@ -296,6 +296,8 @@ class Log(FollowerAppends):
 
     def _account_for(self, batch: BatchSummary, records: memoryview | bytearray | bytes) -> None:
         aborted = account_for(self.producers, batch, records, batch.position)
+        if batch.is_control:
+            self.producers.forget_replicated(self.high_watermark)
         if aborted is None:
             return
         self.segments.active.is_free_of_aborted = False

@@ -48,7 +48,7 @@ class ProducerStateManager(ProducersState):
         self._filesystem = filesystem
         self._snapshots: list[int] = []
         self._strays: list[int] = []  # snapshots no longer used, whose files still exist
-        self._ongoing: dict[int, int] = {}  # first offset -> producer id
+        self._ongoing: dict[int, int] = {}  # first offset, ascending -> producer id
         self._unreplicated: dict[int, int] = {}  # first -> last offset, not known to be below the high watermark
 
     # -- checks: raise ApiError, change nothing ------------------------------------------------------------------
@@ -130,6 +130,8 @@ class ProducerStateManager(ProducersState):
             entry.transaction_first_offset = batch.first_offset
             self._ongoing[batch.first_offset] = producer_id
             self.may_have_transactions = True
+            if len(self._ongoing) == 1:
+                self._mirror()
 
     def append_marker(
         self,
@@ -158,6 +160,7 @@ class ProducerStateManager(ProducersState):
         owner = self._ongoing.pop(first_offset, None)
         assert owner == producer_id, (self.topic_partition, first_offset, owner, producer_id)
         self._unreplicated[first_offset] = offset
+        self._mirror()
         return CompletedTransaction(producer_id, first_offset, offset, not commit)
 
     # -- last stable offset --------------------------------------------------------------------------------------
@@ -173,9 +176,20 @@ class ProducerStateManager(ProducersState):
 
         Returns None if there is no such transaction.
         """
-        for first_offset in [first for first, last in self._unreplicated.items() if last < high_watermark]:
-            del self._unreplicated[first_offset]
+        self.forget_replicated(high_watermark)
         return min([*self._ongoing, *self._unreplicated], default=None)
+
+    def forget_replicated(self, high_watermark: int) -> None:
+        """Drops the transactions that ended below `high_watermark`."""
+        replicated = [first for first, last in self._unreplicated.items() if last < high_watermark]
+        if replicated:
+            for first_offset in replicated:
+                del self._unreplicated[first_offset]
+            self._mirror()
+
+    def _mirror(self) -> None:
+        """Passes the transactions to the base class, from which the gate computes the last stable offset."""
+        self.set_transactions(next(iter(self._ongoing), -1), self._unreplicated)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
         """Returns the last stable offset after the end of a transaction, for its entry in the transaction index."""
@@ -253,6 +267,8 @@ class ProducerStateManager(ProducersState):
                     continue
                 self.entries[entry.producer_id] = entry
             self.map_end_offset = offset
+            self._ongoing = dict(sorted(self._ongoing.items()))
+            self._mirror()
             return
 
     def clear(self, map_end_offset: int) -> None:
@@ -260,6 +276,7 @@ class ProducerStateManager(ProducersState):
         self.entries.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
+        self._mirror()
         self.map_end_offset = map_end_offset
 
     def take_over(self, other: "ProducerStateManager") -> None:
@@ -270,11 +287,11 @@ class ProducerStateManager(ProducersState):
         self._ongoing = dict(other._ongoing)
         self._unreplicated = dict(other._unreplicated)
         self.may_have_transactions = other.may_have_transactions
+        self._mirror()
 
     def on_log_start_offset(self, log_start_offset: int) -> None:
         """Drops transactions that ended below the new log start offset."""
-        for first_offset in [first for first, last in self._unreplicated.items() if last < log_start_offset]:
-            del self._unreplicated[first_offset]
+        self.forget_replicated(log_start_offset)
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
     def remove_expired(self, wall_ms: int, expiration_ms: int) -> int:

@@ -17,6 +17,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.types import TopicPartition
 from tests.harness.led_partitions import FIRST_EPOCH, FOLLOWERS, LedPartitions
 from tests.twin_brokers import PING, BrokerTwin, TwinBrokers, TwinRequest
@@ -26,6 +27,7 @@ PARTITIONS = [TopicPartition(name, index) for name, (count, _) in TOPICS.items()
 CONSUMERS = range(1, 5)
 PRODUCERS = range(20, 26)
 ADMIN = 30
+COORDINATOR = 31
 EVENTS = 500
 LONG_MS = 600_000
 NOW_MS = 1_700_000_000_000
@@ -45,6 +47,7 @@ class Play:
         self.waiting: dict[int, TwinRequest] = {}
         self.session_epochs: dict[int, int] = {}
         self.sequences: dict[tuple[int, TopicPartition], int] = {}
+        self.open_transactions: set[TopicPartition] = set()
         self.on_leaders("register", self.epochs, set())
         for topic_partition in PARTITIONS:
             self.on_leaders("change", topic_partition, True, FOLLOWERS, True)
@@ -81,9 +84,10 @@ class Play:
         chance = self.chance
         topic_partition = chance.choice(PARTITIONS)
         kind = chance.choices(
-            ["produce", "follow", "consume", "controller", "shrink", "metadata", "minimum", "register", "delete"],
-            [40, 60, 15, 8, 2, 2, 4, 1, 1],
-        )[0]
+            ["produce", "follow", "consume", "controller", "shrink", "metadata", "minimum", "register", "delete",
+             "transaction"],
+            [40, 60, 15, 8, 2, 2, 4, 1, 1, 6],
+        )[0]  # fmt: skip
         if kind == "produce":
             self.send(chance.choice(PRODUCERS), self.produce())
         elif kind == "follow":
@@ -106,8 +110,10 @@ class Play:
             number = chance.choice(FOLLOWERS)
             self.epochs[number] += 1
             self.on_leaders("register", self.epochs, {number} if chance.random() < 0.3 else set())
-        else:
+        elif kind == "delete":
             self.send(ADMIN, self.delete_records(topic_partition))
+        else:
+            self.send(COORDINATOR, self.transaction(topic_partition))
         self.check(kind)
 
     def heal(self) -> None:
@@ -135,6 +141,23 @@ class Play:
             topics.append(ProduceRequest.TopicProduceData(name=name, partition_data=data))
         acks = chance.choices([-1, 1, 0], [8, 2, 1])[0]
         return ApiKey.PRODUCE, chance.randint(3, 13), ProduceRequest(acks=acks, timeout_ms=LONG_MS, topic_data=topics)
+
+    def transaction(self, topic_partition: TopicPartition) -> TwinRequest:
+        """Returns records of a transaction, or the marker that ends the one that is open in the partition."""
+        name, index = topic_partition
+        if topic_partition in self.open_transactions and self.chance.random() < 0.7:
+            self.open_transactions.remove(topic_partition)
+            topic = WriteTxnMarkersRequest.WritableTxnMarkerTopic(name=name, partition_indexes=[index])
+            marker = WriteTxnMarkersRequest.WritableTxnMarker(
+                producer_id=50, producer_epoch=0, transaction_result=self.chance.random() < 0.5, topics=[topic]
+            )
+            return ApiKey.WRITE_TXN_MARKERS, 1, WriteTxnMarkersRequest(markers=[marker])
+        self.open_transactions.add(topic_partition)
+        builder = RecordBatchBuilder(**self.next_in_sequence(50, topic_partition), is_transactional=True)
+        builder.append(NOW_MS, None, b"value")
+        data = ProduceRequest.PartitionProduceData(index=index, records=builder.build())
+        topics = [ProduceRequest.TopicProduceData(name=name, partition_data=[data])]
+        return ApiKey.PRODUCE, 9, ProduceRequest(transactional_id="t", acks=1, timeout_ms=LONG_MS, topic_data=topics)
 
     def next_in_sequence(self, producer_id: int, topic_partition: TopicPartition) -> dict[str, int]:
         if producer_id < 0:

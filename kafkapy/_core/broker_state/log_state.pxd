@@ -68,11 +68,22 @@ cdef class SegmentsState:
     cdef Py_ssize_t place_of(self, int64_t offset) noexcept nogil
 
 
+cdef struct EndedTransaction:            # both ends inclusive
+    int64_t first_offset
+    int64_t last_offset                  # of its marker
+
+
 cdef class ProducersState:
     cdef public int64_t map_end_offset   # the entries reflect all batches below this offset
     # a transaction is open, or ended above the high watermark; Python resets it later
     cdef public bint may_have_transactions
     cdef readonly ProducerTable entries
+    cdef int64_t first_ongoing           # the least first offset of the open transactions, or -1
+    cdef EndedTransaction *ended         # transactions that may not end below the high watermark
+    cdef Py_ssize_t ended_count
+
+    # Returns the last stable offset for this high watermark.
+    cdef int64_t last_stable(self, int64_t high_watermark) noexcept nogil
 
 
 cdef class EpochsState:

@@ -43,6 +43,7 @@ class ProducersState:
     may_have_transactions: bool
     @property
     def entries(self) -> ProducerTable: ...
+    def set_transactions(self, first_ongoing: int, ended: dict[int, int]) -> None: ...
 
 class EpochsState:
     latest_epoch: int

@@ -96,6 +96,37 @@ cdef class ProducersState:
 
     def __cinit__(self, *arguments, **keywords):
         self.entries = ProducerTable()
+        self.first_ongoing = -1
+
+    def __dealloc__(self):
+        free(self.ended)
+
+    def set_transactions(self, int64_t first_ongoing, dict ended not None):
+        """Sets the least first offset of the open transactions (-1: none), and the first and last offsets of the
+        transactions that may not end below the high watermark."""
+        cdef Py_ssize_t index = 0
+        cdef void *grown
+        if len(ended) > self.ended_count:
+            grown = realloc(self.ended, <size_t> len(ended) * sizeof(EndedTransaction))
+            if grown == NULL:
+                raise MemoryError()
+            self.ended = <EndedTransaction *> grown
+        self.first_ongoing = first_ongoing
+        for first_offset, last_offset in ended.items():
+            self.ended[index].first_offset = first_offset
+            self.ended[index].last_offset = last_offset
+            index += 1
+        self.ended_count = index
+
+    cdef int64_t last_stable(self, int64_t high_watermark) noexcept nogil:
+        cdef int64_t stable = high_watermark
+        cdef Py_ssize_t index
+        if 0 <= self.first_ongoing < stable:
+            stable = self.first_ongoing
+        for index in range(self.ended_count):
+            if self.ended[index].last_offset >= high_watermark and self.ended[index].first_offset < stable:
+                stable = self.ended[index].first_offset
+        return stable
 
 
 cdef class EpochsState:

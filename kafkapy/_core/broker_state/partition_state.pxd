@@ -27,7 +27,8 @@ cdef class PartitionState:
     cdef public TopicCounters counters   # shared by the partitions of a topic; never None
     cdef public bint is_leader
     cdef public int32_t leader_epoch
-    cdef public bint is_gated            # the gate may serve it; written by Partition only
+    cdef public bint is_gated            # the gate may serve fetches from it; written by Partition only
+    cdef public bint is_for_clients      # clients may append to it: its topic is not internal
     cdef public bint is_watched          # a request in a purgatory may wait for an append
     cdef public bint is_commit_watched   # a request in a purgatory may wait for the high watermark, or for a follower
     # The followers, if this broker leads the partition. `replica_count` is 0 without other replicas.

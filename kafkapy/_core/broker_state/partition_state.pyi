@@ -9,6 +9,7 @@ class PartitionState:
     is_leader: bool
     leader_epoch: int
     is_gated: bool
+    is_for_clients: bool
     is_watched: bool
     is_commit_watched: bool
     min_insync_replicas: int

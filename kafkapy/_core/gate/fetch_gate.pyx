@@ -5,7 +5,7 @@
 The gate serves the fetch of a consumer or follower without a session, or in an open session, if the data is there. It
 declines all requests that Python has to decide: a follower that may enter the ISR or has an outdated broker epoch; a
 consumer that may be referred to another rack; sessions that begin, end or change their partitions; an epoch that is not
-the newest of the log; an offset that is out of range; transactions; a segment that is not open yet. The position of a
+the newest of the log; an offset that is out of range; a committed read next to a transaction; a segment that is not open yet. The position of a
 follower is recorded when its fetch arrives, which may raise the high watermark and complete produce requests. A fetch that finds too few bytes has to
 wait: Python holds its bytes (replica/held_fetch) and presents it again after an append, and at its deadline. Until then
 nothing else is changed, not even its session. docs/decisions/held-fetch.md shows the sequence. The two paths are compared by
@@ -31,7 +31,7 @@ from kafkapy._core.gate.request_versions cimport (
     FIRST_FETCH_WITH_LOG_START_OFFSET, FIRST_FETCH_WITH_PREFERRED_READ_REPLICA, FIRST_FETCH_WITH_RACK_ID,
     FIRST_FETCH_WITH_REPLICA_STATE, FIRST_FETCH_WITH_SESSION_ID, FIRST_FETCH_WITH_TOPIC_ID, FIRST_FETCH_WITH_ZSTD,
     FIRST_FLEXIBLE_FETCH)
-from kafkapy._core.broker_state.log_state cimport LogState, SegmentState, SegmentsState
+from kafkapy._core.broker_state.log_state cimport LogState, ProducersState, SegmentState, SegmentsState
 from kafkapy._core.broker_state.partition_state cimport PartitionState
 from kafkapy._core.broker_state.replica_state cimport NO_BROKER_EPOCH
 from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
@@ -113,7 +113,7 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
     cdef Py_ssize_t index
     cdef int status = 0
     cdef int64_t limit = log.high_watermark if request.replica_id == CONSUMER else log.log_end_offset
-    if log.producers.may_have_transactions or not log.directory.is_online:
+    if not log.directory.is_online or (request.is_committed and log.producers.may_have_transactions):
         return False
     if offset < log.log_start_offset or offset > log.log_end_offset:
         return False
@@ -528,6 +528,10 @@ cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const FetchedPartition *r
     return put_length(at, pos + read.topic_length, read.topic_partitions, flexible)
 
 
+cdef inline int64_t last_stable_offset(LogState log, ProducersState producers) noexcept nogil:
+    return producers.last_stable(log.high_watermark) if producers.may_have_transactions else log.high_watermark
+
+
 cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, const FetchRequest *request, const FetchedPartition *read,
                               LogState log) noexcept nogil:
     """Writes a partition up to the length of its records."""
@@ -535,7 +539,7 @@ cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, const FetchRequest *r
     store_int32(at + pos, read.partition_index)
     store_int16(at + pos + 4, 0)
     store_int64(at + pos + 6, log.high_watermark)
-    store_int64(at + pos + 14, log.high_watermark)  # the last stable offset: no transaction is open
+    store_int64(at + pos + 14, last_stable_offset(log, log.producers))
     pos += 22
     if request.version >= FIRST_FETCH_WITH_LOG_START_OFFSET:
         store_int64(at + pos, log.log_start_offset)

@@ -126,7 +126,7 @@ cdef bint has_room(PartitionState partition, LogState log, SegmentState segment,
 
 cdef bint is_open(PartitionState partition) noexcept nogil:
     """Returns whether the gate may append: Python allows it, and the log needs no more than a plain append."""
-    return (partition.is_gated and partition.is_leader and takes_plain_appends(partition.log.config)
+    return (partition.is_for_clients and partition.is_leader and takes_plain_appends(partition.log.config)
             and partition.log.directory.is_online and partition.append_errno == 0)
 
 
