@@ -194,7 +194,8 @@ def _valid_batches(content: bytes) -> tuple[bytes, tuple[raft.FetchedBatch, ...]
     summaries, valid = scan_batches(content)
     batches, changes = [], []
     for summary in summaries:
-        batches.append(raft.FetchedBatch(summary.base_offset, summary.last_offset, summary.partition_leader_epoch))
+        epoch = summary.partition_leader_epoch
+        batches.append(raft.FetchedBatch(summary.base_offset, summary.last_offset, epoch, summary.size))
         if summary.is_control:
             changes += voter_changes(RecordBatch(content, summary.position))
     return content[:valid], tuple(batches), tuple(changes)

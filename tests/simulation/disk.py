@@ -13,7 +13,7 @@ from kafkapy.types import OffsetAndEpoch
 
 
 class Batch(NamedTuple):
-    """A batch of the log. `digest` depends on this batch and on everything before it."""
+    """A batch of the log, which counts as one byte. `digest` depends on this batch and on everything before it."""
 
     base_offset: int
     last_offset: int
@@ -23,7 +23,7 @@ class Batch(NamedTuple):
 
     @property
     def fetched(self) -> FetchedBatch:
-        return FetchedBatch(self.base_offset, self.last_offset, self.epoch)
+        return FetchedBatch(self.base_offset, self.last_offset, self.epoch, 1)
 
 
 class Snapshot(NamedTuple):

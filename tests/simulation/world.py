@@ -170,7 +170,7 @@ class Node:
     def _append_fetched(self, effect: fx.AppendFetched) -> None:
         batches: Any = effect.records
         disk = self.disk
-        for batch, fetched in zip(batches, effect.batches, strict=False):
+        for batch, fetched in zip(batches, effect.batches, strict=True):
             assert isinstance(batch, Batch)
             if batch.fetched != fetched or batch.base_offset != disk.end_offset:
                 raise InvariantBroken(f"node {self.node_id} appends {batch} at {disk.end_offset}")

@@ -39,8 +39,8 @@ class Truncate(NamedTuple):
 
 
 class AppendFetched(NamedTuple):
-    """Appends batches that the leader sent, unchanged; durable if `is_durable`. `records` are the bytes of the Fetch
-    response, which begin with `batches`; the driver ignores what follows those."""
+    """Appends batches that the leader sent, unchanged; durable if `is_durable`. `records` consists of the bytes of
+    `batches`."""
 
     records: bytes
     batches: tuple[FetchedBatch, ...]

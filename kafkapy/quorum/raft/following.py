@@ -167,7 +167,10 @@ def _append(node: RaftNode, response: FetchResponse) -> bool:
         is_durable = node.config.can_be_voter
         if is_durable:
             log.flushed_offset = end
-        node.effects.append(AppendFetched(response.records, tuple(batches), is_durable))
+        records = response.records
+        if len(batches) < len(response.batches):
+            records = records[: sum(batch.size for batch in batches)]
+        node.effects.append(AppendFetched(records, tuple(batches), is_durable))
         if changes:
             node.voters_changed()
     node.raise_high_watermark(min(response.high_watermark, log.end_offset))

@@ -116,11 +116,12 @@ class FetchRequest(NamedTuple):
 
 
 class FetchedBatch(NamedTuple):
-    """The offsets, inclusive, and the epoch of one batch of the log."""
+    """The offsets, inclusive, the epoch and the size in bytes of one batch of the log."""
 
     base_offset: int
     last_offset: int
     epoch: int
+    size: int = 0
 
 
 class VoterChange(NamedTuple):

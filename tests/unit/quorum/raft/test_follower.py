@@ -89,6 +89,12 @@ def test_only_batches_that_continue_the_log_are_appended(batches, appended):
     assert [each.batches for each in found] == ([expected] if expected else [])
 
 
+def test_the_bytes_of_batches_that_do_not_fit_are_cut_off():
+    node = follower()
+    node.fetched((10, 11, 5, 3), (12, 12, 5, 2), (12, 12, 5, 2))
+    assert node.of(AppendFetched)[0].records == b"recor"
+
+
 def test_responses_without_a_usable_batch_are_not_asked_for_again_at_once():
     node = follower()
     node.fetched((99, 99, 5))
