@@ -98,13 +98,6 @@ class BrokerSessions:
         """Extends the session of a broker that was heard from. Any thread."""
         self._contacts[broker_id, broker_epoch] = monotonic_ms
 
-    def end_session(self, broker_id: int, broker_epoch: int) -> None:
-        """Ends a session before its timeout, because the broker is known to be dead: another incarnation may register.
-
-        The caller fences the broker. Its next heartbeat, if it is alive after all, begins a new session.
-        """
-        self._contacts.pop((broker_id, broker_epoch), None)
-
     def has_valid_session(self, broker_id: int, broker_epoch: int, monotonic_ms: int) -> bool:
         contact_ms = self._contacts.get((broker_id, broker_epoch))
         return contact_ms is not None and not self._is_expired(contact_ms, monotonic_ms)
@@ -136,11 +129,25 @@ class BrokerSessions:
         found = self.expired(monotonic_ms)
         if found is None:
             return ControllerResult([], False)
-        broker_id, broker_epoch = found
-        self._states.pop(found, None)
+        result = self.fence_dead(image, *found, settings)
+        return ControllerResult(result.records, True)
+
+    def fence_dead(
+        self,
+        image: MetadataImage,
+        broker_id: int,
+        broker_epoch: int,
+        settings: ControllerSettings = DEFAULT_SETTINGS,
+    ) -> ControllerResult[bool]:
+        """Ends the session of a broker that is dead, and fences it. The response is False if it has registered again.
+
+        This is safe for a broker that is alive after all: its next heartbeat begins a new session and unfences it.
+        """
+        self._contacts.pop((broker_id, broker_epoch), None)
+        self._states.pop((broker_id, broker_epoch), None)
         broker = image.brokers.get(broker_id)
         if broker is None or broker.epoch != broker_epoch:
-            return ControllerResult([], True)
+            return ControllerResult([], False)
         return ControllerResult(fence_broker(image, broker_id, settings).records, True)
 
     # -- registration

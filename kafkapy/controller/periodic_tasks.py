@@ -77,10 +77,12 @@ class PeriodicTasks:
         return None
 
     def _election(self, task: _Task, monotonic_ms: int) -> Operation[bool]:
+        task.deadline_ms = monotonic_ms + task.interval_ms  # also if the election fails
+
         def elect(image: MetadataImage) -> ControllerResult[bool]:
             result = task.election(image, self._settings)
-            has_more = result.response
-            task.deadline_ms = monotonic_ms if has_more else monotonic_ms + task.interval_ms
+            if result.response:
+                task.deadline_ms = monotonic_ms
             return result
 
         return elect

@@ -231,13 +231,19 @@ def test_the_session_of_a_former_incarnation_ends_without_a_change():
     assert not controller.fence_expired()
 
 
-def test_a_session_that_is_ended_early_lets_another_incarnation_register():
+def test_a_broker_that_is_known_to_be_dead_is_fenced_before_its_session_expires():
     controller = Controller(1)
     with pytest.raises(ApiError) as raised:
         controller.register(1)
     assert raised.value.error is Error.DUPLICATE_BROKER_REGISTRATION
-    controller.sessions.end_session(1, controller.image.brokers[1].epoch)
+    former = controller.image.brokers[1].epoch
+    result = controller.sessions.fence_dead(controller.image, 1, former)
+    controller.image = commit(controller.image, result)
+    assert result.response and controller.fenced == [1]
     controller.register(1)
+    controller.heartbeat(1)
+    late = controller.sessions.fence_dead(controller.image, 1, former)
+    assert not late.response and not late.records and controller.fenced == []
 
 
 def test_a_broker_that_is_alive_after_all_is_unfenced_by_its_next_heartbeat():

@@ -60,6 +60,13 @@ def test_partitions_without_leader_are_elected_uncleanly_where_it_is_allowed():
     assert count == 1 and image.topics.by_name["t"].partitions[0].leader == second
 
 
+def test_a_task_that_fails_is_due_again_only_after_its_interval():
+    sessions = BrokerSessions(EMPTY_IMAGE, 9000, 0)
+    tasks = PeriodicTasks(sessions, SETTINGS, TaskIntervals(1000, None), 0)
+    assert tasks.due(1000) is not None
+    assert tasks.due(1000) is None and tasks.next_deadline_ms() == 2000
+
+
 def test_the_intervals_are_kafkas_keys():
     assert TaskIntervals.from_config(broker_config()) == TaskIntervals(300_000, 300_000)
     off = broker_config(auto_leader_rebalance_enable="false")
