@@ -370,6 +370,7 @@ class Broker:
         self.state = STOPPING
         self._foundation.log_cleaner.stop()
         parts.alter_log_dirs.stop()
+        self.reactor.post(parts.replica_manager.begin_controlled_shutdown)
         self._unless_failed(parts.link.lifecycle.give_up_leaderships)
         if self._metrics_server is not None:
             self._metrics_server.close()

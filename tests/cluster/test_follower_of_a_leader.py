@@ -158,7 +158,7 @@ def batch(number: int, chance: random.Random, **fields: Any) -> bytes:
     return builder.build()
 
 
-@pytest.fixture(params=["kafkapy", pytest.param("4.3.0", marks=pytest.mark.peer)])
+@pytest.fixture(params=["kafkapy", *(pytest.param(version, marks=pytest.mark.peer) for version in ("4.3.0", "3.9.1"))])
 def leader(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Leader]:
     directory = tmp_path / "leader"
     directory.mkdir()
