@@ -20,6 +20,8 @@ RUN_BY = {
     (README, "Use it"): "test_the_readmes_first_use",
     (README, "Command-line tools"): "test_the_readmes_first_use",
     (README, "Python client"): "test_the_readmes_first_use",
+    (README, "Run a cluster"): "test_the_sandbox_runs_three_nodes",
+    ("docs/cluster.md", "A cluster on one machine"): "test_the_sandbox_runs_three_nodes",
     ("docs/index.md", "API reference"): "tests/documents/test_reference.py",
     ("docs/operations.md", "Migration from Apache Kafka"): "tests/swap/test_migration_document.py",
     ("docs/operations.md", "Migration back to Apache Kafka"): "tests/swap/test_migration_document.py",
@@ -29,6 +31,7 @@ RUN_BY = {
 }
 # (page, heading) -> why no test can run the blocks under this heading as they are written.
 NOT_RUN = {
+    ("docs/cluster.md", "A cluster of three machines"): "it needs three machines; tests/cluster runs such nodes on one",
     (README, "Test it"): "it is the command that runs these tests",
     (README, "Install it"): "it needs a container engine; tests/packaging and tests/full build and install the files",
     (README, "Measure it"): "a benchmark takes minutes of a quiet machine; tests/bench runs small loads",
@@ -93,3 +96,34 @@ def test_the_readmes_first_use(newcomer: Newcomer) -> None:
     assert newcomer.types(records.text, records.kind) == "2\nb'first' b'hello'\nNone b'hello'\nb'first' b'hello'\n"
     printed = newcomer.types(admin.text, admin.kind)
     assert "UNKNOWN_TOPIC_OR_PARTITION" in printed and "listeners" in printed
+
+
+REPLICATED = """
+from kafkapy.client import Admin, Consumer, Producer
+from kafkapy.client.admin import NewTopic
+
+brokers = {"bootstrap_servers": "localhost:9092,localhost:9093,localhost:9094"}
+with Admin(**brokers) as admin:
+    admin.create_topics([NewTopic("copied", partitions=3, replication_factor=3)]).check()
+with Producer(acks="all", **brokers) as producer:
+    print(len([future.result() for future in [producer.send("copied", str(number)) for number in range(100)]]))
+with Consumer(group_id="readers", auto_offset_reset="earliest", **brokers) as consumer:
+    consumer.subscribe(["copied"])
+    found = []
+    while len(found) < 100:
+        found += list(consumer.poll(10))
+    print(len(found))
+"""
+
+
+@pytest.mark.parametrize("page", [(README, "Run a cluster"), ("docs/cluster.md", "A cluster on one machine")])
+def test_the_sandbox_runs_three_nodes(newcomer: Newcomer, page: tuple[str, str]) -> None:
+    newcomer.activates(". .venv/bin/activate")
+    (command,) = of_section(*page)
+    sandbox = newcomer.leaves_running(command.text, until="sandbox ready")
+    assert newcomer.types(REPLICATED, "python") == "100\n100\n"
+    newcomer.types("kafkapy sandbox kill 2")
+    assert "SIGKILL" in newcomer.types("kafkapy sandbox status")
+    newcomer.types("kafkapy sandbox restart 2")
+    sandbox.terminate()
+    assert sandbox.wait(60) == 0
