@@ -267,6 +267,10 @@ class ReplicaManager:
         for topic_partition in keys:
             self.delayed_operations.complete_all(topic_partition)
 
+    def gated_produces(self) -> tuple[int, int]:
+        """Returns the number of produce requests that wait in the gate, and of those that have expired. Any thread."""
+        return (0, 0) if self._gate is None else (self._gate.awaited_count, self._gate.expired_count)
+
     def counters_of(self, topic_partition: TopicPartition) -> TopicCounters:
         """Returns the counters of a partition's topic, or the sum of all topics if this broker does not host it."""
         partition = self.partitions.get(topic_partition)

@@ -168,7 +168,7 @@ cdef void expire(GateContext gate, AwaitedProduce *awaited) noexcept nogil:
     for index in range(awaited.part_count):
         if awaited.parts[index].partition != NULL:
             last_open = index
-    gate.produces_expired += 1
+    gate.expired_count += 1
     for index in range(last_open + 1):  # the last one may free the request
         if awaited.parts[index].partition != NULL:
             close_part(gate, &awaited.parts[index], REQUEST_TIMED_OUT)

@@ -273,5 +273,5 @@ cdef class DataGate(GateContext):
             "session_fetches_answered": self.session_fetches_gated,
             "follower_fetches_answered": self.follower_fetches_gated,
             "produces_awaited": self.produces_awaited,
-            "produces_expired": self.produces_expired,
+            "produces_expired": self.expired_count,
         }

@@ -124,7 +124,7 @@ cdef class GateContext:
     cdef int64_t session_fetches_gated
     cdef int64_t follower_fetches_gated
     cdef int64_t produces_awaited
-    cdef int64_t produces_expired
+    cdef readonly int64_t expired_count  # produce requests that waited until their deadline
 
     # Each makes room for one more. Returns 0, or -1 if memory is short.
     cdef int reserve_batch(self) noexcept nogil

@@ -127,9 +127,18 @@ class RequestMetrics:
         page.family(table.CONNECTIONS, [((listener, "0"), count) for listener, count in counts.items()])
 
     def _write_waiting(self, page: Page) -> None:
-        waiting = self._services.replica_manager.delayed_operations
+        manager = self._services.replica_manager
+        waiting = manager.delayed_operations
         purgatories = (waiting.produce, waiting.fetch, waiting.delete_records)
-        page.family(table.DELAYED_OPERATIONS, [((each.name,), each.delayed_count) for each in purgatories])
+        # The gate's requests count as operations of the purgatory in which they would otherwise wait.
+        gated = {waiting.produce: manager.gated_produces()}
+        page.family(
+            table.DELAYED_OPERATIONS,
+            [((each.name,), each.delayed_count + gated.get(each, (0, 0))[0]) for each in purgatories],
+        )
         page.family(table.PURGATORY_SIZE, [((each.name,), each.watched_count()) for each in purgatories])
-        page.family(table.EXPIRED_OPERATIONS, [((each.name,), each.expired_count) for each in purgatories])
+        page.family(
+            table.EXPIRED_OPERATIONS,
+            [((each.name,), each.expired_count + gated.get(each, (0, 0))[1]) for each in purgatories],
+        )
         page.one(table.FETCH_SESSIONS, len(self._services.fetch_sessions.cache))

@@ -170,6 +170,7 @@ def test_at_the_deadline_the_answer_is_a_timeout_and_the_records_stay(cluster):
     cluster.follow(4)
     assert [(each.error_code, each.base_offset) for each in cluster.result()] == [(0, 3)]
     assert cluster.gate.counters()["produces_expired"] == 1
+    assert cluster.led.manager.gated_produces() == (0, 1)
 
 
 def test_an_earlier_deadline_comes_first(cluster):
