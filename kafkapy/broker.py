@@ -162,6 +162,8 @@ class Broker:
             parts.controller.start(image)
         else:
             self._enter_quorum(image)
+        if config.is_controller:
+            self._foundation.other_nodes.register_controller(parts.controller)
         changes = HeldListener(parts.publisher)
         image = parts.controller.follow(changes).result()
         if not quorum.is_alone:

@@ -66,6 +66,7 @@ class ControllerNode:
         self._socket_server.start(config.controller_listener_names)
         self._reactor_thread.start()
         loop.start(image)
+        foundation.other_nodes.register_controller(loop)
         logger.info("[ControllerServer id=%d] Kafka Server started", config.node_id)
 
     def ready_line(self) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from kafkapy.config import BrokerConfig
 
 if TYPE_CHECKING:
+    from kafkapy.metadata.image import MetadataImage
     from kafkapy.nodes.node_thread import NodeThread
+    from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.quorum.raft_transport import RaftTransport
 
 
@@ -46,6 +49,37 @@ class OtherNodes:
             listener_name=names[0] if names else "CONTROLLER",
             request_timeout_ms=self._config.controller_quorum_request_timeout_ms,
         )
+
+    def register_controller(self, controller: ControllerLoop) -> None:
+        """Registers this node as a controller with the active one, whenever that is another node.
+
+        Does nothing if this node is the only voter, which registers itself. Called after the start of `controller`.
+        """
+        if controller.quorum.is_alone:
+            return
+        from kafkapy.nodes.controller_channel import ControllerChannel
+        from kafkapy.nodes.node_channel import Destination
+        from kafkapy.quorum.controller_registrar import ControllerRegistrar
+
+        def find_controller() -> Destination | None:
+            leader = controller.quorum.leader
+            return None if leader is None else Destination(*leader)
+
+        timeout_ms = self._config.controller_socket_timeout_ms
+        channel = ControllerChannel(
+            self.thread,
+            find_controller,
+            client_id=f"controller-{self._config.node_id}-registration",
+            request_timeout_ms=timeout_ms,
+            retry_timeout_ms=timeout_ms,
+        )
+        registrar = ControllerRegistrar(self.thread, channel, controller.quorum.registration)
+
+        def take_over(done: Future[MetadataImage]) -> None:
+            if done.exception() is None:  # otherwise the node stops
+                registrar.take_over(done.result())
+
+        controller.follow(registrar).add_done_callback(take_over)
 
     def stop(self) -> None:
         """Ends the thread, if it was made; requests that wait fail."""
