@@ -14,7 +14,7 @@ from tests.cluster.cluster import Cluster, three
 from tests.cluster.controller_judge import Judge, Reassignment, read_log
 from tests.cluster.nodes import Flavour
 
-pytestmark = pytest.mark.peer
+FLAVOURS = [Flavour.KAFKAPY, pytest.param(Flavour.KAFKA_43, marks=pytest.mark.peer)]
 MOVED = TopicPartition("moved", 0)
 
 
@@ -73,8 +73,10 @@ def run_course(cluster: Cluster) -> list[Reassignment]:
     return requests.reassignments
 
 
-def test_apache_kafkas_controller_writes_the_same_records(tmp_path: Path) -> None:
-    with Cluster(tmp_path, three(Flavour.KAFKA_43)) as cluster:
+@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.name.lower())
+def test_every_record_is_a_decision_on_the_image_before_it(tmp_path: Path, flavour: Flavour) -> None:
+    """The log of Apache Kafka's controller tests the decisions, that of kafkapy's tests what is done with them."""
+    with Cluster(tmp_path, three(flavour)) as cluster:
         reassignments = run_course(cluster)
         leader = cluster[cluster.wait_for_quorum_leader()]
         cluster.kill()
