@@ -77,6 +77,7 @@ class FollowedPartition:
         "phase",
         "topic_id",
         "topic_partition",
+        "transient_errors",
     )
 
     def __init__(self, topic_partition: TopicPartition, topic_id: bytes, leader_epoch: int, log: FollowerLog) -> None:
@@ -85,6 +86,7 @@ class FollowedPartition:
         self.leader_epoch = leader_epoch
         self.log = log
         self.delayed_until_ms = NOT_DELAYED
+        self.transient_errors = 0  # in a row
         self.last_fetched_epoch = log.latest_epoch
         has_epoch = self.last_fetched_epoch != UNDEFINED_EPOCH
         self.phase = Phase.FETCHING if has_epoch else Phase.TRUNCATING

@@ -26,7 +26,10 @@ from kafkapy.types import OffsetAndEpoch, TopicPartition
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
-# Errors that a change of the metadata ends; the partition is fetched again after the back-off.
+# The back-off after the first of several transient errors; it doubles up to `replica.fetch.backoff.ms`. The usual cause
+# is an election of which the follower learns before the leader, which should not cost a whole back-off of one second.
+FIRST_RETRY_MS = 50
+# Errors that a change of the metadata ends; the partition is fetched again after a back-off.
 _TRANSIENT = frozenset(
     {
         Error.UNKNOWN_LEADER_EPOCH,
@@ -66,7 +69,8 @@ class LeaderFetcher:
         self._backoff_ms = backoff_ms
         self._session = FetchSession()
         self._changed: dict[TopicPartition, None] = {}
-        self._delayed: dict[TopicPartition, None] = {}  # in the order of their times
+        self._delayed: dict[TopicPartition, None] = {}
+        self._next_delay_ends_ms = NOT_DELAYED
         self._truncating: dict[TopicPartition, None] = {}
         self._asking: dict[TopicPartition, None] = {}
         self._topics: dict[bytes, str] = {}
@@ -121,9 +125,7 @@ class LeaderFetcher:
 
     def next_deadline_ms(self) -> int | None:
         """Returns the time at which the next delay ends, or None."""
-        for topic_partition in self._delayed:
-            return self.partitions[topic_partition].delayed_until_ms
-        return None
+        return self._next_delay_ends_ms if self._delayed else None
 
     def _position_of(self, topic_partition: TopicPartition) -> FetchPosition | None:
         state = self.partitions.get(topic_partition)
@@ -152,20 +154,32 @@ class LeaderFetcher:
 
     # -- delays --------------------------------------------------------------------------------------------------
 
-    def _delay(self, state: FollowedPartition, monotonic_ms: int) -> None:
+    def _delay(self, state: FollowedPartition, monotonic_ms: int, backoff_ms: int | None = None) -> None:
         if state.delayed_until_ms == NOT_DELAYED and state.phase is not Phase.FAILED:
-            state.delayed_until_ms = monotonic_ms + self._backoff_ms
+            ends_ms = monotonic_ms + (self._backoff_ms if backoff_ms is None else backoff_ms)
+            if not self._delayed or ends_ms < self._next_delay_ends_ms:
+                self._next_delay_ends_ms = ends_ms
+            state.delayed_until_ms = ends_ms
             self._delayed[state.topic_partition] = None
             self._changed[state.topic_partition] = None
 
+    def _retry(self, state: FollowedPartition, monotonic_ms: int) -> None:
+        """Delays a partition after a transient error."""
+        backoff_ms = min(FIRST_RETRY_MS << min(state.transient_errors, 16), self._backoff_ms)
+        state.transient_errors += 1
+        self._delay(state, monotonic_ms, backoff_ms)
+
     def _end_delays(self, monotonic_ms: int) -> None:
+        if not self._delayed or monotonic_ms < self._next_delay_ends_ms:
+            return
         for topic_partition in tuple(self._delayed):
             state = self.partitions[topic_partition]
-            if state.delayed_until_ms > monotonic_ms:
-                return
-            state.delayed_until_ms = NOT_DELAYED
-            del self._delayed[topic_partition]
-            self._changed[topic_partition] = None
+            if state.delayed_until_ms <= monotonic_ms:
+                state.delayed_until_ms = NOT_DELAYED
+                del self._delayed[topic_partition]
+                self._changed[topic_partition] = None
+        ends_ms = [self.partitions[topic_partition].delayed_until_ms for topic_partition in self._delayed]
+        self._next_delay_ends_ms = min(ends_ms, default=NOT_DELAYED)
 
     def _fail(self, state: FollowedPartition) -> None:
         """Stops a partition until its leader epoch rises."""
@@ -223,7 +237,9 @@ class LeaderFetcher:
             return
         if data.error_code:
             self._on_error(state, Error.of(data.error_code), monotonic_ms)
-        elif data.diverging_epoch.epoch != UNDEFINED_EPOCH:
+            return
+        state.transient_errors = 0
+        if data.diverging_epoch.epoch != UNDEFINED_EPOCH:
             diverging = OffsetAndEpoch(data.diverging_epoch.end_offset, data.diverging_epoch.epoch)
             self._truncate_diverging(state, diverging)
         else:
@@ -243,15 +259,18 @@ class LeaderFetcher:
             )
             self._fail(state)
         else:
-            level = logging.INFO if error in _TRANSIENT else logging.ERROR
+            is_transient = error in _TRANSIENT
             logger.log(
-                level,
+                logging.INFO if is_transient else logging.ERROR,
                 "Error for partition %s at offset %d: %s",
                 state.topic_partition,
                 state.fetch_offset,
                 error.name,
             )
-            self._delay(state, monotonic_ms)
+            if is_transient:
+                self._retry(state, monotonic_ms)
+            else:
+                self._delay(state, monotonic_ms)
 
     def _append(self, state: FollowedPartition, data: FetchResponse.PartitionData, monotonic_ms: int) -> None:
         log = state.log

@@ -9,6 +9,7 @@ from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.replica.fetcher.fetch_session import FetchPlan
 from kafkapy.replica.fetcher.followed_partition import Phase
 from kafkapy.replica.fetcher.leader_fetcher import (
+    FIRST_RETRY_MS,
     LeaderFetcher,
     LeaderOffset,
     OffsetQuery,
@@ -203,10 +204,42 @@ def test_a_partition_with_an_error_leaves_the_session_until_its_back_off_ends(er
     fetcher.on_fetched(response(data(error=error)), 0)
     plan = fetcher.next_request(1)
     assert (positions(plan), plan.forgotten) == ({}, [(NAME, TOPIC_ID)])
+    assert fetcher.next_deadline_ms() in (FIRST_RETRY_MS, BACKOFF_MS)
     fetcher.on_fetched(response(), 1)
-    plan = fetcher.next_request(BACKOFF_MS)
+    plan = fetcher.next_request(fetcher.next_deadline_ms())
     assert (positions(plan), plan.forgotten) == ({0: (7, 5, 0)}, [])
     assert not logs[0].done
+
+
+def test_transient_errors_in_a_row_double_the_back_off():
+    fetcher = fetcher_of(NotedLog(7))
+    monotonic_ms = 0
+    waited = []
+    for _ in range(8):
+        fetcher.next_request(monotonic_ms)
+        fetcher.on_fetched(response(data(error=Error.NOT_LEADER_OR_FOLLOWER)), monotonic_ms)
+        waited.append(fetcher.next_deadline_ms() - monotonic_ms)
+        monotonic_ms = fetcher.next_deadline_ms()
+    assert waited == [50, 100, 200, 400, 800, 1000, 1000, 1000]
+    fetcher.next_request(monotonic_ms)
+    fetcher.on_fetched(response(data()), monotonic_ms)
+    fetcher.next_request(monotonic_ms)
+    fetcher.on_fetched(response(data(error=Error.UNKNOWN_LEADER_EPOCH)), monotonic_ms)
+    assert fetcher.next_deadline_ms() == monotonic_ms + FIRST_RETRY_MS
+
+
+def test_delays_of_different_lengths_end_one_by_one():
+    logs = NotedLog(7), NotedLog(8)
+    fetcher = fetcher_of(logs[0])
+    fetcher.follow(TopicPartition("t", 1), TOPIC_ID, 5, logs[1])
+    fetcher.next_request(0)
+    long, short = data(error=Error.CORRUPT_MESSAGE), data(index=1, error=Error.NOT_LEADER_OR_FOLLOWER)
+    fetcher.on_fetched(response(long, short), 0)
+    assert fetcher.next_deadline_ms() == FIRST_RETRY_MS
+    assert positions(fetcher.next_request(FIRST_RETRY_MS)) == {1: (8, 5, 0)}
+    assert fetcher.next_deadline_ms() == BACKOFF_MS
+    fetcher.release(NAME)
+    assert fetcher.next_deadline_ms() is None
 
 
 def test_a_fenced_partition_is_stopped_until_its_leader_epoch_rises():
