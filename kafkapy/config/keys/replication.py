@@ -33,7 +33,7 @@ ROWS = (
     ),
     key(
         "replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM, READ_ONLY,
-        "Pause after a failed fetch from a leader.",
+        "Pause after a failed fetch from a leader; shorter at first after errors that an election causes.",
     ),
     key(
         "replica.fetch.max.bytes", INT, 1048576, at_least(0), MEDIUM, READ_ONLY,

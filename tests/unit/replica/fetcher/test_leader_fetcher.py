@@ -236,7 +236,8 @@ def test_delays_of_different_lengths_end_one_by_one():
     long, short = data(error=Error.CORRUPT_MESSAGE), data(index=1, error=Error.NOT_LEADER_OR_FOLLOWER)
     fetcher.on_fetched(response(long, short), 0)
     assert fetcher.next_deadline_ms() == FIRST_RETRY_MS
-    assert positions(fetcher.next_request(FIRST_RETRY_MS)) == {1: (8, 5, 0)}
+    plan = fetcher.next_request(FIRST_RETRY_MS)
+    assert (positions(plan), plan.forgotten) == ({}, [(NAME, TOPIC_ID)])  # the leader knows the position of the other
     assert fetcher.next_deadline_ms() == BACKOFF_MS
     fetcher.release(NAME)
     assert fetcher.next_deadline_ms() is None
