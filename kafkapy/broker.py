@@ -153,6 +153,8 @@ class Broker:
         self.cluster_id = quorum.config.cluster_id
         parts = self._parts = build_parts(self._foundation, quorum, self.cluster_id, self._policies, self._fail)
         self.reactor.dispatch = Dispatcher(parts.services).dispatch
+        if config.is_controller:
+            self._foundation.other_nodes.watch_brokers(parts.services, self.socket_server)
         if self._is_gated:
             parts.gate.attach(self.reactor)
         clean_broker_epoch = log_manager.take_clean_shutdown_markers()

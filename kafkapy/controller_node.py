@@ -63,6 +63,7 @@ class ControllerNode:
         )  # fmt: skip
         loop.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
         self.reactor.dispatch = Dispatcher(services).dispatch
+        foundation.other_nodes.watch_brokers(services, self._socket_server)
         self._socket_server.start(config.controller_listener_names)
         self._reactor_thread.start()
         loop.start(image)

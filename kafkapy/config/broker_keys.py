@@ -136,6 +136,7 @@ class BrokerKeys(KeyValues):
     initial_broker_registration_timeout_ms = integer("initial.broker.registration.timeout.ms")
     kafka_metrics_polling_interval_secs = integer("kafka.metrics.polling.interval.secs")
     kafka_metrics_reporters = words("kafka.metrics.reporters")
+    kafkapy_fence_dead_brokers_enable = boolean("kafkapy.fence.dead.brokers.enable")
     kafkapy_metrics_listener = text("kafkapy.metrics.listener")
     kafkapy_metrics_series_limit = integer("kafkapy.metrics.series.limit")
     leader_imbalance_check_interval_seconds = integer("leader.imbalance.check.interval.seconds")

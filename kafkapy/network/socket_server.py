@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from kafkapy._core.reactor import reactor as reactor_module
 from kafkapy._core.reactor.reactor import Connection, Reactor
@@ -61,6 +61,7 @@ class SocketServer:
         self._reactor = reactor
         self._acceptors: list[Acceptor] = []
         self._quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.monotonic_ms)
+        self.on_connection_end: Callable[[Connection], None] | None = None
         reactor.on_close = self._on_close
         try:
             for listener in listeners:
@@ -100,6 +101,8 @@ class SocketServer:
         self._quotas.remove(connection.listener.name, connection.peer_host)
         for acceptor in self._acceptors:
             acceptor.resume()
+        if self.on_connection_end is not None:
+            self.on_connection_end(connection)
         if kind in NOTEWORTHY:
             logger.warning(
                 "Unexpected error from /%s:%d (channelId=%s); closing connection: %s",

@@ -110,6 +110,10 @@ class ControllerOperations:
         """Fences one broker whose session has expired; the response is True if there may be more."""
         return lambda image: self.sessions(image).fence_expired(image, self._clock.monotonic_ms(), self._settings())
 
+    def fence_dead(self, broker_id: int, broker_epoch: int) -> Operation[bool]:
+        """Fences a broker whose process has died; the response is False if it has registered again."""
+        return lambda image: self.sessions(image).fence_dead(image, broker_id, broker_epoch, self._settings())
+
     def unregister_broker(self, broker_id: int) -> Operation[None]:
         """Removes a broker's registration."""
         return lambda image: unregister_broker(image, broker_id, self._settings())

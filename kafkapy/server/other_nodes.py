@@ -10,9 +10,11 @@ from kafkapy.config import BrokerConfig
 
 if TYPE_CHECKING:
     from kafkapy.metadata.image import MetadataImage
+    from kafkapy.network.socket_server import SocketServer
     from kafkapy.nodes.node_thread import NodeThread
     from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.quorum.raft_transport import RaftTransport
+    from kafkapy.server.services import ControllerServices
 
 
 class OtherNodes:
@@ -80,6 +82,17 @@ class OtherNodes:
                 registrar.take_over(done.result())
 
         controller.follow(registrar).add_done_callback(take_over)
+
+    def watch_brokers(self, services: ControllerServices, socket_server: SocketServer) -> None:
+        """Lets this controller, while it is active, fence brokers whose processes have died; see DeadBrokers.
+
+        Does nothing if this node is the only voter, or if the configuration switches it off.
+        """
+        if services.quorum.quorum.is_alone or not self._config.kafkapy_fence_dead_brokers_enable:
+            return
+        from kafkapy.server.dead_brokers import DeadBrokers
+
+        socket_server.on_connection_end = DeadBrokers(services, self.thread).connection_ended
 
     def stop(self) -> None:
         """Ends the thread, if it was made; requests that wait fail."""

@@ -27,11 +27,12 @@ NOT_HELD = -1
 class Session:
     """The facts that hold for all requests of a connection, stored in `connection.state`. Reactor thread only."""
 
-    __slots__ = ("client_software_name", "client_software_version", "is_controller", "principal")
+    __slots__ = ("broker", "client_software_name", "client_software_version", "is_controller", "principal")
 
     def __init__(self, *, is_controller: bool = False) -> None:
         """`is_controller`: the connection is to a listener of the controller."""
         self.is_controller = is_controller
+        self.broker: tuple[int, int] | None = None  # id and epoch of the broker that sends heartbeats on the connection
         self.principal = ANONYMOUS
         self.client_software_name = ""
         self.client_software_version = ""

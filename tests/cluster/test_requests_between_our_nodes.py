@@ -78,6 +78,21 @@ def test_requests_find_the_next_controller_when_the_active_one_is_killed(cluster
             cluster.wait_for("a topic can be created", lambda node_id=node_id: _created(cluster, node_id))  # type: ignore[misc]
 
 
+def test_a_broker_whose_process_was_killed_is_fenced_long_before_its_session_ends(tmp_path: Path) -> None:
+    with Cluster(tmp_path, three(Flavour.KAFKAPY), properties={"broker.session.timeout.ms": "600000"}) as cluster:
+        cluster.create_topic("t", 3)
+        leader = cluster.quorum().leader
+        killed = next(node_id for node_id in cluster.nodes if node_id != leader)
+        cluster[killed].kill()
+        for partition in range(3):
+            cluster.wait_for("another leader", lambda partition=partition: _is_without(cluster, partition, killed))  # type: ignore[misc]
+
+
+def _is_without(cluster: Cluster, partition: int, node_id: int) -> bool:
+    described = cluster.partition("t", partition)
+    return described.leader not in (node_id, -1) and node_id not in described.isr
+
+
 def _created(cluster: Cluster, node_id: int) -> bool:
     create(cluster, node_id, f"after-{node_id}")
     return True

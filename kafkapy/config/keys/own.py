@@ -1,9 +1,14 @@
 """Configuration keys of kafkapy's own."""
 
-from kafkapy.config.row import INT, LOW, READ_ONLY, STRING, key
-from kafkapy.config.validator import ADDRESS, at_least
+from kafkapy.config.row import BOOLEAN, INT, LOW, READ_ONLY, STRING, key
+from kafkapy.config.validator import ADDRESS, ANY, at_least
 
 ROWS = (
+    key(
+        "kafkapy.fence.dead.brokers.enable", BOOLEAN, True, ANY, LOW, READ_ONLY,
+        "Whether the controller fences a broker at once when its heartbeat connection has ended and all its listeners "
+        "refuse connections. Switch it off if a firewall refuses the controller's connections.",
+    ),
     key(
         "kafkapy.metrics.listener", STRING, "", ADDRESS, LOW, READ_ONLY,
         "Address of the HTTP listener for Prometheus (/metrics) and health (/live, /ready): host:port, or a port on "

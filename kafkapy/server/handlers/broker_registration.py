@@ -47,6 +47,7 @@ def broker_heartbeat_error(
 def handle_broker_heartbeat(context: RequestContext, request: BrokerHeartbeatRequest) -> None:
     operations = context.services.controller_operations
     operations.contact(request.broker_id, request.broker_epoch)
+    context.session.broker = (request.broker_id, request.broker_epoch)
     answer_when_committed(
         context,
         operations.heartbeat(request),

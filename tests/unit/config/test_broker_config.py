@@ -91,7 +91,7 @@ def test_every_interface_is_advertised_by_name():
     ("key", "warning"),
     [
         ("log.segmnt.bytes", "unknown and is ignored; did you mean log.segment.bytes?"),
-        ("num.replica.fetchers", "has no effect in kafkapy and is ignored."),
+        ("replication.quota.window.num", "has no effect in kafkapy and is ignored."),
         ("listener.name.x.sasl.enabled.mechanisms", "has no effect in kafkapy and is ignored."),
         ("listener.name.x.plain.sasl.jaas.config", "has no effect in kafkapy and is ignored."),
         ("inter.broker.protocol.version", "was removed in Apache Kafka 4 and is ignored."),
@@ -104,7 +104,7 @@ def test_every_interface_is_advertised_by_name():
     ],
 )
 def test_keys_that_mean_nothing_are_named(key, warning):
-    texts = {"num.replica.fetchers": "1"}
+    texts = {"replication.quota.window.num": "1"}
     (said,) = BrokerConfig({key: texts.get(key, "x")}).warnings
     assert said.startswith(f"The configuration key {key} ")
     assert said.endswith(warning)

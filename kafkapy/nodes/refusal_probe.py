@@ -1,0 +1,57 @@
+"""Finds out whether a process still listens at the addresses of another node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kafkapy.nodes.node_channel import Destination, NodeChannel
+from kafkapy.nodes.node_thread import NodeThread
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+
+ATTEMPTS = 2
+TIMEOUT_MS = 2000
+
+
+def probe(
+    thread: NodeThread, destinations: Sequence[Destination], client_id: str, on_result: Callable[[bool], object]
+) -> None:
+    """Tries each destination twice, and calls `on_result` once, on the node thread.
+
+    The result is True only if every attempt was refused, so that no process is there. A machine that does not respond
+    proves nothing.
+    """
+    remaining = [ATTEMPTS * len(destinations)]
+
+    def end(is_refused: bool) -> None:
+        if remaining[0] > 0:
+            remaining[0] = 0
+            on_result(is_refused)
+
+    def start(destination: Destination) -> None:
+        channel = NodeChannel(thread, destination, client_id=client_id)
+        attempts = [ATTEMPTS]
+
+        def attempt() -> None:
+            deadline_ms = thread.clock.monotonic_ms() + TIMEOUT_MS
+            channel.send(ApiVersionsRequest(), ApiKey.API_VERSIONS, done, deadline_ms)
+
+        def done(response: Any, version: int, error: Exception | None) -> None:
+            attempts[0] -= 1
+            if not channel.is_refused:
+                channel.close()
+                end(False)
+                return
+            if attempts[0]:
+                attempt()
+            else:
+                channel.close()
+            if remaining[0] == 1:
+                end(True)
+            remaining[0] -= 1
+
+        attempt()
+
+    for each in destinations:
+        start(each)

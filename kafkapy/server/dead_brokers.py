@@ -1,0 +1,49 @@
+"""Fences a broker at once whose process has died, instead of at the end of its session.
+
+When the connection of a broker's heartbeats ends, the active controller tries all listeners of the broker, twice. If
+every attempt is refused, no process is there. A broker that is alive after all is unfenced by its next heartbeat.
+Apache Kafka waits for the session timeout.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafkapy._core.reactor.reactor import Connection
+from kafkapy.nodes.node_channel import Destination
+from kafkapy.nodes.node_thread import NodeThread
+from kafkapy.nodes.refusal_probe import probe
+from kafkapy.server.request_context import Session
+from kafkapy.server.services import ControllerServices
+
+logger = logging.getLogger("kafka.controller.BrokerHeartbeatManager")
+
+
+class DeadBrokers:
+    """The detection of dead brokers by their connections. Reactor thread."""
+
+    def __init__(self, services: ControllerServices, thread: NodeThread) -> None:
+        self._services = services
+        self._thread = thread
+
+    def connection_ended(self, connection: Connection) -> None:
+        """Probes the broker that sent heartbeats on this connection, if it is in the cluster and this node decides."""
+        services = self._services
+        session: Session | None = connection.state
+        if session is None or session.broker is None or not services.controller.is_active:
+            return
+        broker_id, broker_epoch = session.broker
+        registered = services.metadata.image.brokers.get(broker_id)
+        if registered is None or registered.epoch != broker_epoch or registered.fenced:
+            return
+        destinations = [Destination(broker_id, each.host, each.port) for each in registered.endpoints.values()]
+
+        def on_result(is_refused: bool) -> None:
+            if is_refused:
+                logger.warning(
+                    "Fencing broker %d at epoch %d because its listeners refuse connections.", broker_id, broker_epoch
+                )
+                services.controller.submit(services.controller_operations.fence_dead(broker_id, broker_epoch))
+
+        if destinations:
+            probe(self._thread, destinations, f"controller-{services.node_id}-probe", on_result)
