@@ -22,6 +22,7 @@ from kafkapy.errors import ConfigError
 from kafkapy.metadata.features import TRANSACTION_VERSION
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
+from kafkapy.metadata.topics_image import NO_LEADER
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.quorum.format_directory import check_formatted, format_directories
@@ -41,16 +42,19 @@ from kafkapy.server.metadata_publisher import MetadataPublisher
 from kafkapy.server.other_nodes import OtherNodes
 from kafkapy.server.owner_thread import run_on_owner, run_on_owner_or_here
 from kafkapy.server.services import ControllerServices, Services
-from kafkapy.server.transaction_markers import LocalMarkerWriter
+from kafkapy.server.transaction_markers import ClusterMarkerWriter, LocalMarkerWriter
 from kafkapy.server.transaction_verification import TransactionVerification
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
-from kafkapy.types import Clock
+from kafkapy.types import Clock, TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy.controller.periodic_tasks import PeriodicTasks
     from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
+    from kafkapy.server.broker_requests import BrokerRequests
+    from kafkapy.server.remote_markers import RemoteMarkers
+    from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
 
 
 # Longest wait for pending responses and unsent bytes at a clean stop.
@@ -301,6 +305,29 @@ def build_fetchers(
     return ReplicaFetcherManager(FetchSettings.from_config(config), ports, may_follow)
 
 
+def build_broker_requests(foundation: Foundation, metadata: MetadataCache, purpose: str) -> BrokerRequests:
+    """Constructs the requests of one purpose to other brokers."""
+    from kafkapy.nodes.node_channel import Destination
+    from kafkapy.server.broker_requests import BrokerRequests
+
+    config, reactor = foundation.config, foundation.reactor
+    listener_name = config.inter_broker_listener_name
+
+    def find_broker(broker_id: int) -> Destination | None:
+        registration = metadata.image.brokers.get(broker_id)
+        endpoint = None if registration is None or registration.fenced else registration.endpoints.get(listener_name)
+        return None if endpoint is None else Destination(broker_id, endpoint.host, endpoint.port)
+
+    return BrokerRequests(
+        foundation.other_nodes.thread,
+        find_broker,
+        reactor.post,
+        reactor.schedule,
+        client_id=f"broker-{config.node_id}-{purpose}",
+        timeout_ms=config.request_timeout_ms,
+    )
+
+
 def build_handler_pool(config: BrokerConfig, reactor: Reactor) -> HandlerPool:
     """Returns the pool of threads for handlers that may wait."""
     return HandlerPool(
@@ -342,13 +369,33 @@ def _build_transactions(
         topic = metadata.image.topics.by_name.get(TRANSACTION_STATE_TOPIC)
         return None if topic is None else len(topic.partitions)
 
+    def find_leader(topic_partition: TopicPartition) -> int | None:
+        partition = replica_manager.partitions.get(topic_partition)
+        if partition is not None and partition.is_leader:
+            return None
+        state = metadata.image.topics.partition(*topic_partition)
+        return None if state is None or state.leader in (NO_LEADER, config.node_id) else state.leader
+
+    def find_coordinator(transactional_id: str) -> int | None:
+        return find_leader(TopicPartition(TRANSACTION_STATE_TOPIC, coordinator.partition_for(transactional_id)))
+
+    def make_remote_markers() -> RemoteMarkers:
+        from kafkapy.server.remote_markers import RemoteMarkers
+
+        return RemoteMarkers(build_broker_requests(foundation, metadata, "txn-markers"))
+
+    def make_remote_coordinators() -> RemoteTransactionCoordinators:
+        from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
+
+        return RemoteTransactionCoordinators(build_broker_requests(foundation, metadata, "add-partitions"))
+
     coordinator = TransactionCoordinator(
         TransactionConfig.from_broker_config(config),
         log=ReplicatedCoordinatorLog(replica_manager, timeout_ms),
         schedule=schedule,
         clock=clock,
         producer_ids=producer_ids,
-        marker_writer=marker_writer,
+        marker_writer=ClusterMarkerWriter(marker_writer, find_leader, make_remote_markers),
         transaction_version=lambda: metadata.image.features.get(TRANSACTION_VERSION, 0),
         partition_count=partition_count,
     )
@@ -360,5 +407,7 @@ def _build_transactions(
         lambda: config.transaction_partition_verification_enable,
         retry_backoff_ms=config.add_partitions_to_txn_retry_backoff_ms,
         retry_backoff_max_ms=config.add_partitions_to_txn_retry_backoff_max_ms,
+        find_coordinator=find_coordinator,
+        make_remote=make_remote_coordinators,
     )
     return _Transactions(producer_ids, marker_writer, coordinator, verification)

@@ -1,8 +1,10 @@
-"""Writes the markers that end transactions to the partitions led by this broker."""
+"""Writes the markers that end transactions to their partitions, on this broker and on others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_2
@@ -14,6 +16,9 @@ from kafkapy.replica.partition import ALL_REPLICAS
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.storage.control_record import EndTransactionMarker, build_end_transaction_marker
 from kafkapy.types import Clock, TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.server.remote_markers import RemoteMarkers
 
 OnWritten = Callable[[Mapping[TopicPartition, Error]], None]
 
@@ -107,3 +112,48 @@ class LocalMarkerWriter:
             committed=marker.is_commit,
             on_done=lambda error: done(partition, error),
         )
+
+
+# Returns the broker that leads a partition, None if no other broker than this one is known to lead it.
+FindLeader = Callable[[TopicPartition], "int | None"]
+
+
+class ClusterMarkerWriter:
+    """The MarkerWriter of a transaction coordinator, for partitions on any broker. Reactor thread only."""
+
+    def __init__(
+        self, local: LocalMarkerWriter, find_leader: FindLeader, make_remote: Callable[[], RemoteMarkers]
+    ) -> None:
+        """`make_remote` is called when another broker first leads a partition."""
+        self._local = local
+        self._find_leader = find_leader
+        self._make_remote = make_remote
+
+    @cached_property
+    def _remote(self) -> RemoteMarkers:
+        return self._make_remote()
+
+    def write(self, marker: TransactionMarker, partitions: Collection[TopicPartition], on_written: OnWritten) -> None:
+        """Writes the marker to each partition; calls `on_written` once when every leader has answered.
+
+        `on_written` gets the error of each partition, and may be called before this method returns.
+        """
+        by_leader: dict[int | None, list[TopicPartition]] = {}
+        for partition in partitions:
+            by_leader.setdefault(self._find_leader(partition), []).append(partition)
+        local = by_leader.pop(None, [])
+        if not by_leader:
+            self._local.write(marker, local, on_written)
+            return
+        results: dict[TopicPartition, Error] = {}
+
+        def done(errors: Mapping[TopicPartition, Error]) -> None:
+            results.update(errors)
+            if len(results) == len(partitions):
+                on_written(results)
+
+        if local:
+            self._local.write(marker, local, done)
+        for broker_id, led in by_leader.items():
+            assert broker_id is not None
+            self._remote.write(broker_id, marker, led, done)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_2
@@ -17,6 +19,9 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.types import Clock, TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
 
 OnVerified = Callable[[Mapping[TopicPartition, Error]], None]
 
@@ -32,9 +37,11 @@ class ClientSupport(Enum):
 class TransactionVerification:
     """The verification of transactional writes with the transaction coordinator. Reactor thread only.
 
-    The callback of `check` has to append before it returns. The coordinator runs on the same thread, so nothing can end
-    the transaction between the verification and the append. Apache Kafka appends on another thread and therefore lets
-    the log check a VerificationGuard.
+    The callback of `check` has to append before it returns. A coordinator on this broker runs on the same thread, so
+    nothing can end the transaction between its answer and the append. A coordinator on another broker may end the
+    transaction before its answer to a verification arrives; a marker that was written to the partition in between
+    refuses the write (Apache Kafka's VerificationGuard). An added partition needs no such check: each transaction has
+    an epoch of its own.
     """
 
     def __init__(
@@ -47,7 +54,12 @@ class TransactionVerification:
         *,
         retry_backoff_ms: int,
         retry_backoff_max_ms: int,
+        find_coordinator: Callable[[str], int | None] = lambda transactional_id: None,
+        make_remote: Callable[[], RemoteTransactionCoordinators] | None = None,
     ) -> None:
+        """`find_coordinator` returns the broker that coordinates a transactional id, None if no other broker than this
+        one is known to. `make_remote` is called when another broker is first asked.
+        """
         self._coordinator = coordinator
         self._replica_manager = replica_manager
         self._schedule = schedule
@@ -55,6 +67,13 @@ class TransactionVerification:
         self._is_enabled = is_enabled
         self._retry_backoff_ms = retry_backoff_ms
         self._retry_backoff_max_ms = retry_backoff_max_ms
+        self._find_coordinator = find_coordinator
+        self._make_remote = make_remote
+
+    @cached_property
+    def _remote(self) -> RemoteTransactionCoordinators:
+        assert self._make_remote is not None
+        return self._make_remote()
 
     def check(
         self,
@@ -76,8 +95,7 @@ class TransactionVerification:
             deadline_ms = self._clock.monotonic_ms() + self._retry_backoff_max_ms
             self._add(transactional_id, producer, unverified, results, deadline_ms, on_verified)
         else:
-            results.update(self._verify(transactional_id, producer, unverified, support))
-            on_verified(results)
+            self._verify(transactional_id, producer, unverified, support, results, on_verified)
 
     def _has_open_transaction(self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch) -> bool:
         partition = self._replica_manager.partitions.get(topic_partition)
@@ -94,12 +112,36 @@ class TransactionVerification:
         producer: ProducerIdAndEpoch,
         partitions: frozenset[TopicPartition],
         support: ClientSupport,
-    ) -> dict[TopicPartition, Error]:
-        try:
-            found = self._coordinator.verify_partitions(transactional_id, producer, partitions)
-        except ApiError as error:
-            return dict.fromkeys(partitions, error_for_client(error.error, support))
-        return {partition: error_for_client(error, support) for partition, error in found.items()}
+        results: dict[TopicPartition, Error],
+        on_verified: OnVerified,
+    ) -> None:
+        broker_id = self._find_coordinator(transactional_id)
+        if broker_id is None:
+            try:
+                found = self._coordinator.verify_partitions(transactional_id, producer, partitions)
+            except ApiError as error:
+                found = dict.fromkeys(partitions, error.error)
+            results.update((each, error_for_client(error, support)) for each, error in found.items())
+            on_verified(results)
+            return
+        before = {each: self._last_marker(each, producer) for each in partitions}
+
+        def answer(errors: Mapping[TopicPartition, Error]) -> None:
+            for each, error in errors.items():
+                is_ended = before[each] != self._last_marker(each, producer)
+                if is_ended and not error and not self._has_open_transaction(each, producer):
+                    results[each] = Error.INVALID_TXN_STATE
+                else:
+                    results[each] = error_for_client(error, support)
+            on_verified(results)
+
+        self._ask(broker_id, transactional_id, producer, partitions, answer, verify_only=True)
+
+    def _last_marker(self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch) -> tuple[int, ...]:
+        """Returns a part of the producer's state in a partition that each marker changes; so does each append."""
+        partition = self._replica_manager.partitions.get(topic_partition)
+        entry = None if partition is None else partition.log.producers.entries.get(producer.producer_id)
+        return () if entry is None else (entry.producer_epoch, entry.coordinator_epoch, entry.last_timestamp)
 
     def _add(
         self,
@@ -110,22 +152,58 @@ class TransactionVerification:
         deadline_ms: int,
         on_verified: OnVerified,
     ) -> None:
-        def answer(error: Error) -> None:
-            if error is Error.CONCURRENT_TRANSACTIONS and self._clock.monotonic_ms() < deadline_ms:
+        def answer(errors: Mapping[TopicPartition, Error]) -> None:
+            is_early = Error.CONCURRENT_TRANSACTIONS in errors.values()
+            if is_early and self._clock.monotonic_ms() < deadline_ms:
                 # The previous transaction is being completed; a short wait here is shorter than the client's backoff.
                 self._schedule(
                     self._retry_backoff_ms,
                     lambda: self._add(transactional_id, producer, partitions, results, deadline_ms, on_verified),
                 )
                 return
-            results.update(dict.fromkeys(partitions, error_for_client(error, ClientSupport.ADD_PARTITIONS)))
+            support = ClientSupport.ADD_PARTITIONS
+            results.update((each, error_for_client(error, support)) for each, error in errors.items())
             on_verified(results)
 
-        self._coordinator.add_partitions(transactional_id, producer, partitions, TRANSACTION_VERSION_2, answer)
+        broker_id = self._find_coordinator(transactional_id)
+        if broker_id is not None:
+            self._ask(broker_id, transactional_id, producer, partitions, answer, verify_only=False)
+            return
+        self._coordinator.add_partitions(
+            transactional_id,
+            producer,
+            partitions,
+            TRANSACTION_VERSION_2,
+            lambda error: answer(dict.fromkeys(partitions, error)),
+        )
+
+    def _ask(
+        self,
+        broker_id: int,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        on_result: OnVerified,
+        *,
+        verify_only: bool,
+    ) -> None:
+        from kafkapy.server.remote_transactions import TransactionPartitions
+
+        asked = TransactionPartitions(transactional_id, producer, partitions, verify_only)
+        self._remote.ask(broker_id, asked, on_result)
 
 
+# OPERATION_NOT_ATTEMPTED means that the coordinator refused another partition of the same request.
 _COORDINATOR_UNAVAILABLE = frozenset(
-    {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
+    {
+        Error.COORDINATOR_LOAD_IN_PROGRESS,
+        Error.COORDINATOR_NOT_AVAILABLE,
+        Error.NOT_COORDINATOR,
+        Error.NETWORK_EXCEPTION,
+        Error.REQUEST_TIMED_OUT,
+        Error.BROKER_NOT_AVAILABLE,
+        Error.OPERATION_NOT_ATTEMPTED,
+    }
 )
 
 

@@ -30,6 +30,10 @@ from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
 _Topics = Sequence[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
+# The errors of a group coordinator that the transaction coordinator handles by looking up the leader again.
+_COORDINATOR_MOVED = frozenset(
+    {Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR}
+)
 _TopicResults = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
 
 
@@ -106,7 +110,8 @@ def _add_to_transaction(
     done: Callable[[int, Mapping[TopicPartition, Error]], None],
 ) -> None:
     coordinator = context.services.transaction_coordinator
-    refused = _refused(context.services.metadata.image.topics, transaction.topics)
+    # Brokers add partitions of __consumer_offsets for TxnOffsetCommit.
+    refused = _refused(context.services.metadata.image.topics, transaction.topics, internal_topics_allowed=True)
     if refused:
         done(position, refused)
         return
@@ -135,12 +140,14 @@ def _partitions(topics: _Topics) -> list[TopicPartition]:
     return [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partitions]
 
 
-def _refused(known: TopicsImage, topics: _Topics) -> dict[TopicPartition, Error]:
+def _refused(
+    known: TopicsImage, topics: _Topics, *, internal_topics_allowed: bool = False
+) -> dict[TopicPartition, Error]:
     """Returns an error for each partition if one of them may not be added, otherwise an empty dictionary."""
     errors: dict[TopicPartition, Error] = {}
     requested = _partitions(topics)
     for partition in requested:
-        if partition.topic in INTERNAL_TOPICS:
+        if partition.topic in INTERNAL_TOPICS and not internal_topics_allowed:
             errors[partition] = Error.TOPIC_AUTHORIZATION_FAILED
         elif known.partition(partition.topic, partition.partition) is None:
             errors[partition] = Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -233,7 +240,10 @@ def handle_write_txn_markers(context: RequestContext, request: WriteTxnMarkersRe
     waiting = set(range(len(request.markers)))
 
     def done(position: int, errors: Mapping[TopicPartition, Error]) -> None:
-        results[position] = errors
+        results[position] = {
+            partition: Error.NOT_LEADER_OR_FOLLOWER if error in _COORDINATOR_MOVED else error
+            for partition, error in errors.items()
+        }
         waiting.discard(position)
         if not waiting:
             context.respond(_markers_response(request, results))
