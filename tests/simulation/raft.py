@@ -57,11 +57,20 @@ class Schedule:
             world.kill_between_effects = random.choice((0.0, 0.002, 0.02))
         self.longest_step = 3.2  # The logarithm of its milliseconds.
         self.faults: Sequence[Callable[[Schedule], None]] = self.FAULTS
-        if random.random() < 0.4:
-            # Elections that are disturbed all the time, with few other changes.
+        kind = random.random()
+        if kind < 0.3:
+            # Elections that are disturbed all the time, with timeouts so short that many candidates compete.
             world.drop, world.slow, world.kill_between_effects = 0.1, 0.2, 0.05
+            world.election_timeout_ms = random.choice((50, 100, 300))
+            world.fetch_timeout_ms = 2 * world.election_timeout_ms
             self.longest_step = 2.9
             self.faults = self.ELECTION_FAULTS
+        elif kind < 0.6:
+            # Changes of the voters, one after the other, while leaders fail.
+            world.election_timeout_ms = 200
+            world.fetch_timeout_ms = 400
+            self.longest_step = 2.7
+            self.faults = self.VOTER_FAULTS
 
     # -- steps
 
@@ -114,6 +123,14 @@ class Schedule:
             if node.machine is None:
                 self.world.note(f"{node.node_id} starts")
                 node.start()
+
+    def _bounce(self) -> None:
+        """Kills a node and starts it at once."""
+        node = self._node()
+        if node.machine is not None:
+            self.world.note(f"{node.node_id} bounces")
+            node.kill()
+            node.start()
 
     def _time_out(self) -> None:
         """Lets the leader of a node refuse connections, so that it asks for votes before the others."""
@@ -236,7 +253,36 @@ class Schedule:
         _replace_disk,
     )
 
-    ELECTION_FAULTS = (_kill, _restart, _restart, _restart_all, _time_out, _time_out, _resign, _cut, _join, _snapshot)
+    ELECTION_FAULTS = (
+        _bounce,
+        _bounce,
+        _bounce,
+        _kill,
+        _restart,
+        _restart,
+        _restart_all,
+        _time_out,
+        _time_out,
+        _resign,
+        _cut,
+        _join,
+        _snapshot,
+    )
+
+    VOTER_FAULTS = (
+        *(_add_voter,) * 5,
+        *(_remove_voter,) * 3,
+        *(_upgrade,) * 2,
+        _kill,
+        _restart,
+        _restart,
+        _restart_all,
+        _resign,
+        _cut,
+        _join,
+        _join,
+        _replace_disk,
+    )
 
     # -- the end
 

@@ -73,6 +73,8 @@ class Node:
             static_voters=world.static_voters,
             bootstrap=tuple(each for each in world.bootstrap if each[1] != 9000 + self.node_id),
             auto_join=self.auto_join,
+            election_timeout_ms=world.election_timeout_ms,
+            fetch_timeout_ms=world.fetch_timeout_ms,
             retry_backoff_ms=50,
         )
         self.incarnation += 1
@@ -262,6 +264,8 @@ class World:
         self.values = 0
         self.directories = 0
         self.kill_between_effects = 0.0
+        self.election_timeout_ms = 1000
+        self.fetch_timeout_ms = 2000
         self.drop = 0.0
         self.duplicate = 0.0
         self.slow = 0.0
