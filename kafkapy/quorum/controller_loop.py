@@ -80,7 +80,9 @@ class ControllerLoop:
         self._stopping = False
         self._committed = CommittedRecords(cache.image)
         self._active: ActiveController | None = None
+        # Called on the quorum thread when the leader has changed, and when this node has become the active controller.
         self.on_leader_change: Callable[[], None] = lambda: None
+        self.on_active: Callable[[], None] = lambda: None
         self._led: tuple[int, int] | None = None  # the epoch that this node leads, and its start offset
         self._is_activation_due = False
         self._waiting_for_image: list[Future[MetadataImage]] = []
@@ -338,6 +340,7 @@ class ControllerLoop:
         self._run_operations(
             [(lambda image: activate(image, settings, registration, in_transaction=in_transaction), Future())]
         )
+        self.on_active()
         logger.info("[QuorumController id=%d] active since epoch %d", quorum.config.node_id, active.epoch)
 
     def _replay(self, end_offset: int) -> None:

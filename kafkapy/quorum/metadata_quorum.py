@@ -43,6 +43,7 @@ from kafkapy.types import METADATA_TOPIC_ID, Clock, OffsetAndEpoch, random_uuid,
 
 logger = logging.getLogger("kafka.raft.KafkaRaftClient")
 
+REFUSALS_OF_THE_DEAD = 2
 OnResponse = Callable[["Response | None"], None]
 
 
@@ -51,6 +52,10 @@ class Transport(Protocol):
 
     def send(self, destination: Destination, request: Request, on_response: OnResponse) -> None:
         """Sends a request. `on_response` is called once, on any thread, with None if the request failed."""
+
+    def is_refused(self, destination: Destination) -> bool:
+        """Returns whether the last attempt to connect was refused, because no process listens there."""
+        ...
 
 
 class QuorumEvents(Protocol):
@@ -114,6 +119,7 @@ class MetadataQuorum:
         self._effects: deque[effects.Effect] = deque()
         self._is_carrying_out = False
         self._leader_high_watermark = -1
+        self._refusals = 0  # by the leader, in a row
 
     @property
     def machine(self) -> RaftMachine:
@@ -337,7 +343,20 @@ class MetadataQuorum:
     def _handle_response(self, destination: Destination, request: Request, response: Response | None) -> None:
         if isinstance(response, FetchResponse) and response.error is Error.NONE:
             self._leader_high_watermark = max(self._leader_high_watermark, response.high_watermark)
-        self._carry_out(self.machine.response(destination, request, response, self._clock.monotonic_ms()))
+        monotonic_ms = self._clock.monotonic_ms()
+        self._carry_out(self.machine.response(destination, request, response, monotonic_ms))
+        if response is None and self.settings.acts_on_refusals:
+            self._note_refusal(destination, monotonic_ms)
+
+    def _note_refusal(self, destination: Destination, monotonic_ms: int) -> None:
+        """Notifies the machine that the leader's process has ended, if its listener refuses connections repeatedly."""
+        assert self._transport is not None
+        if destination.node_id != self.leader_id or not self._transport.is_refused(destination):
+            self._refusals = 0
+            return
+        self._refusals += 1
+        if self._refusals >= REFUSALS_OF_THE_DEAD:
+            self._carry_out(self.machine.leader_refused(destination.node_id, monotonic_ms))
 
     def _respond(self, effect: effects.Respond) -> None:
         effect.token(effect.response)

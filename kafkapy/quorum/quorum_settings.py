@@ -35,6 +35,7 @@ class QuorumSettings(NamedTuple):
     snapshot_interval_ms: int = 3_600_000
     retention_bytes: int = 100 * 1024 * 1024
     retention_ms: int = 7 * 24 * 3_600_000
+    acts_on_refusals: bool = True  # a leader whose listener refuses connections is dead
 
 
 def settings_from_config(config: BrokerConfig) -> QuorumSettings:
@@ -47,6 +48,7 @@ def settings_from_config(config: BrokerConfig) -> QuorumSettings:
         snapshot_interval_ms=config.metadata_log_max_snapshot_interval_ms,
         retention_bytes=config.metadata_max_retention_bytes,
         retention_ms=config.metadata_max_retention_ms,
+        acts_on_refusals=config.kafkapy_fence_dead_brokers_enable,
     )
 
 

@@ -1,7 +1,8 @@
 """Fences a broker at once whose process has died, instead of at the end of its session.
 
 When the connection of a broker's heartbeats ends, the active controller tries all listeners of the broker, twice. If
-every attempt is refused, no process is there. A broker that is alive after all is unfenced by its next heartbeat.
+every attempt is refused, no process is there. A new active controller probes all brokers, because one of them may have
+died together with its predecessor. A broker that is alive after all is unfenced by its next heartbeat.
 Apache Kafka waits for the session timeout.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import logging
 
 from kafkapy._core.reactor.reactor import Connection
+from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.nodes.node_channel import Destination
 from kafkapy.nodes.node_thread import NodeThread
 from kafkapy.nodes.refusal_probe import probe
@@ -34,8 +36,20 @@ class DeadBrokers:
             return
         broker_id, broker_epoch = session.broker
         registered = services.metadata.image.brokers.get(broker_id)
-        if registered is None or registered.epoch != broker_epoch or registered.fenced:
+        if registered is not None and registered.epoch == broker_epoch:
+            self._probe(registered)
+
+    def became_active(self) -> None:
+        """Probes the brokers of all other nodes."""
+        services = self._services
+        for registered in services.metadata.image.brokers.values():
+            if registered.broker_id != services.node_id:
+                self._probe(registered)
+
+    def _probe(self, registered: BrokerRegistration) -> None:
+        if registered.fenced:
             return
+        services, broker_id, broker_epoch = self._services, registered.broker_id, registered.epoch
         destinations = [Destination(broker_id, each.host, each.port) for each in registered.endpoints.values()]
 
         def on_result(is_refused: bool) -> None:

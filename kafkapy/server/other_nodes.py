@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
+from functools import cache
 from typing import TYPE_CHECKING
 
 from kafkapy.config import BrokerConfig
 
 if TYPE_CHECKING:
+    from kafkapy._core.reactor.reactor import Connection
     from kafkapy.metadata.image import MetadataImage
     from kafkapy.network.socket_server import SocketServer
     from kafkapy.nodes.node_thread import NodeThread
     from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.quorum.raft_transport import RaftTransport
+    from kafkapy.server.dead_brokers import DeadBrokers
     from kafkapy.server.services import ControllerServices
 
 
@@ -86,13 +89,27 @@ class OtherNodes:
     def watch_brokers(self, services: ControllerServices, socket_server: SocketServer) -> None:
         """Lets this controller, while it is active, fence brokers whose processes have died; see DeadBrokers.
 
-        Does nothing if this node is the only voter, or if the configuration switches it off.
+        Does nothing if the configuration switches it off, and imports nothing before another broker is in the cluster.
         """
-        if services.quorum.quorum.is_alone or not self._config.kafkapy_fence_dead_brokers_enable:
+        if not self._config.kafkapy_fence_dead_brokers_enable:
             return
-        from kafkapy.server.dead_brokers import DeadBrokers
 
-        socket_server.on_connection_end = DeadBrokers(services, self.thread).connection_ended
+        @cache
+        def dead_brokers() -> DeadBrokers:
+            from kafkapy.server.dead_brokers import DeadBrokers
+
+            return DeadBrokers(services, self.thread)
+
+        def connection_ended(connection: Connection) -> None:
+            if connection.state is not None and connection.state.broker is not None:
+                dead_brokers().connection_ended(connection)
+
+        def became_active() -> None:
+            if services.metadata.image.brokers.keys() - {services.node_id}:
+                services.reactor.post(lambda: dead_brokers().became_active())
+
+        socket_server.on_connection_end = connection_ended
+        services.quorum.on_active = became_active
 
     def stop(self) -> None:
         """Ends the thread, if it was made; requests that wait fail."""

@@ -106,6 +106,9 @@ class QuorumNode:
             return
         target.receive(translated.api_key, message, self._reader(translated.read, target, on_response))
 
+    def is_refused(self, destination: Destination) -> bool:
+        return False
+
     def _reader(
         self, read: Callable[[Any, str], Response], target: QuorumNode, on_response: Callable[[Response | None], None]
     ) -> Callable[[Any], None]:
