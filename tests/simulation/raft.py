@@ -297,19 +297,17 @@ class Schedule:
                 self._continue(node)
             if node.machine is None:
                 node.start()
-        target, deadline_ms = -1, world.now_ms + HEALED_WITHIN_MS
+        target, target_epoch, deadline_ms = -1, -1, world.now_ms + HEALED_WITHIN_MS
         while world.now_ms < deadline_ms:
             world.advance(200)
             for node in world.nodes.values():
                 if node.machine is None:  # It was shutting down.
                     node.start()
-            if (
-                target < 0
-                and (leader := self._leader()) is not None
-                and leader.high_watermark == leader.disk.end_offset
-            ):
-                leader.append_records()
-                target = leader.disk.end_offset
+            leader = self._leader()
+            epoch = leader.machine.epoch if leader is not None and leader.machine is not None else -1
+            if leader is not None and epoch != target_epoch and leader.high_watermark == leader.disk.end_offset:
+                leader.append_records()  # A later leader need not have what a former one appended.
+                target, target_epoch = leader.disk.end_offset, epoch
             if 0 <= target <= min(node.high_watermark for node in world.nodes.values()):
                 return
         states = {
