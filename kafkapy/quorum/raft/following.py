@@ -91,7 +91,8 @@ def _fetch_request(node: RaftNode) -> FetchRequest:
         end.offset,
         end.epoch,
         node.high_watermark,
-        config.fetch_max_wait_ms,
+        # A Fetch that the leader holds must end well before the fetch timeout, also if that is configured to be short.
+        min(config.fetch_max_wait_ms, config.fetch_timeout_ms // 4),
         config.fetch_max_bytes,
     )
 

@@ -55,6 +55,11 @@ def test_one_fetch_is_in_flight_and_the_next_follows_the_response():
     assert node.sent(FetchRequest) == {2: first._replace(offset=13, last_epoch=5, high_watermark=11)}
 
 
+def test_a_short_fetch_timeout_shortens_the_wait_of_a_fetch():
+    node = follower(fetch_timeout_ms=400)
+    assert node.sent(FetchRequest)[2].max_wait_ms == 100
+
+
 def test_an_observer_that_cannot_become_a_voter_need_not_flush():
     node = follower(node_id=4, can_be_voter=False, listeners=())
     node.fetched((10, 12, 5))
