@@ -62,8 +62,9 @@ class Course:
             self.cluster.wait_for_isr(TOPIC, partition)
 
     def await_progress(self) -> None:
-        """Waits until a record that is sent from now on was acknowledged, and a transaction has committed."""
+        """Waits until a record was acknowledged, another one read, and a transaction committed, all from now on."""
         records, transactions = len(self.history.sent), len(self.history.transactions)
+        reads = len(self.history.reads)
 
         def has_progress() -> bool:
             for producer in self._producers:
@@ -71,6 +72,8 @@ class Course:
                     raise producer.failure
             later = list(self.history.transactions.values())[transactions:]
             sent = self.history.sent[records:]
+            if len(self.history.reads) == reads:
+                return False
             return (Outcome.DONE in later or not self._is_transactional) and any(
                 each.outcome is Outcome.DONE for each in sent
             )
