@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.coordinator.group.offset_requests import FetchCall
 from kafkapy.errors import Error
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest
@@ -138,6 +139,19 @@ def test_brokers_add_and_verify_in_batches(harness: TransactionHandlerHarness, v
     ]
 
 
+def test_brokers_add_partitions_of_consumer_offsets(harness: TransactionHandlerHarness) -> None:
+    """TxnOffsetCommit from version 5 on adds them; no client may do so."""
+    producer = harness.producer()
+    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=GROUP_METADATA_TOPIC, partitions=[0])
+    transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction(
+        transactional_id="tx", producer_id=producer[0], producer_epoch=producer[1], topics=[topic]
+    )
+    request = AddPartitionsToTxnRequest(transactions=[transaction])
+    (found,) = harness.send(handle_add_partitions_to_txn, request, 5).response.results_by_transaction
+    assert found.topic_results[0].results_by_partition[0].partition_error_code == Error.NONE
+    assert harness.add(producer, 0, topic=GROUP_METADATA_TOPIC) == [Error.TOPIC_AUTHORIZATION_FAILED]
+
+
 def commit_offset(harness: TransactionHandlerHarness, producer: Producer, version: int, **fields: Any) -> list[Error]:
     partitions = [
         TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(partition_index=number, committed_offset=5)
@@ -199,7 +213,12 @@ def test_offsets_that_are_refused(harness: TransactionHandlerHarness) -> None:
 
 
 def mark(
-    harness: TransactionHandlerHarness, epoch: int, coordinator_epoch: int, *partitions: int, level: int = 0
+    harness: TransactionHandlerHarness,
+    epoch: int,
+    coordinator_epoch: int,
+    *partitions: int,
+    level: int = 0,
+    topic: str = "t",
 ) -> Any:
     marker = WriteTxnMarkersRequest.WritableTxnMarker(
         producer_id=1000,
@@ -207,7 +226,7 @@ def mark(
         transaction_result=True,
         coordinator_epoch=coordinator_epoch,
         transaction_version=level,
-        topics=[WriteTxnMarkersRequest.WritableTxnMarkerTopic(name="t", partition_indexes=list(partitions))],
+        topics=[WriteTxnMarkersRequest.WritableTxnMarkerTopic(name=topic, partition_indexes=list(partitions))],
     )
     (found,) = harness.send(handle_write_txn_markers, WriteTxnMarkersRequest(markers=[marker]), 2).response.markers
     return [Error(each.error_code) for each in found.topics[0].partitions]
@@ -221,6 +240,13 @@ def test_markers_of_others(harness: TransactionHandlerHarness) -> None:
     assert mark(harness, 1, 3, 0, level=2) == [Error.NONE]  # a repeated marker is accepted
     assert mark(harness, 1, 2, 0) == [Error.TRANSACTION_COORDINATOR_FENCED]
     assert mark(harness, 0, 4, 0) == [Error.INVALID_PRODUCER_EPOCH]
+
+
+def test_a_marker_for_offsets_that_another_broker_coordinates_has_a_leader_error(
+    harness: TransactionHandlerHarness,
+) -> None:
+    harness.coordinator.resign(0)
+    assert mark(harness, 0, 3, 0, topic=GROUP_METADATA_TOPIC) == [Error.NOT_LEADER_OR_FOLLOWER]
 
 
 def test_what_administrators_see(harness: TransactionHandlerHarness) -> None:
