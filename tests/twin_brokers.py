@@ -129,8 +129,11 @@ class BrokerTwin:
         """Returns the connections that have received an answer so far."""
         self.wake_up({0: [PING]})
         sockets = {self.connection(number): number for number in numbers}
-        readable, _, _ = select.select(list(sockets), [], [], 0)
-        return {sockets[each] for each in readable}
+        poll = select.poll()  # which has no limit for descriptors, unlike select
+        for each in sockets:
+            poll.register(each, select.POLLIN)
+        readable = {descriptor for descriptor, _ in poll.poll(0)}
+        return {number for each, number in sockets.items() if each.fileno() in readable}
 
     def answer(self, number: int) -> bytes:
         """Returns the next answer on a connection."""

@@ -232,6 +232,11 @@ class MetadataQuorum:
         kraft_version = max((each.kraft_version or 0 for each in self._changes), default=0)
         if kraft_version > KRAFT_VERSION_DYNAMIC:
             raise ConfigError(f"kraft.version {kraft_version} in the metadata log; this node supports 0 and 1")
+        if voters is not None and key.node_id not in voters.ids and not self.config.bootstrap:
+            raise ConfigError(
+                f"the metadata log names the voters {list(voters.ids)}, not this node ({key.node_id}), and "
+                "controller.quorum.bootstrap.servers names no node of their quorum"
+            )
         if voters is not None and voters.ids == (key.node_id,) and not voters.is_voter(key):
             (voter,) = voters
             raise ConfigError(

@@ -64,8 +64,9 @@ def raft_config(
     listener_name = names[0] if names else listeners[0].name if listeners else ""
     static = parse_static_voters(config.controller_quorum_voters, listener_name)
     bootstrap = parse_bootstrap_servers(config.controller_quorum_bootstrap_servers)
+    bootstrap = bootstrap or tuple((voter.listener.host, voter.listener.port) for voter in static)
     is_controller = "controller" in config.process_roles
-    if is_controller and not static and not bootstrap:
+    if is_controller and not bootstrap:
         # A directory without voters, such as one of an older release, is that of a node alone.
         static = VoterSet([Voter(config.node_id, ZERO_UUID, tuple(listeners))])
     return RaftConfig(
@@ -76,7 +77,7 @@ def raft_config(
         listeners=tuple(listeners),
         can_be_voter=is_controller,
         static_voters=static,
-        bootstrap=bootstrap or tuple((voter.listener.host, voter.listener.port) for voter in static),
+        bootstrap=bootstrap,
         auto_join=config.controller_quorum_auto_join_enable,
         election_timeout_ms=config.controller_quorum_election_timeout_ms,
         fetch_timeout_ms=config.controller_quorum_fetch_timeout_ms,

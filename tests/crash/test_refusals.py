@@ -157,27 +157,13 @@ CONTROLLER = {
     "listeners": "PLAINTEXT://localhost:0,CONTROLLER://localhost:0",
     "controller.listener.names": "CONTROLLER",
 }
-CONTROLLER_ONLY = {
-    "process.roles": "controller",
-    "listeners": "CONTROLLER://localhost:0",
-    "controller.listener.names": "CONTROLLER",
-    "controller.quorum.bootstrap.servers": "localhost:9093",
-}
-BROKER_ONLY = {
-    "process.roles": "broker",
-    "controller.listener.names": "CONTROLLER",
-    "controller.quorum.bootstrap.servers": "localhost:9093",
-}
 REFUSALS = {
     "other node": Refusal(leave, r"Stored node id 1 doesn't match previous node id 2", {"node.id": "2"}),
     "zookeeper era": Refusal(make_zookeeper_era, r"meta\.properties version 0.*ZooKeeper", {}),
     "garbled meta.properties": Refusal(garble_meta_properties, r"meta\.properties.*'one'", {}),
-    "foreign static voters": Refusal(leave, r"\[1, 2\]", {**CONTROLLER, "controller.quorum.voters": "1@h:1,2@h:2"}),
     "static voter is another": Refusal(leave, r"node id 1 must", {**CONTROLLER, "controller.quorum.voters": "3@h:1"}),
     "foreign voter in the log": Refusal(format_for_other_voter, r"names the voters \[2\]", {}),
     "other directory.id": Refusal(change_directory_id, r"directory\.id=", {}),
-    "broker role only": Refusal(leave, r"process\.roles=broker: ", BROKER_ONLY),
-    "controller role only": Refusal(leave, r"process\.roles=controller: ", CONTROLLER_ONLY),
     "damage in the middle": Refusal(damage_the_middle, r"000\.log, position \d+: bad batch, and a valid one", {}),
     "damage at the start": Refusal(damage_the_first_batch, r"000\.log, position 0: bad batch, and a valid one", {}),
     "a batch is missing": Refusal(cut_a_hole, r"000\.log, position \d+: base offset \d+, not \d+", {}),
