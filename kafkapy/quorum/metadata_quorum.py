@@ -184,11 +184,12 @@ class MetadataQuorum:
             state = read_election(self.log.directory)
         except OSError as error:
             raise StorageError(self.settings.log_directory, f"reading the metadata log failed: {error}") from error
+        voters = next((change.voters for change in reversed(self._changes) if change.voters is not None), None)
+        self._check_voters(voters)
+        self._set_listeners(voters)
         self.log.open(scanned, self._snapshot_id.offset)
         self._remove_unfinished_snapshots()
         view = LogView(self.log.start_offset, self.log.end_offset, self.log.epochs.entries, found, self._changes)
-        self._check_voters(view.voters())
-        self._set_listeners(view.voters())
         self._machine = RaftMachine(self.config, view, state, self._random)
         if not self.is_alone:
             self.committed = CommittedRecords(at_snapshot)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.quorum.raft.config import RaftConfig
 from kafkapy.quorum.voters import (
+    DEFAULT_CONTROLLER_LISTENER,
     ControllerListener,
     Voter,
     VoterSet,
@@ -61,7 +62,7 @@ def raft_config(
     node as other nodes reach them, empty on a node that is only a broker.
     """
     names = config.controller_listener_names
-    listener_name = names[0] if names else listeners[0].name if listeners else ""
+    listener_name = names[0] if names else DEFAULT_CONTROLLER_LISTENER.name
     static = parse_static_voters(config.controller_quorum_voters, listener_name)
     bootstrap = parse_bootstrap_servers(config.controller_quorum_bootstrap_servers)
     bootstrap = bootstrap or tuple((voter.listener.host, voter.listener.port) for voter in static)

@@ -505,7 +505,7 @@ def update_feature(feature: str, level: int, upgrade_type: int = 1, validate_onl
 
 def change_voter(**values: Any) -> Any:
     """Returns the values of a request that names voter 9 of an unknown directory."""
-    common = {"cluster_id": None, "timeout_ms": 1000, "voter_id": 9, "voter_directory_id": bytes(range(16))}
+    common = {"cluster_id": None, "voter_id": 9, "voter_directory_id": bytes(range(16))}
     return always(**{**common, **values})
 
 
@@ -522,10 +522,8 @@ FEATURES: list[Any] = [
     (ApiKey.UPDATE_FEATURES, "nothing", always(feature_updates=[])),
     (ApiKey.UPDATE_FEATURES, "metadata too low", update_feature("metadata.version", 1, UNSAFE_DOWNGRADE)),
     (ApiKey.UNREGISTER_BROKER, "unknown", always(broker_id=9)),
-    (ApiKey.ADD_RAFT_VOTER, "of another cluster", change_voter(cluster_id="AAAAAAAAAAAAAAAAAAAAAg", listeners=[])),
-    (ApiKey.ADD_RAFT_VOTER, "without a listener", change_voter(listeners=[])),
+    (ApiKey.ADD_RAFT_VOTER, "no voter", change_voter(voter_directory_id=bytes(16), timeout_ms=1000, listeners=[])),
     (ApiKey.REMOVE_RAFT_VOTER, "of another cluster", change_voter(cluster_id="AAAAAAAAAAAAAAAAAAAAAg")),
-    (ApiKey.REMOVE_RAFT_VOTER, "unknown", change_voter()),
 ]  # fmt: skip
 
 

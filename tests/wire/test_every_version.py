@@ -38,6 +38,7 @@ OURS: dict[tuple[ApiKey, str], tuple[range, str]] = {
     (ApiKey.OFFSET_FETCH, "an offset"): (range(1), OFFSETS_OF_OLD),
     (ApiKey.OFFSET_FETCH, "unknown topic"): (range(1), OFFSETS_OF_OLD),
     (ApiKey.DESCRIBE_CONFIGS, "of a topic"): (range(1), "Kafka 3.9 says of no key that it has its default"),
+    (ApiKey.REMOVE_RAFT_VOTER, "of another cluster"): (range(9), "the message names the cluster's id, which is random"),
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, "a bad operation"): (range(9), "Kafka fails on it, we say INVALID_REQUEST"),
 }
 # Versions that Kafka 4.3 announces for librdkafka only, and refuses.

@@ -89,13 +89,19 @@ def handle_add(node: RaftNode, request: AddVoterRequest, token: Any) -> None:
         elif not _has_default_listener(node, voter):
             refusal = (
                 Error.INVALID_REQUEST,
-                f"Add voter request didn't include the endpoint ({voter.listeners}) for the default listener "
-                f"{node.config.listener_name}",
+                f"Add voter request didn't include the endpoint (Endpoints(endpoints={_java_map(voter)})) for the "
+                f"default listener ListenerName({node.config.listener_name})",
             )
         else:
             refusal = _begin_add(node, leader, request, token)
     if refusal[0] != Error.NONE:
         node.effects.append(Respond(token, ChangeVoterResponse(*refusal)))
+
+
+def _java_map(voter: Voter) -> str:
+    """Returns the endpoints of a voter as Apache Kafka writes them in messages."""
+    texts = (f"ListenerName({each.name})={each.host}/<unresolved>:{each.port}" for each in voter.listeners)
+    return "{" + ", ".join(texts) + "}"
 
 
 def _begin_add(node: RaftNode, leader: Leader, request: AddVoterRequest, token: Any) -> Refusal:
