@@ -88,7 +88,10 @@ class PartitionState:
         self.reset = timestamp
 
     def advance(self, fetched: FetchedRecords) -> None:
-        """Moves the position behind the records that were taken from the first buffer."""
+        """Moves the position past the records that were taken from `fetched`, the first buffer.
+
+        Removes the buffer when it is exhausted.
+        """
         self.position = fetched.next_offset
         self.leader_epoch = fetched.leader_epoch
         if fetched.is_exhausted:

@@ -23,7 +23,7 @@ class ArgumentParser:
     """Parses command lines by the flags of one tool or subcommand, which may be abbreviated. Immutable."""
 
     def __init__(self, options: Sequence[Option], groups: Sequence[str] = ()) -> None:
-        """Takes the flags, and the names of the `Option.group`s of which exactly one flag must be given."""
+        """Of the options with the same `Option.group` at most one may be given; if `groups` names it, exactly one."""
         self._options = tuple(options)
         self._groups = tuple(groups)
 

@@ -34,7 +34,10 @@ def _fraction(code: str, name: str) -> Decoder:
 
 
 def java_fraction(value: float, layout: struct.Struct) -> str:
-    """Returns the shortest decimal that converts back to the number, in Java's form: 1.0, 1.0E10, NaN, Infinity."""
+    """Returns the shortest decimal that converts back to the number, in Java's form: 1.0, 1.0E10, NaN, Infinity.
+
+    `layout` packs the number's type: `>f` for a float, `>d` for a double; a float needs fewer digits.
+    """
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):

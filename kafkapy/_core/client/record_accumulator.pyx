@@ -247,7 +247,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
     def split(self):
         """Returns two batches with about half of the bytes each, to be sent instead of this batch.
 
-        They have the same producer id and sequences. Raises ValueError if there are fewer than two records.
+        Each record keeps its producer id and its sequence. Raises ValueError if there are fewer than two records.
         """
         if self.record_count < 2:
             raise ValueError("a batch of one record cannot be split")

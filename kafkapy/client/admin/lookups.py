@@ -104,7 +104,7 @@ class AdminLookups(AdminCalls):
         return find
 
     def _add_node(self, node: Node) -> None:
-        """Stores the address of a broker that the metadata did not contain yet."""
+        """Stores the address of a broker that the metadata did not contain yet, or had with another address."""
         with self._network.lock:
             cluster = self._network.cluster
             known = cluster.nodes.get(node.node_id)

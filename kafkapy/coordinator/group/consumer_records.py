@@ -1,4 +1,4 @@
-"""Records of consumer groups in `__consumer_offsets`: types 3, 5, 6, 7, 8 and 16 (4 is only deleted)."""
+"""Records of consumer groups in `__consumer_offsets`: types 3, 5, 6, 7, 8 and 16; of type 4 only tombstones."""
 
 from __future__ import annotations
 
