@@ -127,7 +127,8 @@ def test_committed_offsets_are_in_the_groups_partition(broker: BrokerProcess, se
     while shown:
         record, end = decoder.raw_decode(shown)
         shown = shown[end:]
-        assert record["key"]["data"]["group"] == "new-consumer-test"
+        if record["key"]["data"]["group"] != "new-consumer-test":
+            continue  # a tool's group with a random name may have the same partition
         committed[record["key"]["data"]["partition"]] = record["value"]["data"]["offset"]
     assert [committed[number] for number in range(3)] == end_offsets(broker, "offsets-foo", 3)
 
