@@ -160,22 +160,6 @@ def _voter_to_record(voter: Voter) -> VotersRecord.Voter:
     )
 
 
-def check_voters(record: VotersRecord, node_id: int, directory_id: bytes) -> VoterSet:
-    """Returns the voter set of a KRaftVoters record; raises ConfigError unless it is this node and directory alone."""
-    ids = [voter.voter_id for voter in record.voters]
-    if ids != [node_id]:
-        raise ConfigError(
-            f"the metadata log names the voters {ids}; this broker serves only a quorum of this node ({node_id}) alone"
-        )
-    voter = record.voters[0]
-    if voter.voter_directory_id != directory_id:
-        raise ConfigError(
-            f"the metadata log names directory {uuid_to_string(voter.voter_directory_id)} for voter {node_id}, "
-            f"but meta.properties has directory.id={uuid_to_string(directory_id)}"
-        )
-    return voters_from_record(record)
-
-
 def parse_voter(text: str, listener_name: str) -> Voter:
     """Parses `1@localhost:9093:JEXY6aqzQY-32P5TStzaFg`: node, address of its controller, and id of the directory
     with the metadata log. Raises ConfigError in Kafka's words."""
@@ -228,18 +212,3 @@ def parse_static_voters(voters: Iterable[str], listener_name: str) -> VoterSet:
 def parse_bootstrap_servers(servers: Iterable[str]) -> tuple[tuple[str, int], ...]:
     """Returns host and port of each item of `controller.quorum.bootstrap.servers`. Raises ConfigError."""
     return tuple(controller_addresses.parse_bootstrap_servers(servers))
-
-
-def check_static_voters(voters: list[str], node_id: int) -> None:
-    """Raises ConfigError unless `controller.quorum.voters` (items id@host:port) is empty or names this node alone."""
-    ids = []
-    for voter in voters:
-        text = voter.strip().split("@", 1)[0]
-        if not text.isdigit():
-            raise ConfigError(f"controller.quorum.voters: {voter!r} is not of the form id@host:port")
-        ids.append(int(text))
-    if ids and ids != [node_id]:
-        raise ConfigError(
-            f"controller.quorum.voters names the voters {ids}; this broker serves only a quorum of this node "
-            f"(node.id={node_id}) alone"
-        )

@@ -23,7 +23,7 @@ class ArgumentParser:
     """Parses command lines by the flags of one tool or subcommand, which may be abbreviated. Immutable."""
 
     def __init__(self, options: Sequence[Option], groups: Sequence[str] = ()) -> None:
-        """Of the options with the same `Option.group` at most one may be given; if `groups` names it, exactly one."""
+        """Accepts at most one of the options with the same `Option.group`; if `groups` names it, exactly one."""
         self._options = tuple(options)
         self._groups = tuple(groups)
 
