@@ -76,8 +76,9 @@ class Network(BrokerConnections):
     def wait_until(self, is_done: Callable[[], bool], timeout_s: float | None, *, poll_ms: int = NEVER) -> bool:
         """Runs steps until `is_done()` or until `timeout_s` seconds have passed; returns whether it is done. Blocks.
 
-        `is_done` is called with the lock held, after every step and at least every `poll_ms`. Raises WakeupError after
-        `interrupt`, unless `is_done()` is true. Raises RuntimeError in a callback of this client, which must not wait.
+        `is_done` is called with the lock held, before the first step, after every step and at least every `poll_ms`.
+        Raises WakeupError after `interrupt`, unless `is_done()` is true; a call that `interrupt` preceded takes no step.
+        Raises RuntimeError in a callback of this client, which must not wait.
         """
         if self._stepping_thread == threading.get_ident():
             raise RuntimeError("a callback must not wait for the client that calls it")
@@ -85,6 +86,11 @@ class Network(BrokerConnections):
         with self.lock:
             self._waiting_callers += 1
         try:
+            if self._is_interrupted:
+                with HeldSignals(), self.lock:
+                    if is_done():
+                        return True
+                self.raise_if_interrupted()
             while True:
                 with HeldSignals(), self.lock:
                     due = self._step()

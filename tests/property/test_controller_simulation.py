@@ -243,14 +243,13 @@ class Simulation:
         broker = self.brokers[broker_id or self.chance.choice(BROKERS)]
         if broker.is_running:
             return
-        clean_epoch = broker.clean_epoch
         if broker.failed:
-            clean_epoch = -1
+            broker.clean_epoch = -1  # The new directory has no file that a clean shutdown left.
             broker.directories = [random_uuid() if each in broker.failed else each for each in broker.directories]
             broker.failed = set()
         wanted = registration(broker.broker_id, tuple(broker.directories), rack=f"r{broker.broker_id % 3}")
         try:
-            self.commit(self.sessions.register(self.image, wanted, clean_epoch, self.monotonic_ms))
+            self.commit(self.sessions.register(self.image, wanted, broker.clean_epoch, self.monotonic_ms))
         except ApiError:  # The session of the former process has not expired.
             return
         broker.is_running, broker.is_stopping, broker.clean_epoch = True, False, -1

@@ -162,6 +162,18 @@ def test_interrupting_ends_one_wait_but_none_that_is_not_to_be_disturbed(brokers
     network.close()
 
 
+def test_a_call_that_an_interrupt_preceded_takes_no_step(brokers):
+    """The result could arrive within the first step, and the call would not raise."""
+    network = known(network_of(brokers))
+    steps = []
+    step, network._step = network._step, lambda: steps.append(1) or step()
+    network.interrupt()
+    with pytest.raises(WakeupError):
+        network.wait_until(lambda: bool(steps), 5)
+    assert network.wait_until(lambda: bool(steps), 5)
+    network.close()
+
+
 @pytest.mark.parametrize("drive", [lambda network: network.wait_until(lambda: False, 5), Network.try_step])
 def test_ctrl_c_ends_the_wait_between_two_turns(brokers, drive):
     class Interrupting:
