@@ -416,6 +416,7 @@ class Broker:
         """Releases what a failed `start` has opened; the directories remain in the state after a crash."""
         if self._parts is not None:
             self._parts.controller.stop()
+            self._parts.handler_pool.stop()
         if self._reactor_thread.is_alive():
             self.reactor.stop()
             self._reactor_thread.join()

@@ -77,8 +77,8 @@ class Network(BrokerConnections):
         """Runs steps until `is_done()` or until `timeout_s` seconds have passed; returns whether it is done. Blocks.
 
         `is_done` is called with the lock held, before the first step, after every step and at least every `poll_ms`.
-        Raises WakeupError after `interrupt`, unless `is_done()` is true; a call that `interrupt` preceded takes no step.
-        Raises RuntimeError in a callback of this client, which must not wait.
+        Raises WakeupError after `interrupt`, unless `is_done()` is true; a call that `interrupt` preceded makes no
+        step. Raises RuntimeError in a callback of this client, which must not wait.
         """
         if self._stepping_thread == threading.get_ident():
             raise RuntimeError("a callback must not wait for the client that calls it")

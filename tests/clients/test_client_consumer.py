@@ -92,6 +92,12 @@ def test_iterating_and_waking(bootstrap: str, filled: str) -> None:
             next(records)
 
 
+def repeat(call: Callable[[], object]) -> None:
+    """Calls some times: the networking thread may have a result before a call waits, and then the next call waits."""
+    for _ in range(10):
+        call()
+
+
 def test_every_call_that_waits_can_be_woken(bootstrap: str, group: str, filled: str) -> None:
     partition, unknown = TopicPartition(filled, 0), TopicPartition("no-such-topic", 0)
     settings = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
@@ -109,9 +115,7 @@ def test_every_call_that_waits_can_be_woken(bootstrap: str, group: str, filled: 
         for call in calls:
             consumer.wakeup()
             with pytest.raises(WakeupError):
-                # The networking thread may have the result before the call waits: the next call raises the error.
-                for _ in range(10):
-                    call()
+                repeat(call)
         assert consumer.position(partition) in (7, 100)  # The commit may have succeeded although it raised the error.
     with Consumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest") as consumer:
         consumer.subscribe([filled])

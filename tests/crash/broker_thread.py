@@ -92,7 +92,7 @@ class BrokerThread:
         except (Exception, PowerFailure) as error:
             self.failure = error
             self._ready.set()
-            self._abort()
+            self.broker.abort()
             return
         self._ready.set()
         self._stop_requested.wait()
@@ -100,14 +100,4 @@ class BrokerThread:
             self.status = self.broker.stop()
         except PowerFailure as error:
             self.failure = error
-            self._abort()
-
-    def _abort(self) -> None:
-        """Ends the threads that the end of a process would end."""
-        for part in ("controller", "handler_pool"):
-            if hasattr(self.broker, part):
-                getattr(self.broker, part).stop()
-        if hasattr(self.broker, "socket_server"):
-            self.broker.reactor.post(self.broker.socket_server.close)
-            self.broker.reactor.stop(0)
-        self.broker.abort()
+            self.broker.abort()
