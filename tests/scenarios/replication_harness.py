@@ -24,6 +24,7 @@ from kafkapy.metadata.topics_image import PartitionImage
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.replica.fetch import FetchParams, FetchPartition
 from kafkapy.replica.fetcher.fetch_session import FetchPlan
+from kafkapy.replica.fetcher.followed_partition import Phase
 from kafkapy.replica.fetcher.leader_fetcher import LeaderFetcher, LeaderOffset, OffsetQuery
 from kafkapy.replica.fetcher.partition_log import AppendCounters, PartitionLog
 from kafkapy.replica.list_offsets import LATEST_TIMESTAMP
@@ -184,7 +185,7 @@ class ReplicationHarness:
         monotonic_ms = node.logs.clock.monotonic_ms()
         plan = node.fetcher.next_request(monotonic_ms)
         if plan is None:
-            failed = node.fetcher.failed_partitions()
+            failed = any(state.phase is Phase.FAILED for state in node.fetcher.partitions.values())
             return [f"{name} waits for metadata" if failed else f"{name} waits for its back-off"]
         leader = next(each for each in self.nodes.values() if each.node_id == self.image.leader).partition
         if leader is None:

@@ -29,6 +29,8 @@ cdef class ReplicaState:
                          int64_t monotonic_ms, int64_t broker_epoch) noexcept nogil
     cdef bint was_caught_up(self, int64_t leader_end_offset, int64_t monotonic_ms, int64_t lag_max_ms) noexcept nogil
     # Returns whether the controller would accept the replica in an ISR after a fetch with this broker epoch (KIP-903).
+    # Its broker must be active, and must have sent the fetch since its last registration: a broker that was restarted
+    # may have lost records that it had fetched before.
     cdef bint is_acceptable(self, int64_t broker_epoch) noexcept nogil
     # Returns whether a fetch with this broker epoch was sent before the broker's last registration (KIP-903).
     cdef bint refuses_epoch(self, int64_t broker_epoch) noexcept nogil

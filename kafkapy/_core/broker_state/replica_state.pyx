@@ -53,14 +53,6 @@ cdef class ReplicaState:
         """Returns whether the follower is at the leader's log end, or was within the last `lag_max_ms`."""
         return self.was_caught_up(leader_end_offset, monotonic_ms, lag_max_ms)
 
-    def is_isr_eligible(self):
-        """Returns whether the controller would accept the replica in an ISR (KIP-903).
-
-        Its broker must be active, and must have sent its last fetch since its last registration: a broker that was
-        restarted may have lost records that it had fetched before.
-        """
-        return self.is_acceptable(self.broker_epoch)
-
     def is_outdated(self, int64_t broker_epoch):
         """Returns whether a fetch with this broker epoch was sent before the broker's last registration (KIP-903)."""
         return self.refuses_epoch(broker_epoch)

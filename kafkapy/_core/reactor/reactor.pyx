@@ -177,9 +177,6 @@ cdef class Reactor:
 
     # ---- any thread
 
-    def in_reactor_thread(self):
-        return self.native.thread == <unsigned long> PyThread_get_thread_ident()
-
     def post(self, callback):
         """Runs `callback()` in the next Python phase, in the order of posting. Any thread may call it."""
         cdef uint64_t one = 1

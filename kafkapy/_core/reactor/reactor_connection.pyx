@@ -178,10 +178,6 @@ cdef class OutgoingConnection(Connection):
     """
 
     @property
-    def is_established(self):
-        return not self.native.closed and not self.native.is_connecting
-
-    @property
     def close_errno(self):
         """The errno with which the connection was refused or broken; 0 if it is open or ended otherwise."""
         return self.native.close_detail if self.native.close_reason == CLOSE_ERROR else 0

@@ -97,10 +97,6 @@ class FetchConnection:
         self._timer_is_due_ms = 0
         self._is_closed = False
 
-    @property
-    def is_waiting_for_response(self) -> bool:
-        return self._in_flight is not None
-
     def wake(self) -> None:
         """Sends the next request unless one is unanswered. Called whenever the fetcher's partitions have changed."""
         if self._is_closed or self._plan is not None or self._in_flight is not None:

@@ -104,10 +104,6 @@ class LeaderFetcher:
         if len(self._topics) > 2 * len(self.partitions) + 16:
             self._topics = {state.topic_id: name.topic for name, state in self.partitions.items()}
 
-    def failed_partitions(self) -> list[TopicPartition]:
-        """Returns the partitions that are stopped until their leader epoch rises."""
-        return [name for name, state in self.partitions.items() if state.phase is Phase.FAILED]
-
     # -- requests ------------------------------------------------------------------------------------------------
 
     def next_request(self, monotonic_ms: int) -> FetchPlan | OffsetQuery | None:

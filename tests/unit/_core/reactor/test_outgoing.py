@@ -103,7 +103,6 @@ def test_what_is_sent_before_the_connection_is_established_arrives_and_is_answer
         assert receive_frame(accepted) == b"request 1"
         accepted.sendall(frame(b"response 1"))
         assert peer.wait_responses(1) == [b"response 1"]
-        assert connection.is_established
         peer.harness.call(lambda: connection.send([b"request", b" ", b"2"]))
         assert receive_frame(accepted) == b"request 2"
         assert peer.harness.errors == []

@@ -321,12 +321,12 @@ def test_a_chunk_that_is_no_buffer_closes_the_connection() -> None:
 def test_posted_callbacks_run_in_order_on_the_reactor_thread() -> None:
     with running() as harness:
         seen: dict[int, list[int]] = {}
-        threads: set[bool] = set()
+        threads: set[int] = set()
 
         def poster(name: int) -> None:
             def note(number: int) -> None:
                 seen.setdefault(name, []).append(number)
-                threads.add(harness.reactor.in_reactor_thread())
+                threads.add(threading.get_ident())
 
             for number in range(1000):
                 harness.reactor.post(lambda number=number: note(number))
@@ -338,8 +338,7 @@ def test_posted_callbacks_run_in_order_on_the_reactor_thread() -> None:
             thread.join()
         harness.call(lambda: None)
         assert seen == {name: list(range(1000)) for name in range(4)}
-        assert threads == {True}
-        assert not harness.reactor.in_reactor_thread()
+        assert len(threads) == 1 and threading.get_ident() not in threads
 
 
 def test_a_callback_may_post_and_one_that_raises_is_reported() -> None:

@@ -93,6 +93,10 @@ def data(*, index=0, error=Error.NONE, high_watermark=0, records=b"", diverging=
     return found
 
 
+def failed(fetcher):
+    return [name for name, state in fetcher.partitions.items() if state.phase is Phase.FAILED]
+
+
 def positions(plan):
     assert isinstance(plan, FetchPlan)
     return {
@@ -248,7 +252,7 @@ def test_a_fenced_partition_is_stopped_until_its_leader_epoch_rises():
     fetcher = fetcher_of(log)
     fetcher.next_request(0)
     fetcher.on_fetched(response(data(error=Error.FENCED_LEADER_EPOCH)), 0)
-    assert fetcher.failed_partitions() == [NAME]
+    assert failed(fetcher) == [NAME]
     assert fetcher.next_request(0).forgotten == [(NAME, TOPIC_ID)]
     fetcher.on_fetched(response(session_id=0), 0)
     assert fetcher.next_request(10 * BACKOFF_MS) is None
@@ -274,7 +278,7 @@ def test_a_response_counts_only_for_the_state_that_asked_for_it(change):
         fetcher.release(NAME)
     assert fetcher.on_fetched(response(data(high_watermark=7, records=b"stale")), 0) == []
     fetcher.on_fetched(response(data(error=Error.FENCED_LEADER_EPOCH)), 0)
-    assert (log.done, log.high_watermark, fetcher.failed_partitions()) == ([], 0, [])
+    assert (log.done, log.high_watermark, failed(fetcher)) == ([], 0, [])
 
 
 @pytest.mark.parametrize(
@@ -337,7 +341,7 @@ def test_a_query_of_offsets_is_repeated_after_an_error(found):
     assert isinstance(fetcher.next_request(0), FetchPlan)  # takes the partition out of the session
     assert fetcher.next_request(BACKOFF_MS) == query
     fetcher.on_offsets(query, {NAME: LeaderOffset(Error.FENCED_LEADER_EPOCH, -1)}, BACKOFF_MS)
-    assert fetcher.failed_partitions() == [NAME]
+    assert failed(fetcher) == [NAME]
 
 
 def test_the_offsets_of_a_former_leader_epoch_change_nothing():
@@ -366,7 +370,7 @@ def test_an_append_that_fails_delays_or_stops_its_partition(failure, is_failed):
     fetcher.next_request(0)
     log.failure = failure
     fetcher.on_fetched(response(data(high_watermark=9, records=b"abc")), 0)
-    assert fetcher.failed_partitions() == [NAME] * is_failed
+    assert failed(fetcher) == [NAME] * is_failed
     assert log.high_watermark == 0
     log.failure = None
     fetcher.next_request(0)
@@ -380,7 +384,7 @@ def test_a_truncation_that_fails_stops_its_partition():
     fetcher.next_request(0)
     log.failure = StorageError("/d", "disk full")
     fetcher.on_fetched(response(data(diverging=(0, 2))), 0)
-    assert fetcher.failed_partitions() == [NAME]
+    assert failed(fetcher) == [NAME]
 
 
 def test_a_log_that_moved_behind_the_fetcher_stops_its_partition():
@@ -389,7 +393,7 @@ def test_a_log_that_moved_behind_the_fetcher_stops_its_partition():
     fetcher.next_request(0)
     log.log_end_offset = 6
     fetcher.on_fetched(response(data(records=b"abc")), 0)
-    assert fetcher.failed_partitions() == [NAME]
+    assert failed(fetcher) == [NAME]
     assert log.done == []
 
 
