@@ -22,9 +22,8 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochCache(EpochsState):
     """The leader epochs of one log; owns the checkpoint file.
 
-    Invariants: epochs rise strictly, start offsets rise strictly, none is below 0; `latest_epoch` is the epoch of the
-    last entry. Only the log's owner thread changes
-    it; other threads may use `entries` and `write` at the same time.
+    Invariants: epochs rise strictly, start offsets rise strictly, none is below 0; the base class has a copy of the
+    entries. Only the log's owner thread changes them; other threads may use `entries` and `write` at the same time.
     """
 
     __slots__ = ("_entries", "_filesystem", "_write_lock", "_written", "directory")
@@ -64,7 +63,7 @@ class LeaderEpochCache(EpochsState):
         while entries and (entries[-1][0] >= epoch or entries[-1][1] >= start_offset):
             entries.pop()
         entries.append((epoch, start_offset))
-        self.latest_epoch = epoch
+        self._set_epochs(entries)
         return True
 
     def confirm(self, epoch: int, first_offset: int, last_offset: int, previous_end_offset: int) -> None:
@@ -105,18 +104,19 @@ class LeaderEpochCache(EpochsState):
         """Removes epochs that begin at or after `end_offset`."""
         while self._entries and self._entries[-1][1] >= end_offset:
             self._entries.pop()
-        self.latest_epoch = self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
+        self._set_epochs(self._entries)
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Removes the epochs that ended before `start_offset`; the epoch that contains it then begins there."""
         covered = bisect_right(self._entries, start_offset, key=start_offset_of)
         if covered:
             self._entries[:covered] = [(self._entries[covered - 1][0], start_offset)]
+            self._set_epochs(self._entries)
 
     def clear(self) -> None:
         """Removes all entries."""
         self._entries.clear()
-        self.latest_epoch = UNDEFINED_EPOCH
+        self._set_epochs(self._entries)
 
     def is_written(self, log_end_offset: int) -> bool:
         """Returns whether the file contains the entries.

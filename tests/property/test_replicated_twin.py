@@ -175,13 +175,17 @@ class Play:
         for topic_partition in chance.sample(PARTITIONS, chance.randint(1, len(PARTITIONS))):
             partition = manager.partitions[topic_partition]
             epoch = partition.leader_epoch + chance.choices([0, 1, -1], [30, 1, 1])[0]
+            end = self.ends[number][topic_partition]
             asked[topic_partition] = FetchRequest.FetchPartition(
                 partition=topic_partition.partition,
-                fetch_offset=self.ends[number][topic_partition] + chance.choices([0, 1, -1], [30, 1, 1])[0],
+                fetch_offset=end + chance.choices([0, 1, -1], [30, 1, 1])[0],
                 partition_max_bytes=chance.choice([100, 1 << 20, 1 << 20]),
                 log_start_offset=chance.choices([0, partition.log.log_start_offset], [1, 4])[0],
                 current_leader_epoch=chance.choice([epoch, epoch, -1]),
-                last_fetched_epoch=chance.choices([-1, partition.log.latest_epoch, 0], [3, 6, 1])[0],
+                last_fetched_epoch=chance.choices(
+                    [-1, partition.log.leader_epochs.epoch_for_offset(end - 1), partition.log.latest_epoch, 0],
+                    [2, 6, 1, 1],
+                )[0],
             )
         version = chance.choice([12, 16, 17, 18])
         broker_epoch = self.epochs[number] - chance.choices([0, 1], [20, 1])[0]

@@ -86,8 +86,19 @@ cdef class ProducersState:
     cdef int64_t last_stable(self, int64_t high_watermark) noexcept nogil
 
 
+cdef struct EpochStart:
+    int32_t epoch
+    int64_t start_offset
+
+
 cdef class EpochsState:
-    cdef public int32_t latest_epoch     # the newest leader epoch of the log, or -1
+    cdef readonly int32_t latest_epoch   # the newest leader epoch of the log, or -1
+    cdef EpochStart *starts              # all leader epochs of the log, oldest first
+    cdef Py_ssize_t start_count
+
+    # Returns whether a log that ends at `end_offset`, and whose last batch has `last_epoch`, is a prefix of this log,
+    # which ends at `log_end_offset`. False if that is not known.
+    cdef bint certainly_contain(self, int32_t last_epoch, int64_t end_offset, int64_t log_end_offset) noexcept nogil
 
 
 cdef class LogState:

@@ -46,7 +46,9 @@ class ProducersState:
     def set_transactions(self, first_ongoing: int, ended: dict[int, int]) -> None: ...
 
 class EpochsState:
-    latest_epoch: int
+    @property
+    def latest_epoch(self) -> int: ...
+    def _set_epochs(self, entries: list[tuple[int, int]]) -> None: ...
 
 class LogState:
     log_start_offset: int

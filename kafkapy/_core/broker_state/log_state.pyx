@@ -130,10 +130,42 @@ cdef class ProducersState:
 
 
 cdef class EpochsState:
-    """Base of LeaderEpochCache: the newest leader epoch."""
+    """Base of LeaderEpochCache: the leader epochs in order as a C array, which the gate can read."""
 
     def __cinit__(self, *arguments, **keywords):
         self.latest_epoch = -1
+
+    def __dealloc__(self):
+        free(self.starts)
+
+    def _set_epochs(self, list entries not None):
+        """Copies all pairs (epoch, start offset), oldest first. The caller calls this whenever one has changed."""
+        cdef Py_ssize_t index, count = len(entries)
+        cdef void *grown
+        if count > self.start_count:
+            grown = realloc(self.starts, <size_t> count * sizeof(EpochStart))
+            if grown == NULL:
+                raise MemoryError()
+            self.starts = <EpochStart *> grown
+        for index in range(count):
+            self.starts[index].epoch, self.starts[index].start_offset = entries[index]
+        self.start_count = count
+        self.latest_epoch = self.starts[count - 1].epoch if count else -1
+
+    cdef bint certainly_contain(self, int32_t last_epoch, int64_t end_offset, int64_t log_end_offset) noexcept nogil:
+        """Python path: Partition._diverging_epoch."""
+        cdef Py_ssize_t low = 0, high = self.start_count, middle
+        if last_epoch == self.latest_epoch:
+            return end_offset <= log_end_offset
+        while low < high:
+            middle = (low + high) // 2
+            if self.starts[middle].epoch <= last_epoch:
+                low = middle + 1
+            else:
+                high = middle
+        if low == self.start_count or (low > 0 and self.starts[low - 1].epoch != last_epoch):
+            return False
+        return end_offset <= self.starts[low].start_offset
 
 
 cdef class LogState:

@@ -4,11 +4,14 @@
 
 The gate serves the fetch of a consumer or follower without a session, or in an open session, if the data is there. It
 declines all requests that Python has to decide: a follower that may enter the ISR or has an outdated broker epoch; a
-consumer that may be referred to another rack; sessions that begin, end or change their partitions; an epoch that is not
-the newest of the log; an offset that is out of range; a committed read next to a transaction; a segment that is not open yet. The position of a
-follower is recorded when its fetch arrives, which may raise the high watermark and complete produce requests. A fetch that finds too few bytes has to
-wait: Python holds its bytes (replica/held_fetch) and presents it again after an append, and at its deadline. Until then
-nothing else is changed, not even its session. docs/decisions/held-fetch.md shows the sequence. The two paths are compared by
+consumer that may be referred to a replica in another rack; a session that begins, ends or changes its partitions; a
+fetcher whose log may diverge from this log; an offset that is out of range; a read_committed fetch of a log that may
+have open or aborted transactions; a segment whose files are not open yet.
+
+The position of a follower is recorded when its fetch arrives, which may raise the high watermark and complete produce
+requests. A fetch that finds too few bytes has to wait: Python holds its bytes (replica/held_fetch), and presents them
+to the gate again after an append and at the deadline. Until then nothing but the follower's position is changed, not
+even the fetch session (docs/decisions/held-fetch.md shows the sequence). The answers of the two paths are compared by
 tests/property/test_gate_twin.py.
 """
 
@@ -139,9 +142,9 @@ cdef inline bint is_for_leader(const FetchRequest *request) noexcept nogil:
     return request.replica_id != CONSUMER or request.version < FIRST_FETCH_WITH_RACK_ID
 
 
-cdef inline bint has_newest_epoch(LogState log, const FetchPlace *place) noexcept nogil:
-    """Returns whether the fetcher's log certainly agrees with this log: its last batch has this log's newest epoch."""
-    return log.leader_epochs.latest_epoch == place.last_fetched_epoch and place.fetch_offset <= log.log_end_offset
+cdef inline bint certainly_agrees(LogState log, const FetchPlace *place) noexcept nogil:
+    """Returns whether the fetcher's log is certainly a prefix of this log."""
+    return log.leader_epochs.certainly_contain(place.last_fetched_epoch, place.fetch_offset, log.log_end_offset)
 
 
 cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartition *read, PartitionState partition,
@@ -155,7 +158,7 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
         request.leads = True
     elif is_for_leader(request):
         return False
-    if place.last_fetched_epoch != -1 and not has_newest_epoch(partition.log, place):
+    if place.last_fetched_epoch != -1 and not certainly_agrees(partition.log, place):
         return False
     if request.replica_id != CONSUMER and not admits_follower(request, read, partition, place):
         return False
