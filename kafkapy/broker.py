@@ -16,7 +16,6 @@ import gc
 import logging
 import resource
 import sys
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from itertools import count
@@ -25,12 +24,13 @@ from typing import TYPE_CHECKING
 from kafkapy import __version__
 from kafkapy._core.bytes.codec_functions import missing_codecs
 from kafkapy.broker_parts import STOP_GRACE_MS, Foundation, Parts, build_foundation, build_parts, open_quorum
+from kafkapy.cluster_node import ClusterNode
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.controller.partitions import partitions_to_assign
 from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.errors import ApiError, StopRequested, StorageError
-from kafkapy.network.socket_server import SocketServer, create_reactor
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.quorum.held_listener import HeldListener
 from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
 from kafkapy.server.dispatcher import Dispatcher
@@ -59,7 +59,7 @@ LOOKS_PER_MESSAGE = 50
 SWITCH_INTERVAL_S = 0.0005
 
 
-class Broker:
+class Broker(ClusterNode):
     """A broker with all its parts and threads. `start` and `stop` are called once each, by one thread."""
 
     def __init__(
@@ -74,17 +74,14 @@ class Broker:
     ) -> None:
         """Creates the broker; opens and starts nothing.
 
-        `on_fatal` is called, once, after a failure that the broker cannot survive, by the thread that met the failure.
         `is_stop_requested` says whether a start that waits for other nodes has to end with StopRequested.
 
         `gated` says whether the data gate serves requests. The gate reads the machine's clock and writes files itself;
         by default it is therefore off when the caller passes a clock or a file system.
         """
-        self.config = config
+        super().__init__(config, on_fatal)
         self.state = STARTING
         self.cluster_id = ""
-        self.reactor = create_reactor(config)
-        self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
         self._foundation: Foundation = build_foundation(
             config,
             clock or SystemClock(),
@@ -100,9 +97,7 @@ class Broker:
         self._policies = NO_POLICIES
         self._descriptors = DescriptorWatch(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self._is_gated = clock is None and filesystem is None if gated is None else gated
-        self._on_fatal = on_fatal
         self._is_stop_requested = is_stop_requested
-        self._fatal: BaseException | None = None
         self._is_registered = False
 
     @property
@@ -318,36 +313,11 @@ class Broker:
         directories = ", ".join(self.config.log_dirs)
         return f"kafkapy {__version__} ready: node {self.config.node_id} on {listeners}, data in {directories}"
 
-    def reload(self, properties: Mapping[str, str]) -> None:
-        """Takes over those values of the configuration file that may change while the broker runs. Any thread.
-
-        Raises ConfigError, and changes nothing, if the broker cannot work with the values of the file.
-        """
-        changed, fixed = self.config.reload(properties)
-        if fixed:
-            names = ", ".join(sorted(fixed))
-            logger.warning("The configuration file changed keys that only a restart can change: %s", names)
-        logger.info("Configuration read again; changed: %s", ", ".join(sorted(changed)) or "nothing")
-        if changed:
-            self.reactor.post(self._follow_broker_config)
-
-    def _follow_broker_config(self) -> None:
-        self.parts.replica_manager.follow_broker_config(self.parts.controller.image)
+    def _config_changed(self) -> None:
+        replica_manager, controller = self.parts.replica_manager, self.parts.controller
+        self.reactor.post(lambda: replica_manager.follow_broker_config(controller.image))
 
     # -- failure -------------------------------------------------------------------------------------------------
-
-    def _run_reactor(self) -> None:
-        try:
-            self.reactor.run()
-        except BaseException as error:
-            self._fail(error)
-
-    def _fail(self, error: BaseException) -> None:
-        """Ends the broker after a failure of something that the broker cannot run without. Any thread."""
-        if self._fatal is None:
-            self._fatal = error
-            logger.critical("Fatal error, the broker stops: %s", error)
-            self._on_fatal()
 
     def _directory_failed(self, path: str, error: Exception) -> None:
         is_last = not any(directory.is_online for directory in self.log_manager.directories)

@@ -7,16 +7,16 @@ stop    leave the quorum, close the metadata log | close connections
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from kafkapy import __version__
 from kafkapy.broker_parts import STOP_GRACE_MS, build_foundation, build_handler_pool, open_quorum, periodic_tasks
+from kafkapy.cluster_node import ClusterNode
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.policy import Policies
 from kafkapy.errors import StorageError
 from kafkapy.metadata.image import MetadataCache
-from kafkapy.network.socket_server import SocketServer, create_reactor
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.services import ControllerServices
@@ -26,16 +26,11 @@ from kafkapy.types import SystemClock
 logger = logging.getLogger("kafka.server.ControllerServer")
 
 
-class ControllerNode:
+class ControllerNode(ClusterNode):
     """Owns every part and every thread of a controller. `start` and `stop` once each, from one thread."""
 
     def __init__(self, config: BrokerConfig, *, on_fatal: Callable[[], None] = lambda: None) -> None:
-        """`on_fatal` is called on the thread that met a failure after which the node cannot continue."""
-        self.config = config
-        self.reactor = create_reactor(config)
-        self._on_fatal = on_fatal
-        self._fatal: BaseException | None = None
-        self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
+        super().__init__(config, on_fatal)
         self._foundation = build_foundation(
             config, SystemClock(), Filesystem(), self.reactor, self._reactor_thread, self._directory_failed
         )
@@ -76,16 +71,6 @@ class ControllerNode:
         node_id, directory = self.config.node_id, self.config.metadata_log_dir
         return f"kafkapy {__version__} ready: controller {node_id} on {listeners}, metadata in {directory}"
 
-    def reload(self, properties: Mapping[str, str]) -> None:
-        """Takes over those values of the configuration file that may change while the node runs. Any thread.
-
-        Raises ConfigError, and changes nothing, if the node cannot work with the values of the file.
-        """
-        changed, fixed = self.config.reload(properties)
-        if fixed:
-            logger.warning("The configuration file changed keys that only a restart can change: %s", sorted(fixed))
-        logger.info("Configuration read again; changed: %s", ", ".join(sorted(changed)) or "nothing")
-
     def stop(self) -> int:
         """Stops everything. Returns the exit status of the process: 0, or 1 after a fatal failure."""
         logger.info("[ControllerServer id=%d] shutting down", self.config.node_id)
@@ -114,19 +99,6 @@ class ControllerNode:
         self._handler_pool.stop()
         self._foundation.background.stop()
         self._foundation.log_manager.unlock()
-
-    def _run_reactor(self) -> None:
-        try:
-            self.reactor.run()
-        except BaseException as error:
-            self._fail(error)
-
-    def _fail(self, error: BaseException) -> None:
-        """Ends the node after a failure of something that it cannot run without. Any thread."""
-        if self._fatal is None:
-            self._fatal = error
-            logger.critical("Fatal error, the controller stops: %s", error)
-            self._on_fatal()
 
     def _directory_failed(self, path: str, error: Exception) -> None:
         if path == self.config.metadata_log_dir:

@@ -236,7 +236,7 @@ def assert_fatal(harness: Harness, *reasons: str) -> None:
     """Checks that the broker ended by itself, with status 1 and one line that names the reason."""
     assert harness.broker.process is not None
     assert harness.broker.process.wait(harness.broker.stop_timeout_s) == 1
-    (line,) = [line for line in harness.errors() if "Fatal error, the broker stops" in line]
+    (line,) = [line for line in harness.errors() if "Fatal error, the node stops" in line]
     assert all(reason in line for reason in reasons), line
     assert "Traceback" not in harness.broker.log()
 

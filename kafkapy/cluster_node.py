@@ -1,0 +1,58 @@
+"""The reactor thread, the fatal failure and the reload of the configuration, which brokers and controllers share."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+from kafkapy.config import BrokerConfig
+from kafkapy.network.socket_server import create_reactor
+
+logger = logging.getLogger("kafka.server.KafkaRaftServer")
+
+
+class ClusterNode:
+    """A node of the cluster: a broker, with or without the controller's role, or a controller alone.
+
+    `_fatal` is the first failure after which the node cannot continue, None before.
+    """
+
+    def __init__(self, config: BrokerConfig, on_fatal: Callable[[], None]) -> None:
+        """Starts nothing. `on_fatal` is called once, after a failure that the node cannot survive, by the thread that
+        met the failure."""
+        self.config = config
+        self.reactor = create_reactor(config)
+        self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
+        self._on_fatal = on_fatal
+        self._fatal: BaseException | None = None
+
+    def reload(self, properties: Mapping[str, str]) -> None:
+        """Takes over those values of the configuration file that may change while the node runs. Any thread.
+
+        Raises ConfigError, and changes nothing, if the node cannot work with the values of the file.
+        """
+        changed, fixed = self.config.reload(properties)
+        if fixed:
+            names = ", ".join(sorted(fixed))
+            logger.warning("The configuration file changed keys that only a restart can change: %s", names)
+        logger.info("Configuration read again; changed: %s", ", ".join(sorted(changed)) or "nothing")
+        if changed:
+            self._config_changed()
+
+    def _config_changed(self) -> None:
+        """Is called after a reload that has changed values; the parts that read the configuration each time need no
+        call."""
+
+    def _run_reactor(self) -> None:
+        try:
+            self.reactor.run()
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Ends the node after a failure of something that the node cannot run without. Any thread."""
+        if self._fatal is None:
+            self._fatal = error
+            logger.critical("Fatal error, the node stops: %s", error)
+            self._on_fatal()
