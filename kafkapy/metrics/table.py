@@ -95,6 +95,19 @@ FENCED_BROKERS = gauge("kafka_controller_kafkacontroller_fencedbrokercount", "Re
 METADATA_OFFSET = gauge(
     "kafka_controller_kafkacontroller_lastappliedrecordoffset", "Last offset of the metadata log that has been applied."
 )
+RAFT_STATE = gauge(
+    "kafka_server_raftmetrics_current_state", "1 for the state of this node in the metadata quorum.", "current_state"
+)
+RAFT_LEADER = gauge(
+    "kafka_server_raftmetrics_current_leader", "Node id of the leader of the metadata quorum; -1 if it is not known."
+)
+RAFT_EPOCH = gauge("kafka_server_raftmetrics_current_epoch", "Epoch of the metadata quorum.")
+RAFT_HIGH_WATERMARK = gauge(
+    "kafka_server_raftmetrics_high_watermark",
+    "Offset of the metadata log before which all records are committed; -1 if it is not known.",
+)
+RAFT_LOG_END_OFFSET = gauge("kafka_server_raftmetrics_log_end_offset", "End offset of this node's metadata log.")
+RAFT_VOTERS = gauge("kafka_server_raftmetrics_number_of_voters", "Voters of the metadata quorum.")
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 

@@ -119,6 +119,9 @@ def test_what_clients_did_is_on_the_page(broker: WatchedBroker) -> None:
     assert page.value("kafkapy_requests_gated_total") > before.value("kafkapy_requests_gated_total")
     assert page.value("kafka_server_replicamanager_underreplicatedpartitions") == 0
     assert page.value("kafka_controller_kafkacontroller_activecontrollercount") == 1
+    assert page.value("kafka_server_raftmetrics_current_state", current_state="leader") == 1
+    assert page.value("kafka_server_raftmetrics_number_of_voters") == 1
+    assert page.value("kafka_server_raftmetrics_high_watermark") > 0
     assert page.value("process_resident_memory_bytes") > 1 << 20
     assert 0 < page.value("kafka_network_socketserver_networkprocessoravgidle_percent") <= 1
 

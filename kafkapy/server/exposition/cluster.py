@@ -44,6 +44,17 @@ class ClusterMetrics:
         page.one(table.ACTIVE_BROKERS, len(image.brokers) - fenced)
         page.one(table.FENCED_BROKERS, fenced)
         page.one(table.METADATA_OFFSET, image.offset - 1)
+        self._write_quorum(page)
+
+    def _write_quorum(self, page: Page) -> None:
+        """Writes the state of the quorum, whose values may change between two reads."""
+        machine = self._services.quorum.quorum.machine
+        page.family(table.RAFT_STATE, [((machine.state_name,), 1)])
+        page.one(table.RAFT_LEADER, machine.leader_id)
+        page.one(table.RAFT_EPOCH, machine.epoch)
+        page.one(table.RAFT_HIGH_WATERMARK, machine.high_watermark)
+        page.one(table.RAFT_LOG_END_OFFSET, machine.log.end_offset)
+        page.one(table.RAFT_VOTERS, len(machine.voters))
 
     def _count(self, page: Page, topics: TopicsImage) -> _Counts:
         node_id = self._services.node_id
