@@ -12,8 +12,7 @@ from kafkapy.quorum.voters import (
     ControllerListener,
     Voter,
     VoterSet,
-    parse_bootstrap_servers,
-    parse_static_voters,
+    static_voters,
 )
 from kafkapy.types import ZERO_UUID
 
@@ -63,9 +62,8 @@ def raft_config(
     """
     names = config.controller_listener_names
     listener_name = names[0] if names else DEFAULT_CONTROLLER_LISTENER.name
-    static = parse_static_voters(config.controller_quorum_voters, listener_name)
-    bootstrap = parse_bootstrap_servers(config.controller_quorum_bootstrap_servers)
-    bootstrap = bootstrap or tuple((voter.listener.host, voter.listener.port) for voter in static)
+    static = static_voters(config.static_voters, listener_name)
+    bootstrap = tuple(config.bootstrap_controllers or config.static_voters.values())
     is_controller = "controller" in config.process_roles
     if is_controller and not bootstrap:
         # A directory without voters, such as one of an older release, is that of a node alone.

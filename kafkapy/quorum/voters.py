@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kafkapy.config import controller_addresses
-from kafkapy.config.controller_addresses import parse_voters
+from kafkapy.config.controller_addresses import Address
 from kafkapy.errors import ConfigError
 from kafkapy.protocol.messages.data_records import KRaftVersionRecord, VotersRecord
 from kafkapy.types import ZERO_UUID, uuid_from_string, uuid_to_string
@@ -52,11 +51,6 @@ class Voter(NamedTuple):
     @property
     def key(self) -> ReplicaKey:
         return ReplicaKey(self.node_id, self.directory_id)
-
-    @property
-    def listener(self) -> ControllerListener:
-        """The first listener; Kafka's default address if the voter has none."""
-        return self.listeners[0] if self.listeners else DEFAULT_CONTROLLER_LISTENER
 
     def has_key(self, key: ReplicaKey) -> bool:
         """Returns True if `key` is this voter; a voter without a directory id accepts every directory."""
@@ -200,15 +194,9 @@ def parse_voter(text: str, listener_name: str) -> Voter:
     return Voter(int(node), directory_id, (listener,), 0, KRAFT_VERSION_DYNAMIC)
 
 
-def parse_static_voters(voters: Iterable[str], listener_name: str) -> VoterSet:
-    """Returns the voters of `controller.quorum.voters` (items id@host:port) with endpoints on the named listener.
-    Raises ConfigError."""
+def static_voters(addresses: Mapping[int, Address], listener_name: str) -> VoterSet:
+    """Returns the voters of `controller.quorum.voters`, with their addresses as endpoints of the named listener."""
     return VoterSet(
-        Voter(node_id, ZERO_UUID, (ControllerListener(listener_name, host, port),))
-        for node_id, (host, port) in parse_voters(voters).items()
+        Voter(node_id, ZERO_UUID, (ControllerListener(listener_name, *address),))
+        for node_id, address in addresses.items()
     )
-
-
-def parse_bootstrap_servers(servers: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    """Returns host and port of each item of `controller.quorum.bootstrap.servers`. Raises ConfigError."""
-    return tuple(controller_addresses.parse_bootstrap_servers(servers))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafkapy.config.controller_addresses import Address
 from kafkapy.errors import ConfigError
 from kafkapy.protocol.messages.data_records import VotersRecord
 from kafkapy.quorum.voters import (
@@ -9,10 +10,9 @@ from kafkapy.quorum.voters import (
     ReplicaKey,
     Voter,
     VoterSet,
-    parse_bootstrap_servers,
-    parse_static_voters,
     parse_voter,
     single_voter,
+    static_voters,
     voters_from_record,
 )
 from kafkapy.types import uuid_to_string
@@ -104,21 +104,9 @@ def test_a_voters_record_is_read_as_it_was_written():
 
 
 def test_static_voters_have_addresses_and_no_directories():
-    found = parse_static_voters(["1@host:9093", "2@[::1]:9094"], "CONTROLLER")
+    found = static_voters({1: Address("host", 9093), 2: Address("::1", 9094)}, "CONTROLLER")
     assert list(found) == [
         Voter(1, bytes(16), (LISTENER,)),
         Voter(2, bytes(16), (ControllerListener("CONTROLLER", "::1", 9094),)),
     ]
-    assert parse_static_voters([], "CONTROLLER") == VoterSet()
-
-
-@pytest.mark.parametrize("item", ["host:9093", "x@host:9093", "1@host", "1@host:x", "1@host:65536", ""])
-def test_static_voters_that_cannot_be_read(item):
-    with pytest.raises(ConfigError):  # tests/unit/config/test_role_rules.py compares the texts
-        parse_static_voters([item], "CONTROLLER")
-
-
-def test_bootstrap_servers():
-    assert parse_bootstrap_servers(["a:1", "[::1]:2"]) == (("a", 1), ("::1", 2))
-    with pytest.raises(ConfigError):
-        parse_bootstrap_servers(["a"])
+    assert static_voters({}, "CONTROLLER") == VoterSet()
