@@ -66,18 +66,8 @@ def _vote(request: raft.VoteRequest) -> Outgoing:
         return vote_wire.VoteRequest(cluster_id=request.cluster_id, voter_id=request.voter.node_id, topics=[topic])
 
     def read(response: vote_wire.VoteResponse, listener: str) -> raft.VoteResponse:
-        if response.error_code:
-            return raft.VoteResponse(Error.of(response.error_code), -1, -1)
-        found = _only_partition(response.topics, "topic_name")
-        if found is None:
-            return raft.VoteResponse(Error.UNKNOWN_SERVER_ERROR, -1, -1)
-        return raft.VoteResponse(
-            Error.of(found.error_code),
-            found.leader_id,
-            found.leader_epoch,
-            _endpoints(response.node_endpoints, found.leader_id, listener),
-            found.vote_granted,
-        )
+        leader = _leader_fields(response, listener)
+        return raft.VoteResponse(*leader, leader[0] is Error.NONE and response.topics[0].partitions[0].vote_granted)
 
     return Outgoing(ApiKey.VOTE, build, read)
 
@@ -87,25 +77,15 @@ def _begin(request: raft.BeginQuorumEpochRequest) -> Outgoing:
     wire = begin_wire.BeginQuorumEpochRequest
 
     def build(version: int) -> Message:
-        partition = wire.PartitionData(
-            partition_index=METADATA_PARTITION,
-            voter_directory_id=request.voter.directory_id,
-            leader_id=request.leader_id,
-            leader_epoch=request.epoch,
-        )
-        return wire(
-            cluster_id=request.cluster_id,
-            voter_id=request.voter.node_id,
-            topics=[wire.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
-            leader_endpoints=[
-                wire.LeaderEndpoint(name=name, host=host, port=port) for name, host, port in request.endpoints
-            ],
-        )
+        partition = wire.PartitionData(voter_directory_id=request.voter.directory_id)
+        message: Message = _about_leader(wire, partition, request, voter_id=request.voter.node_id)
+        return message
 
-    def read(response: begin_wire.BeginQuorumEpochResponse, listener: str) -> raft.BeginQuorumEpochResponse:
-        return raft.BeginQuorumEpochResponse(*_leader_fields(response, listener))
-
-    return Outgoing(ApiKey.BEGIN_QUORUM_EPOCH, build, read)
+    return Outgoing(
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        build,
+        lambda response, listener: raft.BeginQuorumEpochResponse(*_leader_fields(response, listener)),
+    )
 
 
 @outgoing.register
@@ -114,27 +94,36 @@ def _end(request: raft.EndQuorumEpochRequest) -> Outgoing:
 
     def build(version: int) -> Message:
         partition = wire.PartitionData(
-            partition_index=METADATA_PARTITION,
-            leader_id=request.leader_id,
-            leader_epoch=request.epoch,
             preferred_successors=[key.node_id for key in request.preferred],
             preferred_candidates=[
                 wire.ReplicaInfo(candidate_id=key.node_id, candidate_directory_id=key.directory_id)
                 for key in request.preferred
             ],
         )
-        return wire(
-            cluster_id=request.cluster_id,
-            topics=[wire.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
-            leader_endpoints=[
-                wire.LeaderEndpoint(name=name, host=host, port=port) for name, host, port in request.endpoints
-            ],
-        )
+        message: Message = _about_leader(wire, partition, request)
+        return message
 
-    def read(response: end_wire.EndQuorumEpochResponse, listener: str) -> raft.EndQuorumEpochResponse:
-        return raft.EndQuorumEpochResponse(*_leader_fields(response, listener))
+    return Outgoing(
+        ApiKey.END_QUORUM_EPOCH,
+        build,
+        lambda response, listener: raft.EndQuorumEpochResponse(*_leader_fields(response, listener)),
+    )
 
-    return Outgoing(ApiKey.END_QUORUM_EPOCH, build, read)
+
+def _about_leader(
+    wire: Any, partition: Any, request: raft.BeginQuorumEpochRequest | raft.EndQuorumEpochRequest, **fields: Any
+) -> Any:
+    """Returns a BeginQuorumEpoch or EndQuorumEpoch request, which names the leader that sends it."""
+    partition.partition_index = METADATA_PARTITION
+    partition.leader_id, partition.leader_epoch = request.leader_id, request.epoch
+    return wire(
+        cluster_id=request.cluster_id,
+        topics=[wire.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
+        leader_endpoints=[
+            wire.LeaderEndpoint(name=name, host=host, port=port) for name, host, port in request.endpoints
+        ],
+        **fields,
+    )
 
 
 @outgoing.register
@@ -319,7 +308,7 @@ def failure_of(request: raft.Request, error: Exception) -> raft.Response | None:
 
 
 def _leader_fields(response: Any, listener: str) -> tuple[Error, int, int, raft.Endpoints]:
-    """Returns error, leader id, epoch and endpoints of a response to BeginQuorumEpoch or EndQuorumEpoch."""
+    """Returns error, leader id, epoch and endpoints of a response to Vote, BeginQuorumEpoch or EndQuorumEpoch."""
     if response.error_code:
         return Error.of(response.error_code), -1, -1, ()
     found = _only_partition(response.topics, "topic_name")

@@ -28,9 +28,6 @@ FIRST_FETCH_WITH_TOPIC_ID = FetchRequest.FIRST_VERSION_WITH_TOPIC_ID
 FIRST_FETCH_WITH_ENDPOINTS = 17  # the version with directory ids, although version 16 has the field
 FIRST_WITH_ENDPOINTS = 1  # of Vote, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot
 
-# Errors of a request as a whole; all others are errors of the partition.
-_OF_THE_REQUEST = frozenset({Error.INCONSISTENT_CLUSTER_ID, Error.INVALID_REQUEST, Error.CLUSTER_AUTHORIZATION_FAILED})
-
 
 # -- requests
 
@@ -126,39 +123,31 @@ def update_voter_request(request: UpdateRaftVoterRequest) -> raft.UpdateVoterReq
 
 
 def vote_response(response: raft.VoteResponse, version: int, listener: str) -> VoteResponse:
-    if response.error in _OF_THE_REQUEST:
-        return VoteResponse(error_code=response.error)
-    partition = VoteResponse.PartitionData(
-        partition_index=METADATA_PARTITION,
-        error_code=response.error,
-        leader_id=response.leader_id,
-        leader_epoch=response.epoch,
-        vote_granted=response.granted,
-    )
-    return VoteResponse(
-        topics=[VoteResponse.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
-        node_endpoints=_nodes(response, listener, VoteResponse.NodeEndpoint) if version >= FIRST_WITH_ENDPOINTS else [],
-    )
+    found: VoteResponse = _election_response(VoteResponse, response, version, listener, vote_granted=response.granted)
+    return found
 
 
 def begin_response(response: raft.BeginQuorumEpochResponse, version: int, listener: str) -> BeginQuorumEpochResponse:
-    found: BeginQuorumEpochResponse = _epoch_response(BeginQuorumEpochResponse, response, version, listener)
+    found: BeginQuorumEpochResponse = _election_response(BeginQuorumEpochResponse, response, version, listener)
     return found
 
 
 def end_response(response: raft.EndQuorumEpochResponse, version: int, listener: str) -> EndQuorumEpochResponse:
-    found: EndQuorumEpochResponse = _epoch_response(EndQuorumEpochResponse, response, version, listener)
+    found: EndQuorumEpochResponse = _election_response(EndQuorumEpochResponse, response, version, listener)
     return found
 
 
-def _epoch_response(wire: Any, response: Any, version: int, listener: str) -> Any:
-    if response.error in _OF_THE_REQUEST:
+def _election_response(wire: Any, response: Any, version: int, listener: str, **fields: Any) -> Any:
+    """Returns the response to Vote, BeginQuorumEpoch or EndQuorumEpoch; `fields` are further fields of the
+    partition."""
+    if _is_error_of_the_request(response):
         return wire(error_code=response.error)
     partition = wire.PartitionData(
         partition_index=METADATA_PARTITION,
         error_code=response.error,
         leader_id=response.leader_id,
         leader_epoch=response.epoch,
+        **fields,
     )
     return wire(
         topics=[wire.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
@@ -170,7 +159,7 @@ def fetch_response(
     response: raft.FetchResponse, version: int, listener: str, read: Callable[[int, int], bytes]
 ) -> FetchResponse:
     """`read(offset, max_bytes)` returns batches of the log."""
-    if response.error in _OF_THE_REQUEST:
+    if _is_error_of_the_request(response):
         return FetchResponse(error_code=response.error)
     records = b"" if response.read_from < 0 else read(response.read_from, response.max_bytes)
     partition = FetchResponse.PartitionData(
@@ -205,7 +194,7 @@ def fetch_snapshot_response(
     read: Callable[[OffsetAndEpoch, int, int], tuple[int, bytes]],
 ) -> FetchSnapshotResponse:
     """`read(snapshot id, position, max_bytes)` returns the size of a snapshot and a piece of it, or raises ApiError."""
-    if response.error in _OF_THE_REQUEST:
+    if _is_error_of_the_request(response):
         return FetchSnapshotResponse(error_code=response.error)
     partition = FetchSnapshotResponse.PartitionSnapshot(
         index=METADATA_PARTITION,
@@ -244,6 +233,11 @@ def update_voter_response(response: raft.ChangeVoterResponse, listener: str) -> 
         if endpoint.name == listener:
             leader.host, leader.port = endpoint.host, endpoint.port
     return UpdateRaftVoterResponse(error_code=response.error, current_leader=leader)
+
+
+def _is_error_of_the_request(response: Any) -> bool:
+    """Returns True if the machine refuses the whole request; every other error is an error of the partition."""
+    return response.error is Error.INCONSISTENT_CLUSTER_ID
 
 
 def _only_partition(topics: list[Any], name_field: str, index_field: str) -> Any:

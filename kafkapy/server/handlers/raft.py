@@ -10,38 +10,44 @@ leader; Vote has PreVote from version 2 on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 from kafkapy.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
 from kafkapy.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 from kafkapy.protocol.messages.vote import VoteRequest, VoteResponse
 from kafkapy.quorum import raft_server as wire
+from kafkapy.quorum.raft.messages import Request
 from kafkapy.server.api_registry import serves
 from kafkapy.server.quorum_requests import ask_quorum, error_of_the_request
 from kafkapy.server.request_context import RequestContext
 
 
+def _ask(context: RequestContext, request: Request, write: Callable[[Any, int, str], Any]) -> None:
+    """Passes a request to the Raft machine; `write(response, version, listener)` makes the wire response."""
+    version, listener = context.api_version, context.listener.name
+    ask_quorum(context, request, lambda found: write(found, version, listener))
+
+
 @serves(ApiKey.VOTE, 0, 2, on_error=error_of_the_request(VoteResponse))
 def handle_vote(context: RequestContext, request: VoteRequest) -> None:
-    version, listener = context.api_version, context.listener.name
-    ask_quorum(context, wire.vote_request(request), lambda found: wire.vote_response(found, version, listener))
+    _ask(context, wire.vote_request(request), wire.vote_response)
 
 
 @serves(ApiKey.BEGIN_QUORUM_EPOCH, 0, 1, on_error=error_of_the_request(BeginQuorumEpochResponse))
 def handle_begin_quorum_epoch(context: RequestContext, request: BeginQuorumEpochRequest) -> None:
-    version, listener = context.api_version, context.listener.name
-    ask_quorum(context, wire.begin_request(request), lambda found: wire.begin_response(found, version, listener))
+    _ask(context, wire.begin_request(request), wire.begin_response)
 
 
 @serves(ApiKey.END_QUORUM_EPOCH, 0, 1, on_error=error_of_the_request(EndQuorumEpochResponse))
 def handle_end_quorum_epoch(context: RequestContext, request: EndQuorumEpochRequest) -> None:
-    version, listener = context.api_version, context.listener.name
-    ask_quorum(context, wire.end_request(request), lambda found: wire.end_response(found, version, listener))
+    _ask(context, wire.end_request(request), wire.end_response)
 
 
 @serves(ApiKey.FETCH_SNAPSHOT, 0, 1, on_error=error_of_the_request(FetchSnapshotResponse))
 def handle_fetch_snapshot(context: RequestContext, request: FetchSnapshotRequest) -> None:
-    version, listener = context.api_version, context.listener.name
-    read = context.services.quorum.quorum.read_snapshot
-    asked = wire.fetch_snapshot_request(request)
-    ask_quorum(context, asked, lambda found: wire.fetch_snapshot_response(found, version, listener, read))
+    write = partial(wire.fetch_snapshot_response, read=context.services.quorum.quorum.read_snapshot)
+    _ask(context, wire.fetch_snapshot_request(request), write)

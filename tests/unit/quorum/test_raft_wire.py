@@ -82,7 +82,9 @@ def test_another_partition_is_refused_for_the_whole_request():
     assert refusal.value.error is Error.INVALID_REQUEST
 
 
-@pytest.mark.parametrize("error", [Error.NONE, Error.FENCED_LEADER_EPOCH, Error.INCONSISTENT_CLUSTER_ID])
+@pytest.mark.parametrize(
+    "error", [Error.NONE, Error.FENCED_LEADER_EPOCH, Error.INVALID_REQUEST, Error.INCONSISTENT_CLUSTER_ID]
+)
 def test_responses_name_the_leader_on_the_listener_that_was_asked(error):
     vote = raft.VoteResponse(error, 2, 7, ENDPOINTS, True)
     begin = raft.BeginQuorumEpochResponse(error, 2, 7, ENDPOINTS)
@@ -97,6 +99,16 @@ def test_responses_name_the_leader_on_the_listener_that_was_asked(error):
         assert found.error is error
         assert (found.leader_id, found.epoch) == ((-1, -1) if whole else (2, 7))
         assert found.endpoints == (() if whole else ENDPOINTS[:1])
+
+
+@pytest.mark.parametrize("error", [Error.INVALID_REQUEST, Error.CLUSTER_AUTHORIZATION_FAILED])
+def test_only_another_cluster_is_an_error_of_a_whole_fetch(error):
+    fetch = raft.FetchResponse(error, 2, 7, ENDPOINTS)
+    message = server.fetch_response(fetch, 18, "CONTROLLER", lambda offset, size: 1 // 0)
+    assert (message.error_code, message.responses[0].partitions[0].error_code) == (0, error)
+    snapshot = raft.FetchSnapshotResponse(error, 2, 7, ENDPOINTS)
+    found = server.fetch_snapshot_response(snapshot, 1, "CONTROLLER", lambda *asked: 1 // 0)
+    assert (found.error_code, found.topics[0].partitions[0].error_code) == (0, error)
 
 
 def test_a_fetch_response_carries_batches_and_their_voters():
