@@ -199,14 +199,9 @@ class Schedule:
     def _snapshot(self) -> None:
         self._node().take_snapshot()
 
-    def _resign(self) -> None:
-        leader = self._leader()
-        if leader is not None and not leader.is_paused:
-            leader.run(lambda machine: machine.resign(machine.epoch, self.world.now_ms))
-
     def _shut_down(self) -> None:
-        node = self._node()
-        if node.machine is not None and not node.is_paused:
+        node = self._leader() if self.random.random() < 0.5 else self._node()
+        if node is not None and node.machine is not None and not node.is_paused:
             node.run(lambda machine: machine.shutdown(5000, self.world.now_ms))
 
     def _replace_disk(self) -> None:
@@ -248,7 +243,6 @@ class Schedule:
         _upgrade,
         _snapshot,
         _snapshot,
-        _resign,
         _shut_down,
         _replace_disk,
     )
@@ -263,7 +257,7 @@ class Schedule:
         _restart_all,
         _time_out,
         _time_out,
-        _resign,
+        _shut_down,
         _cut,
         _join,
         _snapshot,
@@ -277,7 +271,7 @@ class Schedule:
         _restart,
         _restart,
         _restart_all,
-        _resign,
+        _shut_down,
         _cut,
         _join,
         _join,

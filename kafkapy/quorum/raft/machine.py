@@ -287,14 +287,6 @@ class RaftMachine:
         membership.upgrade_kraft_version(self._node, level, validate_only, token)
         return self._finish()
 
-    def resign(self, epoch: int, monotonic_ms: int) -> list[Effect]:
-        """Gives up the leadership of `epoch`; ignored if this node no longer leads it."""
-        state = self._node.state
-        self._node.now_ms = monotonic_ms
-        if isinstance(state, Leader) and state.epoch == epoch:
-            state.is_resigning = True
-        return self._finish()
-
     def shutdown(self, timeout_ms: int, monotonic_ms: int) -> list[Effect]:
         """Gives up leadership and stops; Stopped follows, at the latest after `timeout_ms`."""
         self._node.now_ms = monotonic_ms

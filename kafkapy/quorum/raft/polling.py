@@ -32,7 +32,10 @@ def poll(node: RaftNode) -> int:
         else:
             next_ms = _poll_resigned(node, state)
         if node.state is state:
-            return next_ms if node.shutdown_ms is None else min(next_ms, node.shutdown_ms)
+            if node.shutdown_ms is None:
+                return next_ms
+            # A node that shuts down ignores its election timer, which may have expired.
+            return node.shutdown_ms if next_ms <= node.now_ms else min(next_ms, node.shutdown_ms)
     return FOREVER
 
 
@@ -76,8 +79,10 @@ def _poll_follower(node: RaftNode, state: Follower) -> int:
         node.become_prospective()
         return 0
     change_ms = joining.send_voter_change(node, state)
-    next_ms = following.fetch_from_leader(node, state) if change_ms is None else change_ms
-    next_ms = min(next_ms, max(state.update_voter_ms, node.now_ms + 1))
+    if change_ms is not None:
+        next_ms = change_ms
+    else:
+        next_ms = min(following.fetch_from_leader(node, state), state.update_voter_ms)
     return min(next_ms, state.deadline_ms) if state.deadline_ms > node.now_ms else next_ms
 
 

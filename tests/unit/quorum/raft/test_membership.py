@@ -342,6 +342,17 @@ def test_a_follower_corrects_its_entry_every_fetch_timeout_until_it_is_in_the_lo
     assert list(node.sent(FetchRequest)) == [2]
 
 
+def test_a_correction_that_is_due_waits_for_the_fetch_in_flight_without_ticks():
+    log = log_of((3, 10), voters=voters_of(1, 2, 3))
+    node = RaftHarness(log, ElectionState(5, 2), listeners=(listener_of(7),))
+    node.start()
+    node.wait(1900)
+    node.fetched()
+    node.wait(200)
+    assert not node.sent(UpdateVoterRequest)
+    assert node.machine.next_deadline_ms() == 1900 + 2000
+
+
 def test_a_follower_of_a_static_quorum_reports_itself_once_to_each_leader():
     node = fetching(log_of((3, 10)), static_voters=static_voters_of(1, 2, 3))
     assert list(node.sent(UpdateVoterRequest)) == [2]
