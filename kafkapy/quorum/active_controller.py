@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from kafkapy.controller.result import ControllerResult, Operation
-from kafkapy.errors import ApiError, Error
+from kafkapy.errors import ApiError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
@@ -124,11 +124,6 @@ class ActiveController:
             future = self._waiting.popleft().future
             if future is not None:
                 future.set_exception(error)
-
-
-def not_controller(text: str) -> ApiError:
-    """Returns the error of an operation that another node has to run."""
-    return ApiError(Error.NOT_CONTROLLER, text)
 
 
 def _replayed(image: MetadataImage, result: ControllerResult[Any]) -> MetadataDelta:

@@ -58,8 +58,12 @@ class CommittedRecords:
         """Continues from the image of a snapshot; returns the changes that lead to it."""
         assert image.offset >= self.image.offset, "a snapshot before the newest image"
         delta = delta_between(self.image, image)
+        self.continue_on(image)
+        return delta, image
+
+    def continue_on(self, image: MetadataImage) -> None:
+        """Continues from a committed image, and forgets the records after it that were replayed."""
         self.image = image
         self.next_offset = image.offset
         self._epoch = image.epoch
         self._loader = MetadataLoader(image)
-        return delta, image

@@ -14,9 +14,10 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kafkapy.controller.result import Operation, Response
 from kafkapy.errors import ApiError, Error, StorageError
@@ -24,7 +25,6 @@ from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.quorum.activation import activate
 from kafkapy.quorum.active_controller import ActiveController, Submitted
-from kafkapy.quorum.committed_records import CommittedRecords
 from kafkapy.quorum.metadata_quorum import MetadataQuorum
 from kafkapy.types import Clock
 
@@ -42,7 +42,20 @@ LONGEST_WAIT_S = 3600.0
 logger = logging.getLogger("kafka.controller.QuorumController")
 
 Result = TypeVar("Result")
-Event = Submitted | Callable[[], None]
+
+
+class _AwaitedWork:
+    """Work for the quorum thread; `future` fails if the loop ends before the work was run."""
+
+    def __init__(self, work: Callable[[], None], future: Future[Any]) -> None:
+        self._work = work
+        self.future = future
+
+    def __call__(self) -> None:
+        self._work()
+
+
+Event = Submitted | _AwaitedWork | Callable[[], None]
 
 
 class MetadataListener(Protocol):
@@ -75,10 +88,10 @@ class ControllerLoop:
         self._on_fault = on_fault
         self._listeners: list[MetadataListener] = []
         self._queue: queue.Queue[Event] = queue.Queue(MAX_QUEUED_OPERATIONS)
+        self._taken: deque[Event] = deque()  # from the queue, and not yet run
         self._thread = threading.Thread(target=self._run, name="quorum-controller", daemon=True)
         self._failure: BaseException | None = None
         self._stopping = False
-        self._committed = CommittedRecords(cache.image)
         self._active: ActiveController | None = None
         # Called on the quorum thread when the leader has changed, and when this node has become the active controller.
         self.on_leader_change: Callable[[], None] = lambda: None
@@ -104,8 +117,7 @@ class ControllerLoop:
 
         An only voter is the active controller on return. Raises StorageError.
         """
-        self._publish_image(image)
-        self._committed = self.quorum.committed
+        self.cache.image = image
         self.quorum.start(self)
         self._activate_if_due()
         self._thread.start()
@@ -119,12 +131,13 @@ class ControllerLoop:
         """
         future: Future[Response] = Future()
         if self._stopping or self._failure is not None:
-            future.set_exception(ApiError(Error.NOT_CONTROLLER, "The controller is shutting down."))
+            future.set_exception(_shutting_down())
             return future
         try:
             self._queue.put_nowait((operation, future))
         except queue.Full:
             future.set_exception(ApiError(Error.REQUEST_TIMED_OUT, "Too many operations wait for the controller."))
+        self._fail_queued_after_end()
         return future
 
     def post(self, work: Callable[[], None]) -> None:
@@ -132,12 +145,17 @@ class ControllerLoop:
 
         The work is lost if the loop has ended.
         """
+        self._put(work)
+
+    def _put(self, work: Callable[[], None]) -> bool:
+        """Queues work, and waits while too much is queued; returns False if the loop has ended."""
         while not self._stopping and self._failure is None:
             try:
                 self._queue.put(work, timeout=1)
             except queue.Full:
                 continue
-            return
+            return True
+        return False
 
     def offer(self, work: Callable[[], None]) -> bool:
         """Runs `work` on the quorum thread; returns False if too much is queued. Any thread; does not wait."""
@@ -157,22 +175,26 @@ class ControllerLoop:
             except Exception as error:
                 future.set_exception(error)
 
-        if self._stopping or self._failure is not None:
-            future.set_exception(ApiError(Error.NOT_CONTROLLER, "The controller is shutting down."))
-        else:
-            self.post(run)
+        self._post_awaited(run, future)
         return future
 
     def caught_up(self) -> Future[MetadataImage]:
-        """Returns a Future of the first image that contains everything that the leader has committed by then."""
+        """Returns a Future of the first image that contains everything that the leader has committed by then. Fails
+        with NOT_CONTROLLER if the loop ends before."""
         future: Future[MetadataImage] = Future()
 
         def wait() -> None:
             self._waiting_for_image.append(future)
             self._report_caught_up()
 
-        self.post(wait)
+        self._post_awaited(wait, future)
         return future
+
+    def _post_awaited(self, work: Callable[[], None], future: Future[Any]) -> None:
+        if self._put(_AwaitedWork(work, future)):
+            self._fail_queued_after_end()
+        else:
+            future.set_exception(_shutting_down())
 
     def follow(self, listener: MetadataListener) -> Future[MetadataImage]:
         """Adds a listener; the Future gets the image on which its first delta is based."""
@@ -195,7 +217,8 @@ class ControllerLoop:
     def _run(self) -> None:
         try:
             while not self._stopping:
-                self._process(self._take())
+                self._take()
+                self._process()
             if self._failure is None and self.quorum.records_behind_snapshot > LONG_REPLAY:
                 self.quorum.write_snapshot(self.cache.image)
             self.quorum.close()
@@ -212,16 +235,15 @@ class ControllerLoop:
             logger.critical("the controller stops after an error: %s", error, exc_info=trace)
             self._on_fault(error)
 
-    def _take(self) -> list[Event]:
-        """Waits until something is to be done; returns at most MAX_EVENTS_TOGETHER events."""
-        taken: list[Event] = []
+    def _take(self) -> None:
+        """Waits until something is to be done; takes at most MAX_EVENTS_TOGETHER events from the queue."""
+        taken = self._taken
         try:
             taken.append(self._queue.get(timeout=self._wait_s()))
             while len(taken) < MAX_EVENTS_TOGETHER:
                 taken.append(self._queue.get_nowait())
         except queue.Empty:
-            return taken
-        return taken
+            return
 
     def _wait_s(self) -> float:
         """Returns the time until the next timer, in seconds."""
@@ -245,9 +267,10 @@ class ControllerLoop:
         while self._tasks is not None and (operation := self._tasks.due(monotonic_ms)) is not None:
             self._run_operations([(operation, Future())])
 
-    def _process(self, events: list[Event]) -> None:
+    def _process(self) -> None:
         submitted: list[Submitted] = []
-        for event in events:
+        while self._taken:
+            event = self._taken.popleft()
             if callable(event):
                 self._run_operations(submitted)  # which were submitted before the event
                 submitted = []
@@ -287,10 +310,10 @@ class ControllerLoop:
             self._is_activation_due = self._led is not None and end_offset > self._led[1]
         self._report_caught_up()
 
-    def leads(self, epoch: int, start_offset: int) -> None:
+    def became_leader(self, epoch: int, start_offset: int) -> None:
         self._led = (epoch, start_offset)
 
-    def leads_no_more(self, epoch: int) -> None:
+    def lost_leadership(self, epoch: int) -> None:
         """Gives up what is not committed."""
         self._led = None
         self._is_activation_due = False
@@ -299,7 +322,7 @@ class ControllerLoop:
             self._active.fail(ApiError(Error.NOT_CONTROLLER, "The active controller has changed."))
             self._active = None
             self._tasks = None
-            self._committed = CommittedRecords(self.cache.image)
+            self.quorum.committed.continue_on(self.cache.image)
 
     def leader_changed(self) -> None:
         machine = self.quorum.machine
@@ -313,7 +336,7 @@ class ControllerLoop:
     def snapshot_loaded(self, image: MetadataImage) -> None:
         """Publishes the difference to the image of a snapshot, which has replaced the log."""
         assert self._active is None, "an active controller has loaded a snapshot"
-        self._publish(*self._committed.load_snapshot(image))
+        self._publish(*self.quorum.committed.load_snapshot(image))
 
     def stopped(self) -> None:
         self._stopping = True
@@ -331,7 +354,7 @@ class ControllerLoop:
         assert self._led is not None, "only the leader becomes the active controller"
         self._is_activation_due = False
         epoch, _ = self._led
-        quorum, committed = self.quorum, self._committed
+        quorum, committed = self.quorum, self.quorum.committed
         end_offset = quorum.log.end_offset
         assert committed.next_offset == end_offset, "the log has uncommitted records of other leaders"
         image = MetadataDelta(committed.image).to_image(end_offset, epoch)
@@ -345,7 +368,7 @@ class ControllerLoop:
 
     def _replay(self, end_offset: int) -> None:
         """Replays and publishes the committed records of another leader."""
-        committed, log = self._committed, self.quorum.log
+        committed, log = self.quorum.committed, self.quorum.log
         while committed.next_offset < end_offset:
             content = log.read(committed.next_offset, REPLAY_BYTES)
             committed.replay(content, end_offset)
@@ -361,12 +384,9 @@ class ControllerLoop:
                 future.set_result(self.cache.image)
 
     def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        self._publish_image(image)
+        self.cache.image = image
         for listener in self._listeners:
             listener.on_metadata(delta, image)
-
-    def _publish_image(self, image: MetadataImage) -> None:
-        self.cache.image = image
 
     # -- snapshots
 
@@ -386,14 +406,41 @@ class ControllerLoop:
             self._bytes_since_snapshot = 0
             self._snapshot_deadline_ms = None
 
+    # -- the end
+
     def _fail_waiting(self) -> None:
-        error = ApiError(Error.NOT_CONTROLLER, "The controller is shutting down.")
+        """Ends every future that waits for the quorum thread, which runs nothing more."""
+        error = _shutting_down()
         if self._active is not None:
             self._active.fail(error)
-        while True:
+        waiting, self._waiting_for_image = self._waiting_for_image, []
+        for future in waiting:
+            future.set_exception(error)
+        while self._taken:
+            _fail(self._taken.popleft(), error)
+        self._fail_queued_after_end()
+
+    def _fail_queued_after_end(self) -> None:
+        """Ends the futures in the queue if the quorum thread takes nothing from it any more. Any thread."""
+        while self._stopping:
             try:
                 event = self._queue.get_nowait()
             except queue.Empty:
                 return
-            if not callable(event) and event[1].set_running_or_notify_cancel():
-                event[1].set_exception(error)
+            _fail(event, _shutting_down())
+
+
+def _fail(event: Event, error: ApiError) -> None:
+    """Ends the future of an event that is never run, if it has one."""
+    if isinstance(event, _AwaitedWork):
+        future = event.future
+    elif callable(event):
+        return
+    else:
+        future = event[1]
+    if future.set_running_or_notify_cancel():
+        future.set_exception(error)
+
+
+def _shutting_down() -> ApiError:
+    return ApiError(Error.NOT_CONTROLLER, "The controller is shutting down.")

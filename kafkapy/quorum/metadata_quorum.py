@@ -43,7 +43,8 @@ from kafkapy.types import METADATA_TOPIC_ID, Clock, OffsetAndEpoch, random_uuid,
 
 logger = logging.getLogger("kafka.raft.KafkaRaftClient")
 
-REFUSALS_OF_THE_DEAD = 2
+# A leader is dead if its listener refuses this number of connections in a row.
+REFUSALS_OF_A_DEAD_LEADER = 2
 OnResponse = Callable[["Response | None"], None]
 
 
@@ -64,10 +65,10 @@ class QuorumEvents(Protocol):
     def committed(self, end_offset: int) -> None:
         """Is called when the records before `end_offset` are committed."""
 
-    def leads(self, epoch: int, start_offset: int) -> None:
+    def became_leader(self, epoch: int, start_offset: int) -> None:
         """Is called when this node leads an epoch that begins at `start_offset`."""
 
-    def leads_no_more(self, epoch: int) -> None:
+    def lost_leadership(self, epoch: int) -> None:
         """Is called when this node no longer leads the epoch."""
 
     def leader_changed(self) -> None:
@@ -131,11 +132,6 @@ class MetadataQuorum:
     def events(self) -> QuorumEvents:
         assert self._events is not None, "the quorum was not started"
         return self._events
-
-    @property
-    def is_dynamic(self) -> bool:
-        """True if the log has the voters (KIP-853)."""
-        return self.machine.kraft_version >= KRAFT_VERSION_DYNAMIC
 
     @property
     def is_alone(self) -> bool:
@@ -280,10 +276,6 @@ class MetadataQuorum:
         """Leaves the quorum; `events.stopped` follows, after `timeout_ms` at the latest."""
         self._carry_out(self.machine.shutdown(timeout_ms, self._clock.monotonic_ms()))
 
-    def resign(self, epoch: int) -> None:
-        """Gives up the leadership of an epoch, because the controller cannot continue."""
-        self._carry_out(self.machine.resign(epoch, self._clock.monotonic_ms()))
-
     def encode(self, base_offset: int, records: Sequence[MessageAndVersion]) -> tuple[list[bytes], int]:
         """Returns the batches of records at `base_offset` in the current epoch, and the offset after them."""
         return metadata_batches(base_offset, self.machine.epoch, self._clock.wall_ms(), records)
@@ -361,7 +353,7 @@ class MetadataQuorum:
             self._refusals = 0
             return
         self._refusals += 1
-        if self._refusals >= REFUSALS_OF_THE_DEAD:
+        if self._refusals >= REFUSALS_OF_A_DEAD_LEADER:
             self._carry_out(self.machine.leader_refused(destination.node_id, monotonic_ms))
 
     def _respond(self, effect: effects.Respond) -> None:
@@ -377,10 +369,10 @@ class MetadataQuorum:
         self.events.leader_changed()
 
     def _became_leader(self, effect: effects.BecameLeader) -> None:
-        self.events.leads(effect.epoch, effect.start_offset)
+        self.events.became_leader(effect.epoch, effect.start_offset)
 
     def _lost_leadership(self, effect: effects.LostLeadership) -> None:
-        self.events.leads_no_more(effect.epoch)
+        self.events.lost_leadership(effect.epoch)
 
     def _fatal(self, effect: effects.Fatal) -> None:
         raise StorageError(self.settings.log_directory, effect.text)

@@ -106,3 +106,47 @@ def test_a_failed_append_is_fatal_and_says_so_once(harness):
     assert [type(fault) for fault in harness.faults] == [StorageError]
     assert harness.loop.submit(create("b")).exception().error is Error.NOT_CONTROLLER
     assert "a" not in harness.loop.image.topics.by_name
+
+
+def block(harness):
+    """Blocks the quorum thread until the returned event is set."""
+    entered, gate = threading.Event(), threading.Event()
+    harness.loop.post(lambda: (entered.set(), gate.wait()))
+    entered.wait()
+    return gate
+
+
+def test_a_stop_ends_what_waits_behind_it(harness):
+    gate = block(harness)
+    stopping = threading.Thread(target=harness.loop.stop)
+    stopping.start()
+    while harness.loop._queue.empty():
+        pass
+    for _ in range(controller_loop.MAX_EVENTS_TOGETHER):  # which are run together with the stop
+        harness.loop.post(lambda: None)
+    futures = [harness.loop.call(lambda: 1), harness.loop.submit(create("a")), harness.loop.caught_up()]
+    gate.set()
+    stopping.join()
+    assert [future.exception(20).error for future in futures] == [Error.NOT_CONTROLLER] * 3
+
+
+def test_an_image_that_is_never_reached_ends_with_the_loop(harness):
+    harness.quorum.machine._node.high_watermark += 1000
+    waiting = harness.loop.caught_up()
+    harness.loop.call(lambda: None).result()
+    assert not waiting.done()
+    harness.loop.stop()
+    assert waiting.exception(20).error is Error.NOT_CONTROLLER
+
+
+def test_a_failure_ends_what_was_taken_together_with_it(harness):
+    def fail():
+        raise StorageError("directory", "the disk has failed")
+
+    gate = block(harness)
+    harness.loop.post(fail)
+    futures = [harness.loop.call(lambda: 1), harness.loop.submit(create("a")), harness.loop.caught_up()]
+    gate.set()
+    assert [future.exception(20).error for future in futures] == [Error.NOT_CONTROLLER] * 3
+    assert harness.loop.call(lambda: 1).exception(20).error is Error.NOT_CONTROLLER
+    assert harness.loop.caught_up().exception(20).error is Error.NOT_CONTROLLER
