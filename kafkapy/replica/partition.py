@@ -279,7 +279,7 @@ class Partition(PartitionState):
             new_isr,
             tuple(self._broker_epoch(replica) for replica in new_isr),
         )
-        logger.info("%s: asks for ISR %s (confirmed: %s)", self.topic_partition, change.new_isr, proposal.isr)
+        logger.info("%s: proposes the ISR %s; it is %s", self.topic_partition, list(new_isr), sorted(proposal.isr))
         self._context.alter_partition.submit(change, lambda result: self._on_isr_result(proposal, result))
 
     def _broker_epoch(self, replica_id: int) -> int:

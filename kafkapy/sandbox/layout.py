@@ -21,7 +21,7 @@ _CONTROLLER_ONLY: Roles = (CONTROLLER,)
 BROKER_LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
 # Kafka's replication factor of internal topics, if there are as many brokers.
 _INTERNAL_REPLICATION = 3
-_INTERNAL_TOPICS = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+_INTERNAL_TOPICS = ("offsets.topic", "transaction.state.log")
 
 
 class NodePlan(NamedTuple):

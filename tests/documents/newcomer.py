@@ -98,6 +98,18 @@ class Newcomer:
             time.sleep(0.05)
         return process
 
+    def opens_shell(self) -> subprocess.Popen[str]:
+        """Returns a shell that reads commands from its standard input."""
+        return subprocess.Popen(
+            self._command("exec bash", "sh"),
+            cwd=self.clone,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
     def activates(self, line: str) -> None:
         """Runs the line that activates the environment, and keeps the path that it sets for what follows."""
         self._environment["PATH"] = self.types(f"{line}\necho $PATH").strip().splitlines()[-1]

@@ -22,6 +22,19 @@ RUN_BY = {
     (README, "Python client"): "test_the_readmes_first_use",
     (README, "Run a cluster"): "test_the_sandbox_runs_three_nodes",
     ("docs/cluster.md", "A cluster on one machine"): "test_the_sandbox_runs_three_nodes",
+    **{
+        ("docs/election.md", heading): "tests/documents/test_election_page.py"
+        for heading in (
+            "The cluster",
+            "Two kinds of leaders",
+            "A client",
+            "The crash",
+            "A new leader of the quorum",
+            "A new leader of the partition",
+            "The return",
+            "Nothing was lost",
+        )
+    },
     ("docs/index.md", "API reference"): "tests/documents/test_reference.py",
     ("docs/operations.md", "Migration from Apache Kafka"): "tests/swap/test_migration_document.py",
     ("docs/operations.md", "Migration back to Apache Kafka"): "tests/swap/test_migration_document.py",

@@ -3,6 +3,7 @@
 import pytest
 
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.startup_rules import warnings_about
 from kafkapy.sandbox.layout import make_layout, read_layout, roles_of, write_layout
 
 BOTH = ("broker", "controller")
@@ -33,6 +34,7 @@ def test_numbers_that_make_no_cluster_are_refused(nodes, controllers, brokers):
 def test_every_file_is_a_valid_configuration_of_one_cluster(tmp_path, roles):
     layout = make_layout(roles, 9092, {"num.partitions": "7"})
     configs = [BrokerConfig(layout.settings(node, tmp_path / "data")) for node in layout.nodes]
+    assert [warnings_about(layout.settings(node, tmp_path / "data")) for node in layout.nodes] == [[]] * len(roles)
     assert [config.node_id for config in configs] == list(range(1, len(roles) + 1))
     assert [tuple(config.process_roles) for config in configs] == roles
     assert all(config["num.partitions"] == 7 for config in configs)
