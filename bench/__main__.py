@@ -1,13 +1,15 @@
 """`python -m bench`: runs workloads in turn against kafkapy, Apache Kafka and the ceiling; prints medians and ratios.
 
-    python -m bench [--set quick|must-show|full] [--workloads produce-100B,...] [--servers kafkapy,kafka,ceiling]
-                    [--rounds 5] [--output FILE.json] [--against COMMIT]
+    python -m bench [--set quick|must-show|cluster|full] [--workloads produce-100B,...]
+                    [--servers kafkapy,kafka,ceiling] [--rounds 5] [--output FILE.json] [--against COMMIT]
     python -m bench list
     python -m bench soak --minutes 30
 
 The servers take turns inside each round, so that a disturbance of the machine affects all of them. One additional round
 is run first and discarded (cold page cache, cold compiler of the peer). A turn during which other processes used more
 than --foreign-limit cores is repeated, twice at most.
+
+The workloads of the set `cluster` run on three nodes of each program, one program at a time (see `bench.cluster`).
 
 With --against, a commit is built in a temporary folder and takes its turns as the server `before`. The table at the end
 compares each workload's own figure and its processor time; the exit status is 1 if one is worse by more than 10 %.
@@ -25,12 +27,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bench import report
+from bench.cluster.clusters import CLUSTERS, Cluster, cluster_of
+from bench.cluster.measure import run_clusters
 from bench.goals import Result, outcomes
 from bench.measure import FOREIGN_CPU_LIMIT, run_workload
 from bench.other_commit import build_commit, compare, comparison_table, server_of
 from bench.servers import SERVERS, Server, raise_descriptor_limit
 from bench.soak import soak
-from bench.table import SETS, WORKLOADS, in_set
+from bench.table import WORKLOADS, in_set
+from bench.workload import SETS
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -62,12 +67,14 @@ def options() -> argparse.Namespace:
 def run(chosen: argparse.Namespace) -> None:
     names = choose(chosen.servers, SERVERS, "server") or (["kafkapy"] if chosen.against else list(SERVERS))
     servers = [SERVERS[name] for name in names]
+    clusters = [CLUSTERS[name] for name in names if name in CLUSTERS]
     if not chosen.against:
-        run_with(chosen, servers)
+        run_with(chosen, servers, clusters)
         return
     with tempfile.TemporaryDirectory(prefix="kafkapy-before-") as directory:
         build_commit(chosen.against, Path(directory))
-        result = run_with(chosen, [*servers, server_of(Path(directory))])
+        before = Path(directory)
+        result = run_with(chosen, [*servers, server_of(before)], [*clusters, cluster_of(before)])
     comparisons = compare(result)
     print()
     print(comparison_table(comparisons))
@@ -75,15 +82,15 @@ def run(chosen: argparse.Namespace) -> None:
         raise SystemExit(1)
 
 
-def run_with(chosen: argparse.Namespace, servers: list[type[Server]]) -> Result:
-    """Runs the chosen workloads on the servers, prints the report and returns the medians."""
+def run_with(chosen: argparse.Namespace, servers: list[type[Server]], clusters: list[type[Cluster]]) -> Result:
+    """Runs the chosen workloads on the servers and clusters, prints the report and returns the medians."""
     names = choose(chosen.workloads, WORKLOADS, "workload") or in_set(chosen.set)
     rounds: report.AllRounds = {}
     result: Result = {}
     failed: list[str] = []
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kafkapy-bench-", dir=chosen.directory) as directory:
-        for name in names:
+        for name in (each for each in names if WORKLOADS[each].nodes == 1):
             try:
                 rounds[name] = run_workload(
                     WORKLOADS[name],
@@ -98,6 +105,19 @@ def run_with(chosen: argparse.Namespace, servers: list[type[Server]]) -> Result:
                 traceback.print_exc()
                 continue
             result = report.write(chosen.output, rounds)  # after each workload: an interrupted run keeps its results
+        replicated = [WORKLOADS[name] for name in names if WORKLOADS[name].nodes > 1]
+        if replicated:
+            of_clusters, failed_in_clusters = run_clusters(
+                replicated,
+                clusters,
+                chosen.rounds,
+                Path(directory),
+                scale=chosen.scale,
+                limit=chosen.foreign_limit,
+                save=lambda found: report.write(chosen.output, {**rounds, **found}),
+            )
+            result = report.write(chosen.output, {**rounds, **of_clusters})
+            failed += failed_in_clusters
     print(report.table(result))
     print()
     print(report.goal_table(outcomes(result)))

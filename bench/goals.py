@@ -56,6 +56,30 @@ GOALS = (
     Goal("10000-partitions", "produce_per_second", "kafka", at_least=1),
     Goal("10000-partitions", "fetch_per_second", "kafka", at_least=1),
     Goal("5000-idle-connections", "grown_mb", None, at_most=100),
+    *(
+        goal
+        for records in ("100B-acks-all", "1KB-acks-all", "100B-acks-1", "1KB-acks-1")
+        for goal in (
+            Goal(f"cluster-produce-{records}", "per_second", "kafka", at_least=3),
+            Goal(f"cluster-produce-{records}", "cpu_s_per_gb", "kafka", at_most=0.2),
+        )
+    ),
+    *(
+        goal
+        for acks in ("all", "1")
+        for goal in (
+            Goal(f"cluster-requests-64-connections-acks-{acks}", "per_second", "kafka", at_least=3),
+            Goal(f"cluster-requests-64-connections-acks-{acks}", "cpu_us_per_request", "kafka", at_most=0.2),
+        )
+    ),
+    Goal("cluster-latency-500-per-second", "p99_us", "kafka", at_most=0.25),
+    Goal("cluster-latency-2000-per-second", "p99_us", "kafka", at_most=0.25),
+    Goal("cluster-start", "ready_seconds", None, at_most=1.5),
+    Goal("cluster-idle", "memory_mb", None, at_most=100),
+    Goal("cluster-catch-up", "mb_per_second", "kafka", at_least=3),
+    Goal("cluster-failover-leader", "failover_seconds", None, at_most=1),
+    Goal("cluster-failover-controller", "failover_seconds", None, at_most=1.5),
+    Goal("cluster-failover-both", "failover_seconds", None, at_most=2.5),
 )
 # p99.9: at most half of Apache Kafka's, or 1.5 times the ceiling's in the same run, whichever is larger.
 TAILS = {

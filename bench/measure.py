@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.run import Figures, Run
 from bench.servers import Kafkapy, Server
-from bench.table import Workload
+from bench.workload import Workload
 
 # A turn with more foreign CPU (cores) than the limit is repeated; REPEATS is the largest number of turns.
 FOREIGN_CPU_LIMIT = 0.1
@@ -89,7 +89,7 @@ def tell(workload: Workload, server: str, number: int, figures: Figures, took: f
     what = f"round {number}" if number else "warm-up"
     value = f"{workload.key} {figures[workload.key]:,.4g}"
     foreign = f"foreign {figures.get('foreign_cores', 0):.2f}"
-    print(f"{workload.name:<28} {server:<8} {what:<8} {value:<28} {foreign} {took:5.1f} s", file=sys.stderr, flush=True)
+    print(f"{workload.name:<38} {server:<8} {what:<8} {value:<28} {foreign} {took:5.1f} s", file=sys.stderr, flush=True)
 
 
 def medians(rounds: list[Figures]) -> Figures:

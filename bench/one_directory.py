@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bench.servers import CLOCK_TICKS
+from bench import process_figures
 from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka, kafka_directory
 from tests.server_process import ServerProcess
@@ -53,12 +53,8 @@ class OneDirectory:
 
 
 def peak_megabytes(server: ServerProcess) -> float:
-    for line in Path(f"/proc/{server.pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError(f"no VmHWM of process {server.pid}")
+    return process_figures.memory_mb(server.pid, peak=True)
 
 
 def cpu_seconds(server: ServerProcess) -> float:
-    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+    return process_figures.cpu_seconds(server.pid)

@@ -12,7 +12,8 @@ CRC32C = BENCH.parent / "kafkapy" / "_core" / "bytes" / "crc32c_hardware.c"
 
 def compile_program(name: str, sources: list[Path], libraries: list[str]) -> Path:
     target = BUILD / name
-    newest = max(source.stat().st_mtime for source in (*sources, BENCH / "load" / "wire.h"))
+    headers = [header for source in sources for header in source.parent.glob("*.h")]
+    newest = max(source.stat().st_mtime for source in (*sources, *headers))
     if not target.exists() or newest > target.stat().st_mtime:
         BUILD.mkdir(parents=True, exist_ok=True)
         subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-o", target, *sources, *libraries], check=True)

@@ -9,10 +9,11 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from bench.process_figures import CLOCK_TICKS
 from bench.programs import requests_program, tail_program, throughput_program
-from bench.servers import CLOCK_TICKS, Server
+from bench.servers import Server
 
 Figures = dict[str, float]
 LARGE_BATCHES = ("linger.ms=5", "batch.size=1000000", "batch.num.messages=1000000")
@@ -71,15 +72,34 @@ class Load:
         return answer
 
 
-class Run:
-    """One server's turn in one round.
+class Measured(Protocol):
+    """The target of loads and measurements: one broker, or all nodes of a cluster.
 
-    `kept` contains what is prepared once for all rounds of a workload. `scale` shortens everything for a trial; the
-    figures of a scaled run mean nothing.
+    `port` is that of the broker to which `requests` and `tail` connect.
     """
 
-    def __init__(self, server: Server, scale: float, kept: dict[str, Any]) -> None:
-        self.server = server
+    @property
+    def bootstrap(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+    def cpu_seconds(self) -> float: ...
+
+    def reset_peak_memory(self) -> None: ...
+
+    def memory_mb(self, peak: bool = False) -> float: ...
+
+
+class Turn:
+    """A turn of a server or a cluster in one round: its loads, and the measurement of what they cost.
+
+    `kept` contains what is prepared once. `scale` shortens everything for a trial; the figures of a scaled run mean
+    nothing.
+    """
+
+    def __init__(self, measured: Measured, scale: float, kept: dict[str, Any]) -> None:
+        self.measured = measured
         self.scale = scale
         self.kept = kept
 
@@ -88,6 +108,78 @@ class Run:
 
     def seconds(self, number: float) -> float:
         return max(0.2, number * self.scale)
+
+    def keep(self, name: str, make: Callable[[], Any]) -> Any:
+        """Calls `make` once for this server and workload; returns the result of this call every time."""
+        if name not in self.kept:
+            self.kept[name] = make()
+        return self.kept[name]
+
+    # -- loads --------------------------------------------------------------------------------------------------
+
+    def produce(self, topic: str, messages: int, size: int, *settings: str) -> Load:
+        program = throughput_program()
+        return Load(program, "produce", self.measured.bootstrap, topic, messages, size, QUIET, *QUEUES, *settings)
+
+    def consume(self, topic: str, messages: int, partitions: int, *settings: str) -> Load:
+        program = throughput_program()
+        return Load(
+            program, "consume", self.measured.bootstrap, topic, messages, partitions, QUIET, *CONSUMER_QUEUES, *settings
+        )
+
+    def read_as_group(self, topic: str, seconds: float, group: str, *settings: str) -> Load:
+        return Load(
+            throughput_program(), "group", self.measured.bootstrap, topic, seconds, group, QUIET, *CONSUMER_QUEUES,
+            *settings,
+        )  # fmt: skip
+
+    def requests(
+        self,
+        topic: str,
+        connections: int,
+        seconds: float,
+        *,
+        acks: int = 1,
+        rate: int = 0,
+        kind: str = "produce",
+        partitions: int = 1,
+        size: int = 100,
+        cores: set[int] | None = None,
+    ) -> Load:
+        where = ("127.0.0.1", self.measured.port, topic, partitions)
+        return Load(requests_program(), *where, connections, seconds, size, acks, rate, kind, cores=cores)
+
+    def tail(self, topic: str, consumers: int, seconds: float, rate: int) -> Load:
+        return Load(tail_program(), "127.0.0.1", self.measured.port, topic, consumers, seconds, rate)
+
+    # -- measuring ----------------------------------------------------------------------------------------------
+
+    def measure(self, load: Callable[[], Mapping[str, float]]) -> Figures:
+        """Runs a load and returns its figures together with their costs.
+
+        `cpu_seconds` and `peak_memory_mb` are those of the broker process, or the sums of a cluster's processes.
+        `foreign_cores` is the number of cores that all other processes used, without the kernel, this process and the
+        load programs, for which `load` has to wait. The broker may be started in `load`, and must not be stopped there.
+        """
+        self.measured.reset_peak_memory()
+        kernel, busy, own = kernel_seconds(), busy_seconds(), own_seconds()
+        broker, start = self.measured.cpu_seconds(), time.monotonic()
+        figures = dict(load())
+        took = time.monotonic() - start
+        spent = self.measured.cpu_seconds() - broker
+        others = busy_seconds() - busy - spent - (own_seconds() - own) - max(0.0, kernel_seconds() - kernel)
+        figures["cpu_seconds"] = spent
+        figures["peak_memory_mb"] = self.measured.memory_mb(peak=True)
+        figures["foreign_cores"] = round(max(0.0, others / took), 3)
+        return figures
+
+
+class Run(Turn):
+    """One server's turn in one round. `kept` is for all rounds of a workload."""
+
+    def __init__(self, server: Server, scale: float, kept: dict[str, Any]) -> None:
+        super().__init__(server, scale, kept)
+        self.server = server
 
     def topic(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         """Creates a topic and returns its name.
@@ -113,67 +205,3 @@ class Run:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
-
-    def keep(self, name: str, make: Callable[[], Any]) -> Any:
-        """Calls `make` once for this server and workload; returns the result of this call every time."""
-        if name not in self.kept:
-            self.kept[name] = make()
-        return self.kept[name]
-
-    # -- loads --------------------------------------------------------------------------------------------------
-
-    def produce(self, topic: str, messages: int, size: int, *settings: str) -> Load:
-        program = throughput_program()
-        return Load(program, "produce", self.server.bootstrap, topic, messages, size, QUIET, *QUEUES, *settings)
-
-    def consume(self, topic: str, messages: int, partitions: int, *settings: str) -> Load:
-        program = throughput_program()
-        return Load(
-            program, "consume", self.server.bootstrap, topic, messages, partitions, QUIET, *CONSUMER_QUEUES, *settings
-        )
-
-    def read_as_group(self, topic: str, seconds: float, group: str, *settings: str) -> Load:
-        return Load(
-            throughput_program(), "group", self.server.bootstrap, topic, seconds, group, QUIET, *CONSUMER_QUEUES,
-            *settings,
-        )  # fmt: skip
-
-    def requests(
-        self,
-        topic: str,
-        connections: int,
-        seconds: float,
-        *,
-        acks: int = 1,
-        rate: int = 0,
-        kind: str = "produce",
-        partitions: int = 1,
-        size: int = 100,
-        cores: set[int] | None = None,
-    ) -> Load:
-        where = ("127.0.0.1", self.server.port, topic, partitions)
-        return Load(requests_program(), *where, connections, seconds, size, acks, rate, kind, cores=cores)
-
-    def tail(self, topic: str, consumers: int, seconds: float, rate: int) -> Load:
-        return Load(tail_program(), "127.0.0.1", self.server.port, topic, consumers, seconds, rate)
-
-    # -- measuring ----------------------------------------------------------------------------------------------
-
-    def measure(self, load: Callable[[], Mapping[str, float]]) -> Figures:
-        """Runs a load and returns its figures together with their costs.
-
-        `cpu_seconds` and `peak_memory_mb` are measured on the broker process. `foreign_cores` is the number of cores
-        that all other processes used, without the kernel, this process and the load programs, for which `load` has to
-        wait. The broker may be started in `load`, and must not be stopped there.
-        """
-        self.server.reset_peak_memory()
-        kernel, busy, own = kernel_seconds(), busy_seconds(), own_seconds()
-        broker, start = self.server.cpu_seconds(), time.monotonic()
-        figures = dict(load())
-        took = time.monotonic() - start
-        spent = self.server.cpu_seconds() - broker
-        others = busy_seconds() - busy - spent - (own_seconds() - own) - max(0.0, kernel_seconds() - kernel)
-        figures["cpu_seconds"] = spent
-        figures["peak_memory_mb"] = self.server.memory_mb(peak=True)
-        figures["foreign_cores"] = round(max(0.0, others / took), 3)
-        return figures

@@ -14,11 +14,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench import process_figures
 from bench.programs import BUILD, ceiling_program
 from tests.peers import ApacheKafka, kafka_directory
 from tests.ports import free_port
 
-CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 START_TIMEOUT_S = 300
 STOP_TIMEOUT_S = 300
 MOST_AT_ONCE = 5_000  # Apache Kafka creates at most 10,000 records for one request
@@ -130,32 +130,31 @@ class Server(ABC):
 
     def pin(self, cores: set[int]) -> None:
         """Pins all threads of the broker to these cores."""
-        for task in os.listdir(f"/proc/{self.pid}/task"):
-            os.sched_setaffinity(int(task), cores)
+        for thread in process_figures.thread_ids(self.pid):
+            os.sched_setaffinity(thread, cores)
 
     def cpu_seconds(self) -> float:
         """Returns the user and system time of the running process in seconds; 0 if the broker does not run."""
-        if not self.is_running:
-            return 0.0
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+        return process_figures.cpu_seconds(self.pid) if self.is_running else 0.0
 
     def reset_peak_memory(self) -> None:
         if self.is_running:
-            Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+            process_figures.reset_peak_memory(self.pid)
 
     def memory_mb(self, peak: bool = False) -> float:
-        key = "VmHWM:" if peak else "VmRSS:"
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith(key):
-                return int(line.split()[1]) / 1024
-        raise RuntimeError(f"no {key} of process {self.pid}")
+        return process_figures.memory_mb(self.pid, peak)
 
     def threads(self) -> int:
-        return len(os.listdir(f"/proc/{self.pid}/task"))
+        return len(process_figures.thread_ids(self.pid))
 
     def descriptors(self) -> int:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+
+def cached_environment() -> dict[str, str]:
+    """Returns an environment in which bytecode is cached, as for an installed broker."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(BUILD / "bytecode")}
 
 
 class Kafkapy(Server):
@@ -173,9 +172,7 @@ class Kafkapy(Server):
         return [sys.executable, "-P", "-m", "kafkapy", "broker", "start", *overrides]
 
     def environment(self) -> dict[str, str]:
-        """Returns an environment in which bytecode is cached, as for an installed broker."""
-        kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-        return {**kept, "PYTHONPYCACHEPREFIX": str(BUILD / "bytecode")}
+        return cached_environment()
 
 
 class Kafka(Server):

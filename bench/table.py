@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from bench.run import LARGE_BATCHES, SMALL_BATCHES, Figures, Run
+from bench.cluster.table import CLUSTER_ROWS
+from bench.run import LARGE_BATCHES, SMALL_BATCHES
+from bench.workload import BROKERS, FULL, MUST, QUICK, Workload
 from bench.workloads.connections import idle_connections, tail
 from bench.workloads.down_conversion import down_conversion
 from bench.workloads.hostile import HOSTILE, with_hostile_clients
@@ -13,27 +14,6 @@ from bench.workloads.life import idle, recovery, start_up
 from bench.workloads.partitions import sweep, ten_thousand
 from bench.workloads.requests import HOUSEKEEPING, WATCHED, closed_loop, housekeeping, latency, scraped
 from bench.workloads.throughput import consume, mixed, produce
-
-ALL = ("kafkapy", "kafka", "ceiling")
-BROKERS = ("kafkapy", "kafka")
-QUICK, MUST, FULL = "quick", "must-show", "full"
-SETS = (QUICK, MUST, FULL)
-
-
-class Workload(NamedTuple):
-    """A workload, whose main figure is `key`.
-
-    `sets` are the sets that include the workload; the set `full` includes all workloads.
-    """
-
-    name: str
-    key: str
-    higher_is_better: bool
-    run: Callable[[Run], Figures]
-    servers: tuple[str, ...] = ALL
-    sets: tuple[str, ...] = (FULL,)
-    properties: Mapping[str, str] = {}
-
 
 # Numbers of messages that Apache Kafka handles in about two seconds: (100 B, 1,000 B) for each codec.
 MESSAGES = {
@@ -110,6 +90,7 @@ ROWS = (
         Workload(f"beside-{name}", "p99_us", False, with_hostile_clients(hostile), BROKERS)
         for name, hostile in HOSTILE.items()
     ),
+    *CLUSTER_ROWS,
 )  # fmt: skip
 WORKLOADS = {workload.name: workload for workload in ROWS}
 

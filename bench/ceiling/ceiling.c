@@ -1,6 +1,9 @@
 /* The ceiling: the least that a broker can do. One thread, epoll; checks CRC32C, assigns offsets, appends; fetches by sendfile.
  *
- *   ceiling PORT DATA_DIR PARTITIONS
+ *   ceiling PORT DATA_DIR PARTITIONS [NODE PORT PORT PORT]
+ *
+ * With NODE (0 to 2) and the ports of all three nodes it is one node of three, each of which leads every third partition and
+ * forwards what it appends to the two others (forwarding.h).
  *
  * Not a broker: no index on disk, no producer state, no record validation, no recovery; every topic name that is asked for
  * exists with PARTITIONS partitions. It serves ApiVersions 0-3, Metadata 1-4, Produce 3-7, Fetch 4-10, ListOffsets 1 on
@@ -30,14 +33,16 @@ enum { MAX_FDS = 65536, MAX_TOPICS = 64, MAX_PARTITIONS = 20000, SLAB = 4 << 20,
 struct entry { int64_t offset, position; };
 struct partition { int fd; int64_t next_offset, size, indexed_to; struct entry *index; size_t entries; };
 struct topic { char name[256]; struct partition *partitions; };
-struct connection { unsigned char *buffer; size_t used, room; };
+struct connection { unsigned char *buffer; size_t used, room; int generation; int64_t to_confirm; };
 
 static struct topic topics[MAX_TOPICS];
 static struct connection *connections[MAX_FDS];
-static int topic_count, partition_count, port, crc32c_variant;
+static int topic_count, partition_count, port, crc32c_variant, generations;
 static const char *data_dir;
 
 static void die(const char *what) { perror(what); exit(1); }
+
+#include "forwarding.h"
 
 /* A cursor over a request and one over an answer; big-endian. */
 struct reader { const unsigned char *at, *end; };
@@ -177,11 +182,14 @@ static void api_versions(int version) {
 
 static void metadata(struct reader *r, int version) {
     if (version >= 3) put32(0);
-    put32(1);
-    put32(1);
-    put_string("127.0.0.1");
-    put32(port);
-    put16(-1);
+    int nodes = is_forwarding() ? NODES : 1;
+    put32(nodes);
+    for (int i = 0; i < nodes; i++) {
+        put32(i + 1);
+        put_string("127.0.0.1");
+        put32(is_forwarding() ? ports[i] : port);
+        put16(-1);
+    }
     if (version >= 2) put_string("ceiling");
     put32(1);
     int32_t count = get32(r);
@@ -200,11 +208,17 @@ static void metadata(struct reader *r, int version) {
         for (int p = 0; p < partition_count; p++) {
             put16(0);
             put32(p);
-            put32(1);
-            for (int list = 0; list < 2; list++) { put32(1); put32(1); }
+            put32(is_forwarding() ? leader_of(p) + 1 : 1);
+            for (int list = 0; list < 2; list++) {
+                put32(nodes);
+                for (int i = 0; i < nodes; i++) put32(i + 1);
+            }
         }
     }
 }
+
+/* Whether and when a produce request is answered. */
+enum { NO_ANSWER, ANSWER, ANSWER_WHEN_REPLICATED };
 
 static int produce(struct reader *r, int version) {
     skip_string(r);
@@ -220,6 +234,7 @@ static int produce(struct reader *r, int version) {
         for (int32_t j = 0; j < parts; j++) {
             int32_t index = get32(r), size = get32(r);
             int64_t base = append(&t->partitions[index], (unsigned char *)r->at, size);
+            if (is_forwarding() && base >= 0) forward(t->name, index, r->at, size);
             r->at += size;
             put32(index);
             put16(base < 0 ? 2 : 0);
@@ -229,7 +244,34 @@ static int produce(struct reader *r, int version) {
         }
     }
     put32(0);
-    return acks != 0;
+    if (acks == 0) return NO_ANSWER;
+    return acks < 0 && is_forwarding() ? ANSWER_WHEN_REPLICATED : ANSWER;
+}
+
+/* Appends what the partition's leader has forwarded; the sequence number is confirmed when all input is handled. */
+static void append_forwarded(int fd, struct reader *r) {
+    int64_t sequence = get64(r);
+    struct topic *t = read_topic(r);
+    int32_t index = get32(r), size = get32(r);
+    if (append(&t->partitions[index], (unsigned char *)r->at, size) < 0) die("forwarded batch");
+    connections[fd]->to_confirm = sequence;
+}
+
+static void confirm(int fd, struct connection *c) {
+    if (!c->to_confirm) return;
+    unsigned char frame[12] = {0, 0, 0, 8};
+    set64(frame + 4, c->to_confirm);
+    c->to_confirm = 0;
+    send_all(fd, frame, sizeof frame, 0);
+}
+
+/* Takes the other node's confirmation, and sends the answers that waited for it. */
+static void confirmed(struct link *l, struct reader *r) {
+    l->appended = get64(r);
+    for (struct waiting *w; (w = next_replicated());) {
+        if (connections[w->fd] && connections[w->fd]->generation == w->generation) send_all(w->fd, w->answer, w->size, 0);
+        free(w->answer);
+    }
 }
 
 static void list_offsets(struct reader *r) {
@@ -309,14 +351,17 @@ static void fetch(int fd, struct reader *r, int version, int32_t correlation) {
 
 static void handle(int fd, const unsigned char *frame, int32_t size) {
     struct reader r = {frame, frame + size};
+    struct link *link = link_of(fd);
+    if (link) { confirmed(link, &r); return; }
     int16_t api = get16(&r), version = get16(&r);
     int32_t correlation = get32(&r);
     skip_string(&r);
     answer_size = 0;
     if (api == 1) { fetch(fd, &r, version, correlation); return; }
+    if (api == FORWARD_API) { append_forwarded(fd, &r); return; }
     put32(0);
     put32(correlation);
-    int answered = 1;
+    int answered = ANSWER;
     if (api == 18) api_versions(version > 3 ? 0 : version);
     else if (api == 3) metadata(&r, version);
     else if (api == 0) answered = produce(&r, version);
@@ -324,7 +369,8 @@ static void handle(int fd, const unsigned char *frame, int32_t size) {
     else { fprintf(stderr, "api %d is not served\n", api); exit(1); }
     uint32_t length = htonl((uint32_t)(answer_size - 4));
     memcpy(answer, &length, 4);
-    if (answered) send_all(fd, answer, answer_size, 0);
+    if (answered == ANSWER) send_all(fd, answer, answer_size, 0);
+    else if (answered == ANSWER_WHEN_REPLICATED) wait_for_others(fd, connections[fd]->generation, answer, answer_size);
 }
 
 static int readable(int fd) {
@@ -345,15 +391,28 @@ static int readable(int fd) {
     }
     memmove(c->buffer, c->buffer + at, c->used - at);
     c->used -= at;
+    confirm(fd, c);
     return 1;
 }
 
+static void add_connection(int fd) {
+    struct connection *c = connections[fd] = calloc(1, sizeof *c);
+    c->room = SLAB;
+    c->buffer = malloc(c->room);
+    c->generation = ++generations;
+}
+
 int main(int argc, char **argv) {
-    if (argc != 4) { fprintf(stderr, "usage: ceiling PORT DATA_DIR PARTITIONS\n"); return 2; }
+    if (argc != 4 && argc != 5 + NODES) { fprintf(stderr, "usage: ceiling PORT DATA_DIR PARTITIONS [NODE PORT PORT PORT]\n"); return 2; }
     port = atoi(argv[1]);
     data_dir = argv[2];
     partition_count = atoi(argv[3]);
     if (partition_count < 1 || partition_count > MAX_PARTITIONS) return 2;
+    if (argc > 4) {
+        own_node = atoi(argv[4]);
+        if (own_node < 0 || own_node >= NODES) return 2;
+        for (int i = 0; i < NODES; i++) ports[i] = atoi(argv[5 + i]);
+    }
     crc32c_variant = crc32c_prepare();
     mkdir(data_dir, 0700);
     int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1, epoll = epoll_create1(0);
@@ -362,6 +421,13 @@ int main(int argc, char **argv) {
     if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 1024)) die("listen");
     struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
     epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
+    if (is_forwarding()) {
+        dial_others(epoll);
+        for (int i = 0; i < NODES; i++)
+            if (i != own_node) add_connection(links[i].fd);
+    }
+    puts("ready");
+    fflush(stdout);
     for (;;) {
         struct epoll_event events[64];
         int ready = epoll_wait(epoll, events, 64, -1);
@@ -371,16 +437,17 @@ int main(int argc, char **argv) {
                 int client = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
                 if (client < 0 || client >= MAX_FDS) continue;
                 setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-                struct connection *c = connections[client] = calloc(1, sizeof *c);
-                c->room = SLAB;
-                c->buffer = malloc(c->room);
+                add_connection(client);
                 struct epoll_event added = {.events = EPOLLIN, .data.fd = client};
                 epoll_ctl(epoll, EPOLL_CTL_ADD, client, &added);
-            } else if (!readable(fd)) {
+            } else if (events[i].events != EPOLLOUT && !readable(fd)) {
+                if (link_of(fd)) return 0; /* the cluster is being stopped */
                 free(connections[fd]->buffer);
                 free(connections[fd]);
+                connections[fd] = NULL;
                 close(fd);
             }
         }
+        if (is_forwarding()) flush_links(epoll);
     }
 }

@@ -180,15 +180,16 @@ class ApacheNode(ClusterNode):
         (self.directory / "log4j2.yaml").write_text(LOG4J2)
 
     def command(self) -> list[str]:
-        return [*self._java(), "kafka.Kafka", str(self.config)]
+        return [*self.java(*JAVA_OPTIONS), "kafka.Kafka", str(self.config)]
 
     def storage_tool(self) -> list[str]:
-        return [*self._java(), "kafka.tools.StorageTool"]
+        return [*self.java(*JAVA_OPTIONS), "kafka.tools.StorageTool"]
 
-    def _java(self) -> list[str]:
+    def java(self, *options: str) -> list[str]:
+        """Returns the words that run a class of this release with these options of the JVM."""
         log4j, log4j2 = self.directory / "log4j.properties", self.directory / "log4j2.yaml"
         logging = [f"-Dlog4j.configuration=file:{log4j}", f"-Dlog4j2.configurationFile={log4j2}"]
-        return ["java", *JAVA_OPTIONS, *logging, "-cp", f"{self.kafka}/libs/*"]
+        return ["java", *options, *logging, "-cp", f"{self.kafka}/libs/*"]
 
 
 def make_node(

@@ -1,0 +1,81 @@
+"""A cluster starts, idles, and fills an empty follower."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from bench.cluster.clusters import IDS
+from bench.cluster.throughput import filled_topic
+from bench.cluster.turn import ClusterTurn
+from bench.run import Figures
+from bench.workloads.throughput import with_cost
+from kafkapy.types import TopicPartition
+
+START = "start"
+SETTLE_S, IDLE_S = 5, 5
+CATCH_UP_SIZE = 1000
+STAYING, EMPTIED = (1, 2), 3
+
+
+def start(turn: ClusterTurn) -> Figures:
+    """Starts three formatted nodes at once: until each is ready, and until a record with acks=all is acknowledged.
+
+    The second time includes the creation of the record's topic.
+    """
+    begin = time.monotonic()
+    turn.cluster.start()
+    ready = time.monotonic() - begin
+    turn.topic()
+    return {"start_seconds": time.monotonic() - begin, "ready_seconds": ready}
+
+
+def started(turn: ClusterTurn) -> Figures:
+    """Returns the figures of the start with which the turn has begun."""
+    return dict(turn.kept[START])
+
+
+def idle(turn: ClusterTurn) -> Figures:
+    """Measures an idle cluster that has just been started."""
+    time.sleep(turn.seconds(SETTLE_S))
+
+    def load() -> Figures:
+        wake_ups = turn.cluster.wake_ups()
+        time.sleep(turn.seconds(IDLE_S))
+        woken = (turn.cluster.wake_ups() - wake_ups) / turn.seconds(IDLE_S)
+        return {"memory_mb": turn.cluster.memory_mb(), "threads": turn.cluster.threads(), "wake_ups_per_second": woken}
+
+    begin = time.monotonic()
+    figures = turn.measure(load)
+    return {**figures, "cpu_percent": figures["cpu_seconds"] / (time.monotonic() - begin) * 100}
+
+
+def catch_up(messages: int) -> Callable[[ClusterTurn], Figures]:
+    """Returns a workload in which node 3 gets all records of a partition of which it has none.
+
+    The time counts from the answer to the reassignment that gives the partition back to it.
+    """
+
+    def run(turn: ClusterTurn) -> Figures:
+        topic = filled_topic(turn, turn.count(messages), CATCH_UP_SIZE)
+        reassign(turn, topic, STAYING)
+        turn.await_in_sync(topic, STAYING)
+        turn.wait_for(f"removal of {topic}", lambda: turn.cluster.stored_bytes(topic, EMPTIED) == 0)
+        size = turn.cluster.stored_bytes(topic, STAYING[0])
+
+        def load() -> Figures:
+            reassign(turn, topic, IDS)
+            begin = time.monotonic()
+            turn.wait_for(f"copy of {topic}", lambda: turn.cluster.stored_bytes(topic, EMPTIED) == size, 0.002)
+            return {"mb_per_second": size / (time.monotonic() - begin) / 1e6}
+
+        figures = turn.measure(load)
+        turn.await_in_sync(topic)
+        return with_cost(figures, size / 1e9)
+
+    return run
+
+
+def reassign(turn: ClusterTurn, topic: str, replicas: tuple[int, ...]) -> None:
+    with turn.admin() as admin:
+        admin.alter_partition_reassignments({TopicPartition(topic, 0): replicas}).check()
