@@ -35,10 +35,10 @@ class OutgoingConnector:
         on_response: Callable[[Request], None],
         on_closed: Callable[[OutgoingConnection], None],
     ) -> None:
-        """Begins to connect and calls `on_opened` once, possibly before it returns.
+        """Starts to connect, and calls `on_opened` once, possibly before this method returns.
 
-        The connection is not established yet. `attempt` is the number of earlier attempts; it selects one of several
-        addresses of the host.
+        When `on_opened` is called, the connection may not be established yet. `attempt` is the number of earlier
+        attempts; it selects one of several addresses of the host.
         """
 
         def connect_to(addresses: list[Any] | OSError) -> None:

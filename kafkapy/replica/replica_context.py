@@ -1,4 +1,4 @@
-"""The parts that all partitions of this broker share: identity, live brokers, clock, purgatories, controller."""
+"""The objects that all partitions of this broker share, such as its id, the clock and the purgatories."""
 
 from __future__ import annotations
 

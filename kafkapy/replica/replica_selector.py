@@ -32,7 +32,7 @@ def replica_selector(class_name: str | None) -> ReplicaSelector | None:
 def select_in_rack(
     partition: Partition, params: FetchParams, fetch_offset: int, brokers: Mapping[int, BrokerRegistration]
 ) -> int:
-    """Selects the leader if it is in the consumer's rack, otherwise the most caught-up in-sync replica of that rack.
+    """Returns NO_REPLICA if the leader is in the consumer's rack, otherwise the most caught-up in-sync replica there.
 
     Replicas without the requested offset, and brokers without the consumer's listener, are not considered.
     """

@@ -133,7 +133,10 @@ def examine_fetched(records: Records, leader_epoch: int, segment_bytes: int) -> 
 
 
 def check_tail(tail: memoryview, leader_epoch: int) -> None:
-    """Raises ApiError CORRUPT_MESSAGE unless `tail`, which begins with no valid batch, may be ignored."""
+    """Raises ApiError CORRUPT_MESSAGE unless `tail`, which does not begin with a valid batch, may be ignored.
+
+    It may be ignored if it is an incomplete batch or begins with a batch of an epoch above `leader_epoch`.
+    """
     if len(tail) < LOG_OVERHEAD:
         return
     size = batch_size(bytes(tail[:LOG_OVERHEAD]))
@@ -175,7 +178,7 @@ def out_of_order(base_offset: int, expected: int) -> ApiError:
 
 
 class FollowerAppends(LogReader):
-    """The appending half of a follower's Log, which owns the attributes. Used by the owner thread only."""
+    """The methods by which a Log appends what a follower has fetched; Log has the attributes. Owner thread only."""
 
     __slots__ = ()
 
@@ -202,8 +205,9 @@ class FollowerAppends(LogReader):
     def append_runs(self, runs: Sequence[FetchedRun]) -> AppendInfo | None:
         """Appends runs with their offsets and epochs, each with one write; returns None if there is none.
 
-        Raises ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset, and StorageError. An empty
-        log may begin within the first batch (DeleteRecords can end there); its first segment then begins with it.
+        Raises ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset, and StorageError. If the
+        log is empty and starts within the first batch, because DeleteRecords named an offset there, its first segment
+        is replaced by one that begins with this batch.
         """
         if not runs:
             return None
@@ -260,7 +264,8 @@ class FollowerAppends(LogReader):
     def follow_log_start_offset(self, log_start_offset: int) -> bool:
         """Raises the log start offset to the leader's; returns whether it changed.
 
-        A start above the high watermark is ignored: this log has yet to fetch up to it, or will start there.
+        A leader's start above the high watermark is ignored until this log has fetched the records up to it, or is
+        restarted there because the leader no longer has them.
         """
         if not self.log_start_offset < log_start_offset <= self.high_watermark:
             return False

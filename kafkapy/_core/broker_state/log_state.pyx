@@ -153,7 +153,7 @@ cdef class EpochsState:
         self.latest_epoch = self.starts[count - 1].epoch if count else -1
 
     cdef bint certainly_contain(self, int32_t last_epoch, int64_t end_offset, int64_t log_end_offset) noexcept nogil:
-        """Python path: Partition._diverging_epoch."""
+        """Searches the epochs. Python path: Partition._diverging_epoch."""
         cdef Py_ssize_t low = 0, high = self.start_count, middle
         if last_epoch == self.latest_epoch:
             return end_offset <= log_end_offset

@@ -1,4 +1,4 @@
-"""The leader's view of its followers: what their fetches have told, and the registrations of their brokers."""
+"""The leader's view of its followers: the positions of their fetches, and the registrations of their brokers."""
 
 
 cdef class PeerState:
@@ -50,7 +50,7 @@ cdef class ReplicaState:
         self.note_fetch(fetch_offset, log_start_offset, leader_end_offset, monotonic_ms, broker_epoch)
 
     def is_caught_up(self, int64_t leader_end_offset, int64_t monotonic_ms, int64_t lag_max_ms):
-        """Returns whether the follower is at the leader's log end, or was within the last `lag_max_ms`."""
+        """Returns whether the follower has reached the leader's log end now or within the last `lag_max_ms`."""
         return self.was_caught_up(leader_end_offset, monotonic_ms, lag_max_ms)
 
     def is_outdated(self, int64_t broker_epoch):

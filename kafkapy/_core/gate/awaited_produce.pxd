@@ -15,13 +15,15 @@ from kafkapy._core.reactor.reactor_state cimport ConnectionState
 # partition, then `begin_wait`.
 cdef AwaitedProduce *await_produce(GateContext gate, ConnectionState *connection, int16_t version, int parts,
                                    size_t answer_size, int64_t received_us) noexcept nogil
-# The partition at this index waits for the high watermark, or is complete already.
+# Makes the request wait until the partition's high watermark reaches `required_offset`, unless it has reached it
+# already (`is_complete`). `index` numbers the partitions of the request.
 cdef void await_offset(AwaitedProduce *awaited, int index, PartitionState partition, int64_t required_offset,
                        int32_t error_at, bint is_complete) noexcept nogil
+# Starts the wait for the deadline, after the answer was written and all partitions were added.
 cdef void begin_wait(GateContext gate, AwaitedProduce *awaited, int64_t answer_size, int32_t timeout_ms) noexcept nogil
-# Completes what the partition's high watermark has reached.
+# Completes the requests whose records in the partition are below its high watermark.
 cdef void complete_reached(GateContext gate, PartitionState partition) noexcept nogil
-# Completes everything that waits for the partition, with an error.
+# Completes, with an error, all requests that wait for the partition.
 cdef void fail_awaited(GateContext gate, PartitionState partition, int16_t error) noexcept nogil
 # Completes the requests whose deadline has come, or all. Returns the next deadline, 0 if nothing waits.
 cdef int64_t expire_produces(GateContext gate, int64_t monotonic_ms, bint at_once) noexcept nogil

@@ -1,12 +1,13 @@
 """Produce requests with acks=all that wait in the gate until the high watermark passes their records.
 
-Each waiting request is one allocation with its complete answer, without a Python object. It is complete when each of its
-partitions is: the high watermark has reached the records, this broker no longer leads the partition, or the deadline has
-come. The answers of a connection are sent in the order of its requests. An answer with an error is completed by Python,
-which knows the leader that it has to name and counts the error; all other answers are sent without it.
+Each waiting request is one allocation with its complete answer, without a Python object. It is complete when all of its
+partitions are. A partition of it is complete when the high watermark has reached the records, this broker no longer
+leads the partition, or the deadline has come. The answers of a connection are sent in the order of its requests. Python
+completes an answer with an error, since it knows the leader that the answer has to name, and counts the error; all
+other answers are sent without Python.
 
-A request whose connection was closed waits on, so that its partitions need no search, and is freed when it is complete.
-The number of requests that wait is bounded for each connection (DEFERRED_LIMIT).
+A request whose connection was closed stays in the lists of its partitions, and is freed when it is complete. The number
+of requests that wait is limited for each connection (DEFERRED_LIMIT).
 """
 
 from cpython.ref cimport PyObject

@@ -19,7 +19,7 @@ cdef struct FetchRequest:
     bint min_one_message                 # nothing was found yet, so the first batch may be larger than the limits
     bint is_committed                    # isolation level read_committed
     FetchMoment moment
-    bint must_not_wait                       # a log has rolled to another segment, or ends below the offset
+    bint must_not_wait                   # a log has rolled to another segment, or ends below the offset
     int64_t found                        # bytes that the answer will hold
     int64_t readable                     # bytes up to the end of the segments, limited per partition only
     int32_t topic_count

@@ -4,7 +4,7 @@
     append_to    one pwritev | index entries
     account_for  the producers of the batches
 
-Nothing is stored between the passes but sums: each pass reads the headers, which are in the processor's cache, again.
+Between the passes only totals are stored: each pass reads the batch headers again, which are in the processor's cache.
 The bytes are written as the leader sent them. Python accounts for a batch that begins or ends a transaction or is the
 first of its producer; it appends everything that does not fit into one segment, and message sets. The two paths are
 compared by tests/property/test_follower_append_twin.py.
@@ -56,7 +56,7 @@ cdef class FetchedBatches:
             PyBuffer_Release(&self.view)
 
     cdef int examine(self, int32_t leader_epoch) noexcept nogil:
-        """Returns a status, and sets the sums of the batches before the first that is not to be appended."""
+        """Returns a status, and sets the totals of the batches before the first one that must not be appended."""
         cdef const uint8_t *data = <const uint8_t *> self.view.buf
         cdef BatchHeader header
         cdef Py_ssize_t pos = 0
@@ -169,8 +169,10 @@ cdef class FetchedBatches:
 
 
 cdef bint account_here(ProducersState producers, const BatchHeader *header) noexcept:
-    """Accounts for a batch that neither begins nor ends a transaction, if its producer is known; returns whether it
-    was."""
+    """Adds a batch to the state of its producer.
+
+    Returns False, and changes nothing, if the producer is not known or the batch begins or ends a transaction.
+    """
     cdef ProducedBatch produced
     cdef PyObject *found
     cdef ProducerEntry entry

@@ -5,7 +5,7 @@ from kafkapy._core.bytes.frame_cursor cimport FrameCursor
 from kafkapy._core.gate.fetch_request cimport FetchRequest
 from kafkapy._core.gate.gate_context cimport FetchedPartition, GateContext
 
-# Finds the replica state, which stands behind the partitions, in a request that ends like those of followers.
+# Reads the follower's id and broker epoch from the end of the request.
 cdef void find_replica_state(FetchRequest *request, const FrameCursor *cursor) noexcept nogil
 # Finds the follower that fetches. Returns False if Python has to refuse it, or to propose it for the ISR.
 cdef bint admits_follower(const FetchRequest *request, FetchedPartition *read, PartitionState partition,

@@ -17,10 +17,11 @@ from kafkapy._core.reactor.reactor_state cimport GATE_DECLINED
 
 
 cdef void find_replica_state(FetchRequest *request, const FrameCursor *cursor) noexcept nogil:
-    """Finds the replica state, which stands behind the partitions, in a request that ends like those of followers.
+    """Reads the follower's id and broker epoch from the end of the request, where followers put them as a tagged field.
 
-    `take_rest` verifies that it is there. A request of another shape counts as one of a consumer, and Python serves it
-    if it has tagged fields.
+    They are needed before the partitions, which precede them, are read. `take_rest` verifies that the tagged field is
+    at this place. A request without it counts as the request of a consumer; if it has other tagged fields, Python
+    serves it.
     """
     cdef const uint8_t *at
     request.replica_id = CONSUMER

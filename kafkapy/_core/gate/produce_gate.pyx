@@ -440,7 +440,7 @@ cdef bint answer(GateContext gate, const GatheredRequest *request) noexcept nogi
 
 
 cdef bint has_reached(PartitionState partition, const GatheredBatch *batch) noexcept nogil:
-    """Returns whether the in-sync replicas have the batch, or it could not be appended."""
+    """Returns whether all in-sync replicas have the batch. A batch that could not be appended counts as complete."""
     return batch.failed or partition.log.high_watermark > batch.base_offset + batch.last_offset_delta
 
 

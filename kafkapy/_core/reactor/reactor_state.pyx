@@ -73,7 +73,7 @@ cdef int reserve_queue(ConnectionQueue *queue, size_t capacity) noexcept nogil:
 
 
 cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept nogil:
-    """Makes room for `connections` in every queue, so that pushing never allocates. Returns 0; -1 if memory is short."""
+    """Makes room for `connections` in every queue, so that a push never allocates. Returns 0, -1 if memory is short."""
     cdef size_t capacity = state.queue_capacity if state.queue_capacity else 64
     while capacity < connections:
         capacity *= 2
@@ -342,7 +342,7 @@ cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_
 
 
 cdef void forget_deferred(ConnectionState *connection) noexcept nogil:
-    """Tells the gate, by their fields, that the deferred answers of a closed connection are not sent."""
+    """Clears the connection in the deferred answers of a closed connection, so that the gate does not send them."""
     cdef DeferredAnswer *answer = connection.first_deferred
     while answer != NULL:
         answer.connection = NULL

@@ -1,7 +1,7 @@
-"""One fetcher's connection to its leader: it sends what LeaderFetcher plans, and hands responses back to it.
+"""The connection of one fetcher to its leader. It sends the requests that LeaderFetcher plans.
 
-One request is in flight. The connection is opened for the first request, and again after the back-off when it was
-refused or lost.
+At most one request is in flight. The connection is opened for the first request, and after the back-off again if it
+was refused or lost.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class FetchConnection:
             self._lose(os.strerror(number) if number else connection.describe_close())
 
     def _lose(self, reason: str) -> None:
-        """Delays all partitions after the connection could not be opened or was closed."""
+        """Forgets the connection, which could not be opened or was closed, and delays all partitions."""
         logger.warning("%s Connection to node %d failed: %s", self.name, self._leader_id, reason)
         self._generation += 1
         self._attempts += 1
@@ -180,7 +180,7 @@ class FetchConnection:
     # -- time ----------------------------------------------------------------------------------------------------
 
     def _arm(self, timeout_ms: int) -> None:
-        """Sets the deadline of the present wait; an earlier timer sets itself again when it runs."""
+        """Sets the deadline of the request or of the opening. A timer that runs earlier is scheduled again."""
         monotonic_ms = self._ports.monotonic_ms()
         self._deadline_ms = monotonic_ms + timeout_ms
         self._schedule(monotonic_ms, self._deadline_ms)

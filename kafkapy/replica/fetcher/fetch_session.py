@@ -1,7 +1,7 @@
-"""The follower's side of a fetch session (KIP-227): after the first request only changed partitions are sent. Pure.
+"""The follower's side of a fetch session (KIP-227): after the first request only changed partitions are sent.
 
-The caller names the partitions that may have changed, so that a request costs what has changed and not what is
-followed.
+The caller names the partitions that may have changed, so that the work for a request depends on their number and not on
+the number of all partitions. The module performs no I/O.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class FetchPlan(NamedTuple):
 
 
 class FetchSession:
-    """The session of one fetcher with its leader. Call `plan` for a request, then `confirm`, `refuse` or `lose`.
+    """The session of one fetcher with its leader. Call `plan` for a request, then `confirm`, `fail` or `lose`.
 
-    `held` are the positions that the leader knows after the last plan.
+    `held` has the positions that the leader knows once it has received the last planned request.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class FetchSession:
         return error in _SESSION_LOST
 
     def refuse(self) -> None:
-        """Forgets the session, which the leader does not have; the next request begins one."""
+        """Forgets the session, because the leader does not have it. The next request begins a new session."""
         self._session_id, self._epoch = _NO_SESSION, _FIRST_EPOCH
 
     def lose(self) -> None:

@@ -46,9 +46,9 @@ class ReplicaFetcherManager:
         return self._assigned.keys()
 
     def on_roles(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """Follows the leaders of `followed`, and stops fetching the partitions that have no leader or are led here.
+        """Fetches `followed` from their leaders, and stops fetching partitions that have no leader or are led here.
 
-        A fetcher of the same leader epoch goes on.
+        A partition whose leader and leader epoch are unchanged continues where it was.
         """
         touched: dict[tuple[int, int], None] = {}
         for partition in led:

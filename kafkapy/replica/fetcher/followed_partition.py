@@ -1,4 +1,4 @@
-"""The state of one partition that a fetcher reads, and the rules by which its log is truncated. Pure."""
+"""The state of one partition that a fetcher reads, and the rules by which its log is truncated."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class FollowerLog(Protocol):
         """Removes all batches; the log starts and ends at `offset`."""
 
     def follow(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Takes over the leader's offsets within the log; returns whether the high watermark changed."""
+        """Adopts the leader's high watermark and log start offset, as far as they are within this log.
+
+        Returns whether the high watermark changed.
+        """
 
 
 class Phase(Enum):
@@ -47,8 +50,8 @@ class Phase(Enum):
 
     TRUNCATING = auto()  # its log has no epoch, and is truncated to the high watermark before the first fetch
     FETCHING = auto()
-    ASKING_END = auto()  # its offset was out of range: the leader's end offset decides
-    ASKING_START = auto()  # ... and so does the leader's start offset
+    ASKING_END = auto()  # its offset was out of range, and the leader is asked for its end offset
+    ASKING_START = auto()  # the end offset did not explain it, and the leader is asked for its start offset
     FAILED = auto()  # stopped until the leader epoch rises
 
 
@@ -103,14 +106,14 @@ class FollowedPartition:
         )
 
     def go_on(self) -> None:
-        """Fetches from the end of the log, which was appended to, truncated or restarted."""
+        """Makes fetching continue at the end of the log, after the log was appended to, truncated or restarted."""
         self.phase = Phase.FETCHING
         self.fetch_offset = self.log.log_end_offset
         self.last_fetched_epoch = self.log.latest_epoch
 
 
 def truncation_offset(diverging: OffsetAndEpoch, own_end: OffsetAndEpoch, log_end_offset: int) -> int:
-    """Returns the offset to truncate to when the leader's epoch `diverging.epoch` ends at `diverging.offset`.
+    """Returns the offset to truncate the log to if, on the leader, `diverging.epoch` ends at `diverging.offset`.
 
     `own_end` is the end of the largest own epoch up to that one. If it is a smaller epoch, the log is truncated to its
     end, and the next fetch asks about that epoch (KIP-279).

@@ -1,7 +1,8 @@
-"""The decisions of one fetcher on the partitions that it reads from one leader (AbstractFetcherThread). Pure.
+"""The decisions of one fetcher, which reads partitions from one leader (Kafka's AbstractFetcherThread).
 
-No I/O but the logs of the partitions, no clock: every call gets `monotonic_ms`. The caller sends what `next_request`
-returns, one request at a time, and passes the response or its failure back.
+A fetcher reads and writes the logs of its partitions, but uses neither the network nor a clock: every method gets the
+time as `monotonic_ms`. The caller sends the request that `next_request` returns, one at a time, and passes the response
+to `on_fetched` or `on_offsets`, or calls `on_failure`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class LeaderOffset(NamedTuple):
 class LeaderFetcher:
     """Owns the states of its partitions and the fetch session. Used by the owner thread only.
 
-    Invariant: a partition whose state may differ from what the session holds is in `_changed`.
+    Invariant: `_changed` contains every partition whose position may differ from the one that the session has sent.
     """
 
     def __init__(self, backoff_ms: int) -> None:
@@ -95,7 +96,7 @@ class LeaderFetcher:
         return state
 
     def release(self, topic_partition: TopicPartition) -> None:
-        """Stops fetching a partition. A response that is on its way no longer changes it."""
+        """Stops fetching a partition. The response to a request that was sent already no longer changes its log."""
         if self.partitions.pop(topic_partition, None) is None:
             return
         self._changed[topic_partition] = None
@@ -107,7 +108,10 @@ class LeaderFetcher:
     # -- requests ------------------------------------------------------------------------------------------------
 
     def next_request(self, monotonic_ms: int) -> FetchPlan | OffsetQuery | None:
-        """Returns what to send next, or None if every partition is stopped or waits until `next_deadline_ms`."""
+        """Returns the contents of the next request.
+
+        Returns None if every partition is stopped, or delayed until `next_deadline_ms` or later.
+        """
         self._end_delays(monotonic_ms)
         self._truncate_to_high_watermarks()
         if self._asking:
@@ -219,7 +223,7 @@ class LeaderFetcher:
         return advanced
 
     def _take(self, topic_partition: TopicPartition, data: FetchResponse.PartitionData, monotonic_ms: int) -> None:
-        """Handles one partition of a response, unless its state has changed since the request."""
+        """Handles one partition of a response. Ignores it if the partition's state has changed since the request."""
         state = self.partitions.get(topic_partition)
         sent = self._session.held.get(topic_partition)
         if (
@@ -304,7 +308,7 @@ class LeaderFetcher:
                 self._changed[state.topic_partition] = None
 
     def _truncate_diverging(self, state: FollowedPartition, diverging: OffsetAndEpoch) -> None:
-        """Truncates to the common part of both logs; the leader's other offsets of this response are not used."""
+        """Truncates the log to the part that both logs have in common. The response's other offsets are not used."""
         log = state.log
         own_end = log.end_offset_for_epoch(diverging.epoch)
         offset = truncation_offset(diverging, own_end, log.log_end_offset)
@@ -312,7 +316,7 @@ class LeaderFetcher:
             self._go_on(state)
 
     def _truncate(self, state: FollowedPartition, offset: int) -> bool:
-        """Truncates the log; returns whether it could."""
+        """Truncates the log; returns False, and marks the partition as failed, if its directory has failed."""
         log = state.log
         if offset < log.high_watermark:
             logger.warning(
@@ -355,7 +359,10 @@ class LeaderFetcher:
                 self._compare_start(state, leader.offset)
 
     def _compare_end(self, state: FollowedPartition, leader_end_offset: int) -> None:
-        """Truncates to the leader's end after an unclean election; otherwise the leader's start decides."""
+        """Truncates the log to the leader's end offset if the log is longer, as after an unclean election.
+
+        Otherwise the leader is asked for its start offset next.
+        """
         own_end_offset = state.log.log_end_offset
         if leader_end_offset >= own_end_offset:
             state.phase = Phase.ASKING_START
@@ -370,7 +377,10 @@ class LeaderFetcher:
             self._go_on(state)
 
     def _compare_start(self, state: FollowedPartition, leader_start_offset: int) -> None:
-        """Drops the log if the leader has deleted everything up to its end; otherwise fetches again."""
+        """Restarts the log at the leader's start offset if the leader has deleted all records up to this log's end.
+
+        Then fetching continues.
+        """
         log = state.log
         if leader_start_offset > log.log_end_offset:
             logger.warning(

@@ -16,11 +16,11 @@ class AppendCounters:
     __slots__ = ("batches", "batches_accounted_in_python", "bytes", "native", "python")
 
     def __init__(self) -> None:
-        self.native = 0  # appends of one partition of a response
-        self.python = 0  # ... that did not fit into one segment, or had message sets
+        self.native = 0  # appends in one native pass; an append is one partition of a response
+        self.python = 0  # appends that did not fit into one segment, or had message sets
         self.batches = 0  # of native appends
-        self.batches_accounted_in_python = 0  # of these, the ones that changed a transaction or named a new producer
-        self.bytes = 0
+        self.batches_accounted_in_python = 0  # of native appends; they changed a transaction or had a new producer
+        self.bytes = 0  # of all appends
 
 
 class PartitionLog:
