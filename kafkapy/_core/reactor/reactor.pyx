@@ -34,7 +34,8 @@ from kafkapy._core.reactor.reactor_state cimport (
     connection_want_output, connections_linger, monotonic_us, queue_push, queue_take, state_initialize, state_release,
     state_reserve_queues,
 )
-from kafkapy._core.reactor.request_meter cimport METER_BUCKETS, METERS, RequestMeter, meters_settle
+from kafkapy._core.reactor.request_meter cimport (
+    FOLLOWER_FETCH_METER, METER_BUCKETS, METERS, RequestMeter, meters_settle)
 from kafkapy._core.bytes.slab cimport slab_pool_trim
 
 from kafkapy._core.reactor.timing_wheel import TimingWheel
@@ -59,6 +60,9 @@ cdef enum:
 
 # Makes the classes importable from this module.
 globals().update(Connection=Connection, OutgoingConnection=OutgoingConnection, Request=Request)
+
+# The key of the fetches of followers in `request_meters`, where the key of Fetch counts them too.
+FOLLOWER_FETCHES = FOLLOWER_FETCH_METER
 
 # Why a connection was closed, for `on_close`.
 CLOSED_BY_PEER = CLOSE_BY_PEER
@@ -321,7 +325,8 @@ cdef class Reactor:
         """Returns the answered requests since the start, by API. Any thread may call it.
 
         The result is a list of (API key, requests, bytes of the requests, microseconds, requests by bucket), with the
-        bounds of `bucket_bounds`. Key 127 stands for requests without a known API.
+        bounds of `bucket_bounds`. Key 127 stands for requests without a known API, and FOLLOWER_FETCHES for the
+        fetches of followers.
         """
         cdef RequestMeter *meter
         cdef int key, bucket
@@ -386,7 +391,10 @@ cdef class Reactor:
         return 0
 
     cdef void end_wakeup(self) noexcept nogil:
-        """Measures what the gate answered: all answers of a wake-up are sent together."""
+        """Records the duration of the requests that the gate answered in this wake-up.
+
+        Each of them gets the duration of the whole wake-up, since their answers are sent together.
+        """
         cdef int64_t ended_us = monotonic_us()
         cdef int64_t elapsed_us = ended_us - self.native.now_us
         self.native.waiting_since_us = ended_us

@@ -5,13 +5,14 @@ from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_FillInfo, PyBuffer
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_INCREF, PyObject
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, strerror
 
 from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES
 from kafkapy._core.bytes.primitives cimport store_uint32
-from kafkapy._core.reactor.request_meter cimport RequestMeter, meter_add, meter_of
+from kafkapy._core.reactor.request_meter cimport (
+    FOLLOWER_FETCH_METER, RequestMeter, meter_add, meter_at, meter_of)
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
     CLOSE_SHUTDOWN, ConnectionState, OutputChunk, ReactorState, RequestFrame, connection_close,
@@ -83,10 +84,16 @@ cdef int append_chunk(ReactorState *shared, ConnectionState *connection, chunk, 
 
 
 cdef void count_answered(ReactorState *shared, RequestFrame *frame) noexcept nogil:
-    cdef RequestMeter *meter = meter_of(shared.meters, frame.api_key)
+    cdef int64_t elapsed_us = monotonic_us() - frame.received_us
+    count_in_meter(meter_of(shared.meters, frame.api_key), frame.size, elapsed_us)
+    if frame.is_from_follower:
+        count_in_meter(meter_at(shared.meters, FOLLOWER_FETCH_METER), frame.size, elapsed_us)
+
+
+cdef inline void count_in_meter(RequestMeter *meter, int32_t size, int64_t elapsed_us) noexcept nogil:
     if meter != NULL:
-        meter.request_bytes += frame.size
-        meter_add(meter, 1, monotonic_us() - frame.received_us)
+        meter.request_bytes += size
+        meter_add(meter, 1, elapsed_us)
 
 
 cdef class Connection:
@@ -136,6 +143,10 @@ cdef class Connection:
         if not native.queued_answered:
             native.queued_answered = True
             queue_push(&self.shared.answered_queue, native)
+
+    def note_follower_fetch(self):
+        """Makes the meter of followers' fetches count the request in process too."""
+        self.native.frame.is_from_follower = True
 
     def close(self, str reason):
         """Closes the connection after its pending answers are sent. `describe_close` returns `reason`. Any thread may

@@ -19,10 +19,11 @@ from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES, frame_size_is_valid, 
 from kafkapy._core.bytes.primitives cimport load_int16, load_int32
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, DEFERRED_LIMIT, GATE_ANSWERED, GATE_DECLINED,
-    GATE_GATHERED, GATE_WAITS, OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch, connection_want_input,
-    connection_want_output, queue_push, request_done, request_reserve, state_ensure_input_room,
+    GATE_GATHERED, GATE_WAITS, OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch,
+    connection_want_input, connection_want_output, queue_push, request_done, request_reserve, state_ensure_input_room,
 )
-from kafkapy._core.reactor.request_meter cimport RequestMeter, meter_add_pending, meter_of
+from kafkapy._core.reactor.request_meter cimport (
+    FOLLOWER_FETCH_METER, RequestMeter, meter_add_pending, meter_at, meter_of)
 from kafkapy._core.bytes.slab cimport Slab, slab_grow, slab_release, slab_retain, slab_take, slab_take_cached
 
 cdef extern from "<sys/uio.h>" nogil:
@@ -93,6 +94,7 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
     connection.frame.size = size
     connection.frame.received_us = state.now_us
     connection.frame.api_key = load_int16(data) if size >= 2 else -1
+    connection.frame.is_from_follower = False
     connection.in_process = True
     if connection.is_outgoing:
         state.responses_received += 1
@@ -150,10 +152,15 @@ cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept 
 
 cdef inline void count_gated(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Counts a request that the gate served. Its duration is known at the end of the wake-up."""
-    cdef RequestMeter *meter = meter_of(state.meters, connection.frame.api_key)
+    count_pending(state, meter_of(state.meters, connection.frame.api_key), connection.frame.size)
+    if connection.frame.is_from_follower:
+        count_pending(state, meter_at(state.meters, FOLLOWER_FETCH_METER), connection.frame.size)
+
+
+cdef inline void count_pending(ReactorState *state, RequestMeter *meter, int32_t size) noexcept nogil:
     if meter != NULL:
         meter_add_pending(&state.pending_meters, meter)
-        meter.request_bytes += connection.frame.size
+        meter.request_bytes += size
 
 
 cdef void input_advance(ReactorState *state, ConnectionState *connection) noexcept nogil:

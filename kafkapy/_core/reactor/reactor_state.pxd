@@ -42,6 +42,7 @@ cdef struct RequestFrame:
     int32_t size
     int64_t received_us             # monotonic
     int api_key                     # as the client wrote it; -1 if the header is too short
+    bint is_from_follower           # a fetch of a follower, once the gate or Python has read it
     int verdict                     # of a request for Python: GATE_DECLINED or GATE_WAITS
 
 # One piece of an answer. Memory: data, remaining. File: fd, position, remaining. At most one of slab, has_view, owner
@@ -59,9 +60,9 @@ cdef struct OutputChunk:
     int fd                          # -1: memory
     bint has_view
 
-# An answer that a gate gives later than the wake-up of its request. The gate owns it; it is the first field of the
-# gate's own struct. While a connection has one, no other request of the connection is answered before it, and none goes
-# to Python.
+# An answer that a gate sends in a later wake-up than that of its request. The gate owns it, as the first field of a
+# struct of its own. While a connection has a deferred answer, no other request of the connection is answered
+# before it, and none goes to Python.
 cdef struct DeferredAnswer:
     DeferredAnswer *next            # the next answer of the connection
     ConnectionState *connection     # NULL once the connection is closed

@@ -6,8 +6,9 @@ from libc.stdlib cimport calloc
 
 cdef enum:
     METER_BUCKETS = 104                  # up to 2**27 us
-    METERS = 128                         # by API key; the last one counts requests without a known API
-    OTHER_METER = 127
+    METERS = 128                         # by API key, but for the last two
+    FOLLOWER_FETCH_METER = 126           # fetches of followers, which the meter of Fetch counts too
+    OTHER_METER = 127                    # requests without a known API
 
 cdef struct RequestMeter:
     int64_t requests
@@ -31,12 +32,17 @@ cdef inline int meter_bucket(int64_t elapsed_us) noexcept nogil:
     return index if index < METER_BUCKETS else METER_BUCKETS - 1
 
 
-cdef inline RequestMeter *meter_of(RequestMeter **meters, int api_key) noexcept nogil:
-    """Returns the meter of an API, allocated on first use. NULL if memory is short: the request is not counted."""
-    cdef int index = api_key if 0 <= api_key < OTHER_METER else OTHER_METER
+cdef inline RequestMeter *meter_at(RequestMeter **meters, int index) noexcept nogil:
+    """Returns one of METERS meters, allocated on first use. NULL if memory is short."""
     if meters[index] == NULL:
         meters[index] = <RequestMeter *> calloc(1, sizeof(RequestMeter))
     return meters[index]
+
+
+cdef inline RequestMeter *meter_of(RequestMeter **meters, int api_key) noexcept nogil:
+    """Returns the meter of an API, or of all unknown APIs. NULL if memory is short: the request is not counted."""
+    cdef int index = api_key if 0 <= api_key < FOLLOWER_FETCH_METER else OTHER_METER
+    return meter_at(meters, index)
 
 
 cdef inline void meter_add(RequestMeter *meter, int64_t requests, int64_t elapsed_us) noexcept nogil:

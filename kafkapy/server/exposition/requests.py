@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from kafkapy._core.reactor.reactor import bucket_bounds
+from kafkapy._core.reactor.reactor import FOLLOWER_FETCHES, bucket_bounds
 from kafkapy.errors import Error
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
@@ -34,6 +34,16 @@ class Meter(NamedTuple):
     size: int
     time_us: int
     buckets: list[int]
+
+    def without(self, part: Meter) -> Meter:
+        """Returns the totals without those of `part`, which may have been read later and is cut to these totals."""
+        buckets = [max(0, own - other) for own, other in zip(self.buckets, part.buckets, strict=True)]
+        return Meter(
+            max(0, self.requests - part.requests),
+            max(0, self.size - part.size),
+            max(0, self.time_us - part.time_us),
+            buckets,
+        )
 
 
 def api_name(key: int) -> str:
@@ -66,12 +76,21 @@ class RequestMetrics:
         self._write_waiting(page)
 
     def _read_meters(self) -> dict[str, Meter]:
-        """Returns the totals of each API by its name. A fetch counts as Fetch and as FetchConsumer, as in Kafka."""
-        found: dict[str, Meter] = {}
-        for key, requests, size, time_us, buckets in self._services.reactor.request_meters():
-            found[api_name(key)] = Meter(requests, size, time_us, buckets)
-            if key == FETCH:
-                found["FetchConsumer"] = found[api_name(key)]
+        """Returns the totals of each API by its name.
+
+        As in Kafka, a fetch counts as Fetch, and as FetchConsumer or FetchFollower.
+        """
+        meters = {
+            key: Meter(requests, size, time_us, buckets)
+            for key, requests, size, time_us, buckets in self._services.reactor.request_meters()
+        }
+        of_followers = meters.pop(FOLLOWER_FETCHES, None)
+        found = {api_name(key): meter for key, meter in meters.items()}
+        if FETCH in meters:
+            fetches = meters[FETCH]
+            found["FetchConsumer"] = fetches if of_followers is None else fetches.without(of_followers)
+        if of_followers is not None:
+            found["FetchFollower"] = of_followers
         return found
 
     def _errors(self) -> list[tuple[tuple[object, ...], float]]:

@@ -11,7 +11,7 @@ the addresses of leaders (KIP-951).
 
 Not done: remote storage.
 
-The data gate (`_core/gate/fetch_gate`) serves plain fetches of consumers before they come here.
+The data gate (`_core/gate/fetch_gate`) serves the usual fetches of consumers and followers before they come here.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
         return None if topic is None else topic.name
 
     params = fetch_params(context, request)
+    if params.is_from_follower:
+        context.connection.note_follower_fetch()
     session = services.fetch_sessions.open(request, version, topic_name, is_follower=params.is_from_follower)
     to_read: list[FetchPartition] = []
     refused: Results = []
