@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kafkapy._core.broker_state.partition_state import PartitionState
 from kafkapy.purgatory.delayed_operation import DelayedOperation
 from kafkapy.purgatory.purgatory import Purgatory, Schedule
@@ -18,18 +20,11 @@ class FetchOperation(DelayedOperation):
         self.is_from_follower = is_from_follower
 
 
-def watch_fetch(partition: PartitionState, *, is_from_follower: bool) -> None:
-    """Notes that a fetch waits for the partition. Without followers each append raises the high watermark."""
-    if is_from_follower or not partition.remote_replicas:
-        partition.is_watched = True
-    if not is_from_follower:
-        partition.is_commit_watched = True
-
-
 class DelayedOperations:
     """Owns the purgatories of delayed produce, fetch and delete-records requests. Used by the owner thread only.
 
-    Their keys are partitions: a TopicPartition or an equal tuple.
+    Their keys are partitions (a TopicPartition or an equal tuple). The fetches of followers that are held for the gate
+    have the follower's broker id as their only key, since each may have thousands of partitions.
     """
 
     __slots__ = ("delete_records", "fetch", "produce")
@@ -39,26 +34,34 @@ class DelayedOperations:
         self.fetch = Purgatory("Fetch", schedule)  # of FetchOperations
         self.delete_records = Purgatory("DeleteRecords", schedule)
 
-    def complete_all(self, topic_partition: TopicPartition) -> None:
-        """Tries all operations that wait for the partition, after its high or low watermark or its role changed."""
+    def complete_all(self, partition: PartitionState, topic_partition: TopicPartition) -> None:
+        """Tries all operations that wait for the partition, after an append or a change of its watermarks or role."""
         if self.fetch.delayed_count:
             self.fetch.check_and_complete(topic_partition)
+            self.complete_held(partition.remote_replicas)
         if self.produce.delayed_count:
             self.produce.check_and_complete(topic_partition)
         if self.delete_records.delayed_count:
             self.delete_records.check_and_complete(topic_partition)
 
-    def mark_watched(self, partition: PartitionState, topic_partition: TopicPartition) -> None:
-        """Sets the two fields by which the gate knows whether a change of the partition may complete an operation."""
+    def complete_held(self, followers: Iterable[int]) -> None:
+        """Tries the held fetches of these followers."""
+        for broker_id in followers:
+            self.fetch.check_and_complete(broker_id)
+
+    def complete_and_mark(self, partition: PartitionState, topic_partition: TopicPartition) -> None:
+        """Does what `complete_all` does, and sets the partition's fields `is_watched` and `is_commit_watched` again.
+
+        By these fields the gate knows whether a change of the partition may complete an operation. A held fetch sets
+        them itself whenever it was tried and waits on.
+        """
         partition.is_watched = partition.is_commit_watched = False
+        self.complete_all(partition, topic_partition)
         for operation in self.fetch.watchers(topic_partition):
             assert isinstance(operation, FetchOperation)
-            watch_fetch(partition, is_from_follower=operation.is_from_follower)
-        partition.is_commit_watched = (
-            partition.is_commit_watched
-            or self.produce.is_watched(topic_partition)
-            or self.delete_records.is_watched(topic_partition)
-        )
+            partition.watch_fetch(is_from_follower=operation.is_from_follower)
+        if self.produce.is_watched(topic_partition) or self.delete_records.is_watched(topic_partition):
+            partition.is_commit_watched = True
 
     def force_complete_all(self) -> None:
         """Completes all operations as if their deadlines had come."""

@@ -7,9 +7,8 @@ of its waiting time. docs/decisions/held-fetch.md shows the sequence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from kafkapy._core.broker_state.partition_state import PartitionState
 from kafkapy._core.gate.data_gate import ANSWERED, WAITS, DataGate
 from kafkapy._core.reactor.reactor import Request
 from kafkapy.replica.delayed_operations import FetchOperation
@@ -19,32 +18,24 @@ from kafkapy.types import Clock
 class HeldFetch(FetchOperation):
     """Completes when the gate answers or declines the fetch. The counterpart of DelayedFetch for gated fetches."""
 
-    __slots__ = ("_clock", "_gate", "_is_answered", "_only_leader", "_partitions", "_request", "_serve_in_python")
+    __slots__ = ("_clock", "_gate", "_is_answered", "_request", "_serve_in_python")
 
     def __init__(
         self,
         request: Request,
-        partitions: Sequence[PartitionState],
         max_wait_ms: int,
         gate: DataGate,
         clock: Clock,
         serve_in_python: Callable[[Request], None],
         *,
         is_from_follower: bool,
-        only_leader: bool,
     ) -> None:
-        """Stores the partitions of the fetch and `serve_in_python`.
-
-        `serve_in_python` serves the fetch on the Python path, which waits `waited_ms` less. `only_leader` is False if
-        the partitions may also be read from a follower.
-        """
+        """`serve_in_python` serves the fetch on the Python path, which waits `Request.waited_ms` less."""
         super().__init__(max_wait_ms, is_from_follower=is_from_follower)
         self._request = request
-        self._partitions = partitions
         self._gate = gate
         self._clock = clock
         self._serve_in_python = serve_in_python
-        self._only_leader = only_leader
         self._is_answered = False
 
     def try_complete(self) -> bool:
@@ -60,13 +51,8 @@ class HeldFetch(FetchOperation):
         # declined only because it must not wait any longer, for example after a log roll, the gate now answers it.
         if self._is_answered or self._gate.serve_held(request, at_deadline=True) == ANSWERED:
             return
-        if all(map(self._is_served_here, self._partitions)):
-            request.waited_ms = self._clock.monotonic_ms() - request.received_ms
+        if self._gate.has_lost_partition:
+            request.waited_ms = self.timeout_ms  # the wait ends for all partitions of the fetch
         else:
-            # if this broker no longer serves one of the partitions, the wait for all of them ends
-            request.waited_ms = self.timeout_ms
+            request.waited_ms = self._clock.monotonic_ms() - request.received_ms
         self._serve_in_python(request)
-
-    def _is_served_here(self, partition: PartitionState) -> bool:
-        """Returns whether this broker leads the partition, or follows it if that is enough. Removed ones are closed."""
-        return partition.is_leader or (partition.is_gated and not self._only_leader)

@@ -191,7 +191,7 @@ class HostedPartitions:
 
     def _fail_waiting(self, partition: Partition) -> None:
         """Completes the requests that wait for a partition that was taken out."""
-        self._context.delayed_operations.complete_all(partition.topic_partition)
+        self._context.delayed_operations.complete_all(partition, partition.topic_partition)
         if self._gate is not None:
             error = self.find(partition.topic_partition)
             self._gate.complete_awaited(partition, error if isinstance(error, Error) else Error.NOT_LEADER_OR_FOLLOWER)

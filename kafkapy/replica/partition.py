@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kafkapy._core.broker_state.partition_state import PartitionState
 from kafkapy._core.bytes.record_batch import BatchSummary
@@ -126,7 +126,7 @@ class Partition(PartitionState):
         self.maybe_increment_high_watermark(monotonic_ms)
         self.is_gated = True
         # Even if the high watermark did not rise: the size of the ISR alone can complete a produce request.
-        self._complete_waiting()
+        self._complete_waiting(known.keys() - self.remote_replicas.keys())
         return is_new_leader
 
     def make_follower(self, image: PartitionImage) -> bool:
@@ -139,21 +139,22 @@ class Partition(PartitionState):
         has_changed = self.is_leader or image.leader_epoch != self.leader_epoch or image.leader != self.leader_id
         self.is_leader = False
         self.is_gated = True  # for the fetches of consumers
+        former_followers = self.remote_replicas
         self.set_remote_replicas({})
         self._take_over(image)
         self._set_isr_state(IsrState.committed(frozenset()))
-        self._complete_waiting()
+        self._complete_waiting(former_followers)
         return has_changed
 
     def _set_isr_state(self, state: IsrState) -> None:
         self.isr_state = state
         self.set_isr(len(state.isr), state.maximal_isr, state.is_in_flight)
 
-    def _complete_waiting(self) -> None:
+    def _complete_waiting(self, former_followers: Iterable[int] = ()) -> None:
         """Tries all requests that wait for this partition, in the purgatories and in the gate."""
         delayed_operations = self._context.delayed_operations
-        delayed_operations.complete_all(self.topic_partition)
-        delayed_operations.mark_watched(self, self.topic_partition)
+        delayed_operations.complete_held(former_followers)
+        delayed_operations.complete_and_mark(self, self.topic_partition)
         gate = self._context.gate
         if gate is not None:
             gate.complete_awaited(self)
@@ -431,7 +432,7 @@ class Partition(PartitionState):
         self._maybe_expand_isr(replica)
         has_risen = self.maybe_increment_high_watermark(monotonic_ms)
         if has_risen or (delayed_operations.delete_records.delayed_count and self.low_watermark() > old_low_watermark):
-            delayed_operations.complete_all(self.topic_partition)
+            delayed_operations.complete_all(self, self.topic_partition)
 
     def last_offset_for_leader_epoch(
         self, current_leader_epoch: int, leader_epoch: int, *, only_leader: bool

@@ -26,7 +26,6 @@ from kafkapy.replica.alter_partition import AlterPartitionPort
 from kafkapy.replica.append import PartitionResponse
 from kafkapy.replica.delayed_delete_records import DelayedDeleteRecords, DeleteRecordsCallback, DeleteRecordsResult
 from kafkapy.replica.delayed_fetch import DelayedFetch, FetchCallback
-from kafkapy.replica.delayed_operations import watch_fetch
 from kafkapy.replica.delayed_produce import DelayedProduce, ProduceCallback
 from kafkapy.replica.fetch import NO_REPLICA, FetchParams, FetchPartition, FetchResult, LogRead
 from kafkapy.replica.held_fetch import HeldFetch
@@ -208,7 +207,7 @@ class ReplicaManager:
         for topic_partition in changed:
             partition = self.partitions.get(topic_partition)
             if partition is not None and partition.is_watched:
-                self.delayed_operations.complete_all(topic_partition)
+                self.delayed_operations.complete_and_mark(partition, topic_partition)
 
     # -- append --------------------------------------------------------------------------------------------------
 
@@ -265,10 +264,12 @@ class ReplicaManager:
             on_response(responses)
         # After the response, as in Kafka: the producer does not wait for the fetches that its records complete.
         for topic_partition in keys:
-            self.delayed_operations.complete_all(topic_partition)
+            changed = self.partitions.get(topic_partition)
+            if changed is not None:
+                self.delayed_operations.complete_all(changed, topic_partition)
 
     def gated_produces(self) -> tuple[int, int]:
-        """Returns the number of produce requests that wait in the gate, and of those that have expired. Any thread."""
+        """Returns the numbers of produce requests that wait in the gate, and that have expired there. Any thread."""
         return (0, 0) if self._gate is None else (self._gate.awaited_count, self._gate.expired_count)
 
     def counters_of(self, topic_partition: TopicPartition) -> TopicCounters:
@@ -278,9 +279,7 @@ class ReplicaManager:
 
     def gate_appended(self, partition: Partition) -> None:
         """Tries the operations that wait for a partition, after the gate appended to it or a follower fetched."""
-        topic_partition = partition.topic_partition
-        self.delayed_operations.complete_all(topic_partition)
-        self.delayed_operations.mark_watched(partition, topic_partition)
+        self.delayed_operations.complete_and_mark(partition, partition.topic_partition)
 
     def gate_failed_to_append(self, partition: Partition, error_number: int) -> None:
         """Takes the directory offline after the gate failed to append and responded with KAFKA_STORAGE_ERROR."""
@@ -318,7 +317,7 @@ class ReplicaManager:
         for key in keys:
             partition = self.partitions.get(key)
             if partition is not None:
-                watch_fetch(partition, is_from_follower=params.is_from_follower)
+                partition.watch_fetch(is_from_follower=params.is_from_follower)
         self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
 
     def hold_fetch(self, request: Request, serve_in_python: Callable[[Request], None]) -> None:
@@ -328,23 +327,14 @@ class ReplicaManager:
         """
         gate = self._gate
         assert gate is not None, "only the gate marks requests that wait"
-        verdict, awaited, max_wait_ms, is_from_follower, only_leader = gate.serve_or_await(request)
+        verdict, awaited, max_wait_ms, replica_id = gate.serve_or_await(request)
         if verdict == WAITS:
             request.detach()
+            is_from_follower = replica_id >= 0
             operation = HeldFetch(
-                request,
-                awaited,
-                max_wait_ms,
-                gate,
-                self.context.clock,
-                serve_in_python,
-                is_from_follower=is_from_follower,
-                only_leader=only_leader,
+                request, max_wait_ms, gate, self.context.clock, serve_in_python, is_from_follower=is_from_follower
             )
-            keys = []
-            for partition in awaited:
-                watch_fetch(partition, is_from_follower=is_from_follower)
-                keys.append(partition.topic_partition)
+            keys = [replica_id] if is_from_follower else [partition.topic_partition for partition in awaited]
             self.delayed_operations.fetch.watch(operation, keys)
         elif verdict == DECLINED:
             serve_in_python(request)

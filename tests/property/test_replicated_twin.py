@@ -12,6 +12,7 @@ import random
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.reactor.reactor import FOLLOWER_FETCHES
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
@@ -302,6 +303,8 @@ def test_the_same_events_bring_the_same_answers_and_states(tmp_path, seed):
     assert counters["follower_fetches_answered"] > EVENTS // 20, counters
     assert counters["produces_awaited"] >= EVENTS // 40, counters
     assert twins.topic_counters(twins.gated) == twins.topic_counters(twins.plain)
+    fetches = [twins.request_counts(twin)[FOLLOWER_FETCHES][0] for twin in (twins.gated, twins.plain)]
+    assert fetches[0] == fetches[1] > EVENTS // 10
     for number in set(play.waiting):
         for twin in (twins.plain, twins.gated):
             twin.connections.pop(number).close()

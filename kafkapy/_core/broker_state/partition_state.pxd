@@ -60,6 +60,8 @@ cdef class PartitionState:
     cdef int minimal_isr_size(self) noexcept nogil
     # Raises the high watermark if possible, and returns whether it rose.
     cdef bint advance_high_watermark(self, LogState log, int64_t monotonic_ms) noexcept nogil
+    # Notes that a fetch waits for the partition.
+    cdef void watch(self, bint is_from_follower) noexcept nogil
     # Returns whether a replica that fetches from `fetch_offset` with this broker epoch may be added to the ISR.
     cdef bint may_enter_isr(self, ReplicaState replica, int64_t fetch_offset, int64_t broker_epoch) noexcept nogil
 

@@ -79,6 +79,16 @@ cdef class PartitionState:
         """Returns whether the ISR may be expanded by the replica after its last fetch."""
         return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
 
+    def watch_fetch(self, *, bint is_from_follower):
+        """Notes that a fetch waits: a follower's for the log end, and a consumer's for the high watermark."""
+        self.watch(is_from_follower)
+
+    cdef void watch(self, bint is_from_follower) noexcept nogil:
+        if is_from_follower or self.replica_count == 0:  # without followers each append raises the high watermark
+            self.is_watched = True
+        if not is_from_follower:
+            self.is_commit_watched = True
+
     cdef PyObject *find_replica(self, int32_t broker_id) noexcept nogil:
         cdef int index
         for index in range(self.replica_count):

@@ -13,7 +13,7 @@ from kafkapy._core.gate.awaited_produce cimport (
     complete_reached, expire_produces, fail_awaited, finish_first, free_awaited)
 from kafkapy._core.gate.fetch_gate cimport HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, fetch_answer
 from kafkapy._core.gate.fetch_request cimport (
-    FETCH_AT_DEADLINE, FETCH_BEFORE_HOLDING, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, FetchMoment)
+    CONSUMER, FETCH_AT_DEADLINE, FETCH_BEFORE_HOLDING, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, FetchMoment)
 from kafkapy._core.broker_state.fetch_session_state cimport FetchSessionTable
 from kafkapy._core.bytes.frame_cursor cimport (
     FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16)
@@ -156,25 +156,29 @@ cdef class DataGate(GateContext):
         return None if found == NULL else <object> found
 
     def serve_or_await(self, Request request not None):
-        """Serves a fetch that arrived with too little to read (`Request.waits`), or returns the partitions to wait for.
+        """Serves a fetch that arrived with too little to read (`Request.waits`), or returns what to wait for.
 
         Called in phase 2, since requests of the same wake-up may have appended after the fetch arrived. Returns
-        (verdict, partitions, milliseconds, is_from_follower, only_leader): with WAITS the partitions that may grow, the
-        client's longest wait, and the fetch's kind (FetchParams); otherwise an empty list and 0. The other verdicts
-        have the same meaning as in `serve_held`.
+        (verdict, partitions, milliseconds, replica id): with WAITS the partitions of a consumer that may grow, the
+        client's longest wait, and the follower that sent the fetch. A follower's fetch has no list, since it may have
+        thousands of partitions; the replica id of a consumer is -1. The other verdicts have the same meaning as in
+        `serve_held`.
         """
         cdef int verdict = self.present(request, FETCH_BEFORE_HOLDING)
+        cdef list awaited = []
         if verdict != GATE_WAITS:
-            return verdict, [], 0, False, False
-        awaited = [<object> self.reads[index].partition for index in range(self.read_count)]
-        return verdict, awaited, self.max_wait_ms, self.read_by_follower, self.read_from_leader_only
+            return verdict, awaited, 0, CONSUMER
+        if self.read_replica_id == CONSUMER:
+            awaited = [<object> self.reads[index].partition for index in range(self.read_count)]
+        return verdict, awaited, self.max_wait_ms, self.read_replica_id
 
     def serve_held(self, Request request not None, *, bint at_deadline=False):
         """Presents a held fetch to the gate again, in phase 2, and returns the GateVerdict.
 
         ANSWERED: the answer is in the output, or the connection was closed and needs no answer. DECLINED: nothing has
-        changed, and Python has to serve the fetch. WAITS: there is still too little to read. With `at_deadline` the
-        gate answers with the available data and never returns WAITS.
+        changed, and Python has to serve the fetch; `has_lost_partition` is True if the reason is a partition that is no
+        longer served here. WAITS: there is still too little to read. With `at_deadline` the gate answers with the
+        available data and never returns WAITS.
         """
         return self.present(request, FETCH_AT_DEADLINE if at_deadline else FETCH_WHILE_HELD)
 
@@ -185,6 +189,7 @@ cdef class DataGate(GateContext):
         cdef int verdict
         if connection.closed or connection.closing:
             return GATE_ANSWERED
+        self.has_lost_partition = False
         if self.is_shut or not read_header(&cursor, &head, request.data, request.size):
             return GATE_DECLINED
         verdict = serve_fetch(self, connection, &head, &cursor, moment)
@@ -193,7 +198,7 @@ cdef class DataGate(GateContext):
         return verdict
 
     def notify_python(self):
-        """Notifies Python, in phase 2, of the partitions that have changed, and of waiting requests that have failed."""
+        """Notifies Python of the partitions that have changed, and of waiting requests that failed. Phase 2."""
         cdef PartitionState partition
         cdef int append_errno
         for partition in self.take_waking():

@@ -12,6 +12,8 @@ cdef enum:
 # Serves one fetch; the cursor is after the request header. Returns GATE_ANSWERED; GATE_DECLINED with nothing changed;
 # or GATE_WAITS with nothing changed but the positions of a follower, if there is less to read than the client asks for.
 # With GATE_WAITS `gate.reads[:gate.read_count]` are the partitions that may grow, `gate.max_wait_ms` is the client's
-# limit, and `gate.read_by_follower` and `gate.read_from_leader_only` are the kind of the fetch.
+# limit, and `gate.read_replica_id` is the follower that fetches, or CONSUMER. Except on arrival, each of them has noted
+# that a fetch waits (PartitionState.watch). With GATE_DECLINED `gate.has_lost_partition` is set if the gate found a
+# partition that this broker does not serve.
 cdef int fetch_answer(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
                       FetchMoment moment) noexcept nogil

@@ -26,7 +26,7 @@ from kafkapy._core.broker_state.fetch_session_state cimport (
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, skip_plain_string, take_bytes, take_int8, take_int32, take_int64, take_length, take_string_length)
 from kafkapy._core.gate.fetch_request cimport (
-    CONSUMER, FETCH_AT_DEADLINE, FETCH_WHILE_HELD, REPLICA_STATE_BYTES, FetchRequest)
+    CONSUMER, FETCH_AT_DEADLINE, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, REPLICA_STATE_BYTES, FetchRequest)
 from kafkapy._core.gate.follower_fetch cimport admits_follower, find_replica_state, record_positions
 from kafkapy._core.gate.gate_context cimport UUID_BYTES, FetchedPartition
 from kafkapy._core.gate.request_versions cimport (
@@ -70,8 +70,11 @@ cdef bint no_aborted(SegmentsState segments, Py_ssize_t first) noexcept nogil:
 
 cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offset, int64_t limit, int64_t max_bytes,
                       bint min_one_message) noexcept nogil:
-    """Finds the bytes to send from one segment, below `limit` (-1: to its end). Returns 1 if done, 0 if the segment ends
-    before the offset, and -1 if Python has to read. Python path: LogReader._read."""
+    """Finds the bytes to send from one segment, below the offset `limit` (-1: up to the segment's end).
+
+    Returns 1 if it is done, 0 if the segment ends before the offset, and -1 if Python has to read. Python path:
+    LogReader._read.
+    """
     cdef int64_t position, size, length, end, limit_position, limit_size
     cdef int found
     if <PyObject *> segment._file == NONE or <PyObject *> segment._offset_index == NONE:
@@ -137,9 +140,10 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
     return status == 1
 
 
-cdef inline bint is_for_leader(const FetchRequest *request) noexcept nogil:
-    """Returns whether only leaders may serve the fetch. Python path: FetchParams.only_leader."""
-    return request.replica_id != CONSUMER or request.version < FIRST_FETCH_WITH_RACK_ID
+cdef inline bint may_read_from_follower(const FetchRequest *request) noexcept nogil:
+    """Returns whether brokers that do not lead the partition may serve the fetch. Python path: FetchParams.only_leader.
+    """
+    return request.replica_id == CONSUMER and request.version >= FIRST_FETCH_WITH_RACK_ID
 
 
 cdef inline bint certainly_agrees(LogState log, const FetchPlace *place) noexcept nogil:
@@ -151,13 +155,13 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
                          const FetchPlace *place) noexcept nogil:
     """Reads one partition into `read`. Returns False if Python has to serve the request."""
     cdef int64_t max_bytes = place.max_bytes
-    if max_bytes < 0 or partition.last_request_serial == gate.serial or not partition.is_gated:
+    if not partition.is_gated or not (partition.is_leader or may_read_from_follower(request)):
+        gate.has_lost_partition = True
+        return False
+    if max_bytes < 0 or partition.last_request_serial == gate.serial:
         return False
     partition.last_request_serial = gate.serial
-    if partition.is_leader:
-        request.leads = True
-    elif is_for_leader(request):
-        return False
+    request.leads |= partition.is_leader
     if place.last_fetched_epoch != -1 and not certainly_agrees(partition.log, place):
         return False
     if request.replica_id != CONSUMER and not admits_follower(request, read, partition, place):
@@ -222,7 +226,10 @@ cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *top
         read.partition = gate.by_id.find(topic, topic_length, partition)
     else:
         read.partition = gate.by_name.find(topic, topic_length, partition)
-    return read.partition != NULL and read_partition(gate, request, read, <PartitionState> read.partition, place)
+    if read.partition == NULL:
+        gate.has_lost_partition = True
+        return False
+    return read_partition(gate, request, read, <PartitionState> read.partition, place)
 
 
 cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
@@ -299,9 +306,22 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
     if gate.max_wait_ms <= 0 or available >= request.min_bytes or request.must_not_wait:
         return GATE_DECLINED
     gate.read_count = count
-    gate.read_by_follower = request.replica_id != CONSUMER
-    gate.read_from_leader_only = is_for_leader(request)
+    gate.read_replica_id = request.replica_id
+    if request.moment != FETCH_ON_ARRIVAL:
+        watch_partitions(gate, count, request.replica_id != CONSUMER)
     return GATE_WAITS
+
+
+cdef void watch_partitions(GateContext gate, int count, bint is_from_follower) noexcept nogil:
+    """Notes in each partition of a fetch that the fetch waits, so that an append or a higher high watermark wakes
+    Python."""
+    cdef int index
+    for index in range(count):
+        watch_partition(<PartitionState> gate.reads[index].partition, is_from_follower)
+
+
+cdef inline void watch_partition(PartitionState partition, bint is_from_follower) noexcept nogil:
+    partition.watch(is_from_follower)
 
 
 cdef bint may_be_referred(GateContext gate, const FetchRequest *request) noexcept nogil:
@@ -634,6 +654,7 @@ cdef int fetch_answer(GateContext gate, ConnectionState *connection, const Reque
         return GATE_DECLINED  # produce requests that came before it on this connection are answered first
     if not take_limits(gate, &request, cursor):
         return GATE_DECLINED
+    connection.frame.is_from_follower = request.replica_id != CONSUMER
     gate.serial += 1
     if request.session_epoch == FINAL_EPOCH and request.session_id == 0:
         verdict = take_full(gate, &request, cursor, &count)

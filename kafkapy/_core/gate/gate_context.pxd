@@ -103,8 +103,8 @@ cdef class GateContext:
     cdef FetchedPartition *reads         # scratch space of one fetch
     cdef int read_capacity
     cdef int read_count                  # partitions of the fetch that got GATE_WAITS last
-    cdef bint read_by_follower           # about the same fetch
-    cdef bint read_from_leader_only
+    cdef int32_t read_replica_id         # the follower that sent the same fetch, or CONSUMER
+    cdef readonly bint has_lost_partition  # the fetch presented last names a partition that is not served here
     cdef int32_t max_wait_ms             # limit of the fetch that was read last
     cdef int32_t fetch_max_bytes
     cdef bytes own_rack                  # None: consumers always read from the leader

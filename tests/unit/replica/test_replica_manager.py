@@ -286,7 +286,7 @@ def test_a_waiting_fetch_completes_when_the_log_is_truncated(harness):
     harness.append(b"a")
     answers = harness.fetch(1, max_wait_ms=1000)
     harness.partition().log.truncate_to(0)
-    harness.manager.delayed_operations.complete_all(TopicPartition("t", 0))
+    harness.manager.delayed_operations.complete_all(harness.partition(), TopicPartition("t", 0))
     assert errors_of(answers) == [Error.OFFSET_OUT_OF_RANGE]
 
 

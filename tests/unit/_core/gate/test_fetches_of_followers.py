@@ -5,18 +5,22 @@ from __future__ import annotations
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
+from kafkapy._core.reactor.reactor import FOLLOWER_FETCHES
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.types import TopicPartition
-from tests.api_client import ask
+from tests.api_client import ask, request_bytes
 from tests.harness.led_partitions import FIRST_EPOCH, FOLLOWERS, LedPartitions
-from tests.twin_brokers import BrokerTwin
+from tests.reactor_harness import frame
+from tests.twin_brokers import BrokerTwin, receive
 
 PARTITIONS = [TopicPartition("t", index) for index in range(3)]
 PRODUCER = 1
 FOLLOWER = FOLLOWERS[0]  # the number of its connection too
 BATCH_BYTES = 73
+VERSION = 17
+LONG_MS = 600_000
 
 
 @pytest.fixture
@@ -48,10 +52,8 @@ def produce(twin, index):
     ask(twin.connection(PRODUCER), ApiKey.PRODUCE, 9, ProduceRequest(acks=1, topic_data=topics), ProduceResponse)
 
 
-def fetch(led, asked, *, session=(0, -1), replica_id=FOLLOWER, max_wait_ms=0):
-    """Returns the response, and whether the gate answered. `asked`: partition -> (offset, last fetched epoch)."""
-    twin = led.twin
-    before = twin.broker.parts.gate.counters()["follower_fetches_answered"]
+def fetch_of(led, asked, *, session=(0, -1), replica_id=FOLLOWER, max_wait_ms=0):
+    """Returns the fetch of a follower. `asked`: partition -> (offset, last fetched epoch)."""
     partitions = [
         FetchRequest.FetchPartition(
             partition=index,
@@ -63,18 +65,26 @@ def fetch(led, asked, *, session=(0, -1), replica_id=FOLLOWER, max_wait_ms=0):
         )
         for index, (offset, epoch) in asked.items()
     ]
-    request = FetchRequest(
+    topic_id = led.twin.topic_ids["t"]
+    return FetchRequest(
         replica_state=FetchRequest.ReplicaState(replica_id=replica_id, replica_epoch=FIRST_EPOCH),
         max_bytes=1 << 20,
         min_bytes=1,
         max_wait_ms=max_wait_ms,
         session_id=session[0],
         session_epoch=session[1],
-        topics=[FetchRequest.FetchTopic(topic_id=twin.topic_ids["t"], partitions=partitions)] if partitions else [],
+        topics=[FetchRequest.FetchTopic(topic_id=topic_id, partitions=partitions)] if partitions else [],
     )
-    response = ask(twin.connection(replica_id), ApiKey.FETCH, 17, request, FetchResponse)
+
+
+def fetch(led, asked, *, replica_id=FOLLOWER, **keywords):
+    """Returns the response to a follower's fetch, and whether the gate answered."""
+    gate = led.twin.broker.parts.gate
+    before = gate.counters()["follower_fetches_answered"]
+    request = fetch_of(led, asked, replica_id=replica_id, **keywords)
+    response = ask(led.twin.connection(replica_id), ApiKey.FETCH, VERSION, request, FetchResponse)
     assert response.error_code == 0, response
-    return response, twin.broker.parts.gate.counters()["follower_fetches_answered"] > before
+    return response, gate.counters()["follower_fetches_answered"] > before
 
 
 def sizes(response):
@@ -130,3 +140,70 @@ def test_a_follower_outside_the_isr_is_served_until_it_has_caught_up(led):
     assert (sizes(response), is_gated, led.controller.asked) == ({0: BATCH_BYTES}, True, [])
     _, is_gated = fetch(led, {0: (3, epoch)})
     assert (is_gated, len(led.controller.asked)) == (False, 1)
+
+
+@pytest.fixture
+def held(led):
+    """Sends a follower's fetch of all partitions that has to wait."""
+
+    def hold():
+        asked = {index: (led.manager.partitions[PARTITIONS[index]].log.log_end_offset, epoch_of(led, index))
+                 for index in range(3)}  # fmt: skip
+        request = fetch_of(led, asked, max_wait_ms=LONG_MS)
+        led.twin.send({FOLLOWER: [frame(request_bytes(ApiKey.FETCH, VERSION, request))]})
+        assert led.twin.answered([FOLLOWER]) == set()
+        assert (purgatory.delayed_count, purgatory.watched_count()) == (1, 1)
+
+    purgatory = led.manager.delayed_operations.fetch
+    return hold
+
+
+def answer_of(led):
+    return FetchResponse.decode(receive(led.twin.connection(FOLLOWER)), VERSION, 5)
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_a_held_fetch_has_one_key_and_is_woken_by_every_partition(led, held, index):
+    for _ in range(2):
+        held()
+        produce(led.twin, index)
+        assert sizes(answer_of(led)) == dict.fromkeys(range(3), 0) | {index: BATCH_BYTES}
+    assert led.manager.delayed_operations.fetch.watched_count() == 0
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_a_held_fetch_is_answered_when_a_partition_is_no_longer_led_here(led, held, index):
+    held()
+    led.run("change", PARTITIONS[index], False)
+    assert errors_of(answer_of(led))[index] != 0
+
+
+def test_a_held_fetch_is_answered_when_its_topic_is_deleted(led, held):
+    held()
+    led.twin.delete_topic("t")
+    assert any(errors_of(answer_of(led)).values())
+
+
+def errors_of(response):
+    return {each.partition_index: each.error_code for topic in response.responses for each in topic.partitions}
+
+
+def meters(led):
+    """Returns the numbers of fetches, and of followers' fetches, that were counted."""
+    led.twin.answered([])
+    counted = {key: requests for key, requests, *_ in led.twin.broker.reactor.request_meters()}
+    return counted.get(ApiKey.FETCH, 0), counted.get(FOLLOWER_FETCHES, 0)
+
+
+def test_followers_fetches_are_counted_by_a_meter_of_their_own(led, held):
+    before = meters(led)
+    assert before[0] == before[1] > 0
+    epoch = epoch_of(led, 0)
+    assert fetch(led, {0: (1, epoch)})[1] is True
+    assert fetch(led, {0: (3, epoch)})[1] is False
+    held()
+    produce(led.twin, 0)
+    answer_of(led)
+    request = FetchRequest(max_bytes=1 << 20, session_epoch=-1, topics=[])
+    ask(led.twin.connection(PRODUCER), ApiKey.FETCH, 12, request, FetchResponse)
+    assert meters(led) == (before[0] + 4, before[1] + 3)
