@@ -391,10 +391,7 @@ cdef class Reactor:
         return 0
 
     cdef void end_wakeup(self) noexcept nogil:
-        """Records the duration of the requests that the gate answered in this wake-up.
-
-        Each of them gets the duration of the whole wake-up, since their answers are sent together.
-        """
+        """Counts the wake-up's duration for each request that the gate answered in it: they are sent together."""
         cdef int64_t ended_us = monotonic_us()
         cdef int64_t elapsed_us = ended_us - self.native.now_us
         self.native.waiting_since_us = ended_us
