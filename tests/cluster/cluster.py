@@ -269,6 +269,16 @@ class Cluster:
 
         return self.wait_for(f"ISR of {topic}-{partition}", read)
 
+    def wait_for_all_in_sync(self) -> None:
+        """Waits until every partition of every topic has all its replicas in sync."""
+
+        def read() -> bool:
+            with self.admin() as admin:
+                topics = admin.describe_topics(timeout=10).check().values()
+            return all(set(each.isr) == set(each.replicas) for topic in topics for each in topic.partitions)
+
+        self.wait_for("end of the replicas' catch-up", read)
+
     # -- making and formatting
 
     def _make(self, node_id: int, spec: Spec) -> ClusterNode:

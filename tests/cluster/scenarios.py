@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkapy.types import uuid_to_string
+from tests.cluster.chain import Chain, check_copy
 from tests.cluster.cluster import Cluster, Spec
 from tests.cluster.history import History, Outcome
 from tests.cluster.nodes import Flavour
 from tests.cluster.traffic import TrafficConsumer, TrafficProducer, read_log, traffic
 from tests.peers import kafka_directory, run_tool
 
-TOPIC, PARTITIONS = "histories", 3
+TOPIC, COPY, PARTITIONS = "histories", "copies", 3
 # A topic whose partitions are watched has so many replicas.
 REPLICAS = 3
 
@@ -19,12 +20,18 @@ REPLICAS = 3
 class Course:
     """A running cluster with a topic and clients; a context manager that checks the history at the end.
 
-    The clients are an idempotent producer, a consumer, and with `is_transactional` a transactional producer.
+    The clients are an idempotent producer, a consumer, with `is_transactional` a transactional producer, and with
+    `make_chain` a chain of transactions that copies the topic.
     """
 
-    def __init__(self, cluster: Cluster, *, is_transactional: bool = True) -> None:
+    def __init__(
+        self, cluster: Cluster, *, is_transactional: bool = True, make_chain: type[Chain] | None = None
+    ) -> None:
         self.cluster = cluster
+        self.chain: Chain | None = None
         self._is_transactional = is_transactional
+        if make_chain is not None:
+            self.chain = make_chain(lambda: cluster.bootstrap, TOPIC, COPY, "chain")
         self.history = History()
         self._producers = [
             TrafficProducer(self.history, lambda: cluster.bootstrap, TOPIC, PARTITIONS, "plain"),
@@ -40,8 +47,11 @@ class Course:
 
     def __enter__(self) -> Course:
         brokers = len(self.cluster.brokers)
-        self.cluster.create_topic(TOPIC, PARTITIONS, replication_factor=min(REPLICAS, brokers))
+        for topic in self._topics():
+            self.cluster.create_topic(topic, PARTITIONS, replication_factor=min(REPLICAS, brokers))
         self._traffic.__enter__()
+        if self.chain is not None:
+            self.chain.start()
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -51,20 +61,24 @@ class Course:
 
     def check(self) -> None:
         """Checks that nothing is lost, doubled or out of order, and that there was something to check."""
-        self.history.check(read_log(self.cluster.bootstrap, TOPIC, PARTITIONS))
+        log = read_log(self.cluster.bootstrap, TOPIC, PARTITIONS)
+        self.history.check(log)
+        if self.chain is not None:
+            check_copy(self.cluster, log, self.chain, PARTITIONS)
         assert self.history.count(Outcome.DONE) > 0
         assert not self._is_transactional or Outcome.DONE in self.history.transactions.values()
         assert self.history.reads
 
     def await_in_sync(self) -> None:
-        """Waits until all partitions of the topic have all their replicas in sync."""
-        for partition in range(PARTITIONS):
-            self.cluster.wait_for_isr(TOPIC, partition)
+        """Waits until all partitions, also those of the internal topics, have all their replicas in sync."""
+        self.cluster.wait_for_all_in_sync()
 
     def await_progress(self) -> None:
-        """Waits until a record was acknowledged, another one read, and a transaction committed, all from now on."""
+        """Waits until a record was acknowledged, another one read, and a transaction of each client committed, all from
+        now on."""
         records, transactions = len(self.history.sent), len(self.history.transactions)
         reads = len(self.history.reads)
+        copied = 0 if self.chain is None else self.chain.committed
 
         def has_progress() -> bool:
             for producer in self._producers:
@@ -72,13 +86,16 @@ class Course:
                     raise producer.failure
             later = list(self.history.transactions.values())[transactions:]
             sent = self.history.sent[records:]
-            if len(self.history.reads) == reads:
+            if len(self.history.reads) == reads or (self.chain is not None and not self.chain.has_copied(copied)):
                 return False
             return (Outcome.DONE in later or not self._is_transactional) and any(
                 each.outcome is Outcome.DONE for each in sent
             )
 
         self.cluster.wait_for("progress", has_progress)
+
+    def _topics(self) -> tuple[str, ...]:
+        return (TOPIC,) if self.chain is None else (TOPIC, COPY)
 
 
 def kill_the_leader(course: Course) -> None:
@@ -104,16 +121,20 @@ def pause_the_controller(course: Course) -> None:
 
 
 def pass_the_quorum_around(course: Course, node_ids: Iterable[int]) -> None:
-    """Restarts the active controller until each of the nodes has been active once."""
+    """Restarts the active controller, after SIGTERM and SIGKILL in turn, until each node has been active."""
     cluster = course.cluster
     missing = set(node_ids)
-    for _ in range(5 * len(missing)):
+    for turn in range(5 * len(missing)):
         leader = cluster.wait_for_quorum_leader()
         missing.discard(leader)
         if not missing:
             return
-        cluster[leader].stop()
+        if turn % 2:
+            cluster[leader].kill()
+        else:
+            cluster[leader].stop()
         cluster.wait_for_quorum_leader(other_than=leader)
+        course.await_progress()
         cluster.start([leader])
         course.await_in_sync()
     raise AssertionError(f"{missing} never led the quorum")

@@ -58,6 +58,9 @@ class TrafficProducer:
             "acks": "all",
             "delivery.timeout.ms": int(PATIENCE_S * 1000),
             "linger.ms": 2,
+            # With more, librdkafka may write records twice when a leader changes: it raises its epoch while records are
+            # in flight that were written (https://github.com/confluentinc/librdkafka/issues/4953).
+            "max.in.flight.requests.per.connection": 1,
             **_CLIENT,
         }
         if transaction_size:

@@ -1,0 +1,165 @@
+"""Chains of transactions that copy a topic, by librdkafka's clients and by ours, and the check of the copy."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer
+
+from kafkapy.client.consumer import Consumer as KafkapyConsumer
+from kafkapy.client.producer import Producer as KafkapyProducer
+from kafkapy.errors import KafkapyError
+from tests.cluster.cluster import Cluster
+from tests.cluster.history import Read
+from tests.cluster.traffic import read_log
+
+API_TIMEOUT_S = 10.0
+CLIENT: dict[str, Any] = {"log_level": 0, "error_cb": lambda error: None, "topic.metadata.refresh.interval.ms": 1000}
+
+
+class Chain:
+    """Copies a topic in transactions, each with the group's offsets, on a thread of its own until it is stopped.
+
+    After an error that ends the producer, or aborts its transaction, the consumer continues from the committed offsets.
+    `bootstrap` returns the addresses of the brokers that there are now.
+    """
+
+    def __init__(self, bootstrap: Callable[[], str], source: str, target: str, name: str) -> None:
+        self.failure: BaseException | None = None
+        self.committed = 0
+        self.errors: list[str] = []
+        self._bootstrap = bootstrap
+        self.source = source
+        self.target = target
+        self._name = name
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(120)
+        assert not self._thread.is_alive(), f"{self._name} does not end"
+        if self.failure is not None:
+            raise self.failure
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped.is_set():
+                self._run_clients()
+        except BaseException as error:
+            self.failure = error
+
+    def has_copied(self, count: int) -> bool:
+        """Returns whether more than `count` records were copied; raises the error that has ended the thread."""
+        if self.failure is not None:
+            raise self.failure
+        return self.committed > count
+
+    @abstractmethod
+    def _run_clients(self) -> None:
+        """Runs a consumer and a producer until an error after which both have to begin again.
+
+        The outcome of a transaction that failed is decided by the next init_transactions of the same id.
+        """
+
+
+class LibrdkafkaChain(Chain):
+    """Adds partitions to its transactions itself; the leaders verify that it has done so."""
+
+    def _run_clients(self) -> None:
+        consumer = Consumer(
+            {
+                **CLIENT,
+                "bootstrap.servers": self._bootstrap(),
+                "group.id": self._name,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "session.timeout.ms": 6000,
+            }
+        )
+        producer = Producer(
+            {
+                **CLIENT,
+                "bootstrap.servers": self._bootstrap(),
+                "transactional.id": self._name,
+                "transaction.timeout.ms": 60000,
+            }
+        )
+        try:
+            producer.init_transactions(60)
+            consumer.subscribe([self.source])
+            while not self._stopped.is_set():
+                messages = [each for each in consumer.consume(50, 0.5) if each.error() is None]
+                if messages:
+                    producer.begin_transaction()
+                    for message in messages:
+                        producer.produce(self.target, message.value(), key=message.key())
+                    producer.send_offsets_to_transaction(
+                        consumer.position(consumer.assignment()), consumer.consumer_group_metadata(), API_TIMEOUT_S
+                    )
+                    producer.commit_transaction(API_TIMEOUT_S)
+                    self.committed += len(messages)
+        except KafkaException as error:
+            self.errors.append(str(error))
+        finally:
+            producer.purge()
+            consumer.close()
+
+
+class KafkapyChain(Chain):
+    """Leaves adding partitions to the leaders (transaction.version 2)."""
+
+    def _run_clients(self) -> None:
+        settings: dict[str, Any] = {"bootstrap_servers": self._bootstrap(), "metadata_max_age_ms": 1000}
+        consumer = KafkapyConsumer(
+            group_id=self._name,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            session_timeout_ms=6000,
+            max_poll_records=50,
+            **settings,
+        )
+        producer = KafkapyProducer(transactional_id=self._name, **settings)
+        try:
+            producer.init_transactions(60)
+            consumer.subscribe(self.source)
+            while not self._stopped.is_set():
+                records = consumer.poll(0.5)
+                if records:
+                    producer.begin_transaction()
+                    for record in records:
+                        producer.send(self.target, record.value)
+                    offsets = {each: consumer.position(each) for each in records.by_partition()}
+                    producer.send_offsets_to_transaction(offsets, consumer.group_metadata(), API_TIMEOUT_S)
+                    producer.commit_transaction(API_TIMEOUT_S)
+                    self.committed += len(records)
+        except KafkapyError as error:
+            self.errors.append(repr(error))
+        finally:
+            producer.close(0)
+            consumer.close()
+
+
+def check_copy(cluster: Cluster, source: Sequence[Read], chain: Chain, partitions: int) -> None:
+    """Waits until the chain has copied each record of `source`, the whole topic, and checks that no copy is there
+    twice. Stops the chain."""
+
+    def copies() -> list[Read]:
+        return read_log(cluster.bootstrap, chain.target, partitions)
+
+    try:
+        cluster.wait_for("copy of the whole topic", lambda: len(copies()) >= len(source))
+    finally:
+        chain.stop()
+    expected = Counter(each.value for each in source)
+    copied = Counter(each.value for each in copies())
+    assert copied == expected, (copied - expected, expected - copied, chain.errors)
