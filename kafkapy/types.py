@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 # The values that stand for "none" in requests, records and batches.
@@ -22,6 +23,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Returns the numbers of the partitions of each topic, in the order given."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, []).append(number)
+    return topics
 
 
 class TopicIdPartition(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
-from kafkapy.controller.partition_change import Election
+from kafkapy.controller.partition_change import Election, PartitionChange
 from kafkapy.controller.partition_changes import PartitionChanges, partitions_where, partitions_without_leader
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, check_record_count
 from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings, may_elect_uncleanly
@@ -12,10 +13,12 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.metadata.topics_image import NO_LEADER
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, by_topic
 
 ELECTION_TYPES = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 MAX_ELECTIONS_PER_TASK = 1000
+# Topic -> partition -> its result.
+ElectionResults = dict[str, dict[int, ErrorMessage]]
 
 
 def elect_leaders(
@@ -23,35 +26,34 @@ def elect_leaders(
     election_type: int,
     partitions: Sequence[TopicPartition] | None,
     settings: ControllerSettings = DEFAULT_SETTINGS,
-) -> ControllerResult[dict[TopicPartition, ErrorMessage]]:
-    """Elects leaders of the named partitions. None means all; then the response leaves out partitions without a change.
+) -> ControllerResult[ElectionResults]:
+    """Elects leaders of the named partitions, or of all if `partitions` is None.
 
+    The response for all partitions names every topic, but leaves out the partitions that need no election, as in Kafka.
     Raises ApiError: INVALID_REQUEST for an unknown election type, POLICY_VIOLATION for too many changes.
     """
     election = ELECTION_TYPES.get(election_type)
     if election is None:
         raise ApiError(Error.INVALID_REQUEST, f"Unknown election type {election_type}")
-    wanted = _all_partitions(image) if partitions is None else partitions
+    wanted: Mapping[str, Iterable[int]]
+    if partitions is None:
+        wanted = {name: topic.partitions for name, topic in image.topics.by_name.items()}
+    else:
+        wanted = by_topic(dict.fromkeys(partitions))
     changes = PartitionChanges(image, settings)
     records: list[MessageAndVersion] = []
-    response: dict[TopicPartition, ErrorMessage] = {}
-    for topic_partition in dict.fromkeys(wanted):
-        try:
-            records.append(_elect(image, changes, election, topic_partition))
-            response[topic_partition] = SUCCESS
-        except ApiError as error:
-            if partitions is not None or error.error is not Error.ELECTION_NOT_NEEDED:
-                response[topic_partition] = ErrorMessage(error.error, error.message)
+    response: ElectionResults = {}
+    for topic, partition_ids in wanted.items():
+        results = response[topic] = {}
+        for partition_id in partition_ids:
+            try:
+                records.append(_elect(image, changes, election, TopicPartition(topic, partition_id)))
+                results[partition_id] = SUCCESS
+            except ApiError as error:
+                if partitions is not None or error.error is not Error.ELECTION_NOT_NEEDED:
+                    results[partition_id] = ErrorMessage(error.error, error.message)
     check_record_count(records)
     return ControllerResult(records, response)
-
-
-def _all_partitions(image: MetadataImage) -> list[TopicPartition]:
-    return [
-        TopicPartition(topic.name, partition_id)
-        for topic in image.topics.by_name.values()
-        for partition_id in topic.partitions
-    ]
 
 
 def _elect(
@@ -84,16 +86,14 @@ def balance_leaders(
     The response is True if the task ended at `max_elections`: the caller repeats it at once.
     """
     changes = PartitionChanges(image, settings)
-    records: list[MessageAndVersion] = []
-    for topic, partition_id, partition in partitions_where(image, lambda each: each.leader != each.preferred_replica):
-        if len(records) >= max_elections:
-            break
-        change = changes.change(topic, partition_id, partition)
-        change.election = Election.PREFERRED
-        record = change.build()
-        if record is not None:
-            records.append(record)
-    return ControllerResult(records, len(records) >= max_elections)
+
+    def candidates() -> Iterator[PartitionChange]:
+        for found in partitions_where(image, lambda each: each.leader != each.preferred_replica):
+            change = changes.change(*found)
+            change.election = Election.PREFERRED
+            yield change
+
+    return _elect_at_most(max_elections, candidates())
 
 
 def elect_unclean_leaders(
@@ -106,13 +106,18 @@ def elect_unclean_leaders(
     The response is True if the task ended at `max_elections`: the caller repeats it at once.
     """
     changes = PartitionChanges(image, settings)
-    records: list[MessageAndVersion] = []
-    for topic, partition_id, partition in partitions_without_leader(image):
-        if len(records) >= max_elections:
-            break
-        if not may_elect_uncleanly(image, topic.name, settings):
-            continue
-        record = changes.change(topic, partition_id, partition, by_config=True).build()
-        if record is not None:
-            records.append(record)
+    return _elect_at_most(
+        max_elections,
+        (
+            changes.change(topic, partition_id, partition, by_config=True)
+            for topic, partition_id, partition in partitions_without_leader(image)
+            if may_elect_uncleanly(image, topic.name, settings)
+        ),
+    )
+
+
+def _elect_at_most(max_elections: int, candidates: Iterable[PartitionChange]) -> ControllerResult[bool]:
+    """Builds the changes that elect a leader; the response is True if there may be more of them."""
+    built = (record for change in candidates if (record := change.build()) is not None)
+    records = list(islice(built, max_elections))
     return ControllerResult(records, len(records) >= max_elections)

@@ -8,7 +8,6 @@ channel each, so that they do not wait for each other (Kafka's NodeToControllerC
 from __future__ import annotations
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 from kafkapy.client.api_versions import Versions
 from kafkapy.client.connection import OnDone
 from kafkapy.errors import ApiError, Error
-from kafkapy.nodes.node_channel import MAX_QUEUED_REQUESTS, Body, Destination, NodeChannel
+from kafkapy.nodes.node_channel import MAX_QUEUED_REQUESTS, Body, Destination, NodeChannel, OpenRequests
 from kafkapy.nodes.node_thread import NEVER, NodeThread, Timer
 from kafkapy.protocol.api import ApiKey
 
@@ -61,9 +60,7 @@ class ControllerChannel:
         self._client_id = client_id
         self._request_timeout_ms = request_timeout_ms
         self._retry_timeout_ms = retry_timeout_ms
-        self._queue_limit = queue_limit
-        self._lock = threading.Lock()
-        self._unfinished = 0
+        self._open_requests = OpenRequests(queue_limit, "the controller")
         self._queue: deque[_Request] = deque()
         self._in_flight: _Request | None = None
         self._channel: NodeChannel | None = None
@@ -88,16 +85,13 @@ class ControllerChannel:
         UNSUPPORTED_VERSION, or NETWORK_EXCEPTION at the end of the channel. The response never has the error
         NOT_CONTROLLER.
         """
-        with self._lock:
-            is_full = self._unfinished >= self._queue_limit
-            if not is_full:
-                self._unfinished += 1
-        if is_full:
+        finish = self._open_requests.begin(on_done)
+        if finish is None:
             on_done(None, -1, ApiError(Error.REQUEST_TIMED_OUT, "Too many requests wait for the controller."))
             return
         timeout_ms = self._retry_timeout_ms
         deadline_ms = NEVER if timeout_ms is None else self._thread.clock.monotonic_ms() + timeout_ms
-        request = _Request(body, key, self._finishing(on_done), deadline_ms, highest)
+        request = _Request(body, key, finish, deadline_ms, highest)
         if not self._thread.post(lambda: self._enqueue(request)):
             request.on_done(None, -1, _closed())
 
@@ -139,7 +133,7 @@ class ControllerChannel:
     def _on_done(self, response: Any, version: int, error: Exception | None) -> None:
         request, self._in_flight = self._in_flight, None
         assert request is not None
-        if error is None and getattr(response, "error_code", 0) == Error.NOT_CONTROLLER:
+        if error is None and _is_refused(response):
             error = ApiError(Error.NOT_CONTROLLER)
         if isinstance(error, ApiError) and error.error in _LOST and not self._is_closed and not self._thread.is_stopped:
             assert self._channel is not None
@@ -188,18 +182,11 @@ class ControllerChannel:
         for request in queued:
             request.on_done(None, -1, _closed())
 
-    def _finishing(self, on_done: OnDone) -> OnDone:
-        """Returns a callback that frees the request's place in the queue and calls `on_done`, once."""
 
-        def finish(response: Any, version: int, error: Exception | None) -> None:
-            with self._lock:
-                self._unfinished -= 1
-            try:
-                on_done(response, version, error)
-            except Exception:
-                logger.exception("The callback of a request to the controller failed")
-
-        return finish
+def _is_refused(response: Any) -> bool:
+    """Returns whether the sender of a response is not the active controller. CreateTopics has only errors of topics."""
+    parts = (response, *getattr(response, "topics", ()))
+    return any(getattr(part, "error_code", 0) == Error.NOT_CONTROLLER for part in parts)
 
 
 def _closed() -> ApiError:

@@ -22,6 +22,7 @@ from kafkapy.protocol.api import ApiKey
 logger = logging.getLogger("kafkapy.nodes")
 
 MAX_QUEUED_REQUESTS = 1000
+MAX_IN_FLIGHT = 1
 SETUP_TIMEOUT_MS = 10_000
 BACKOFF_MS = 20
 MAX_BACKOFF_MS = 1000
@@ -41,6 +42,37 @@ class Destination(NamedTuple):
     port: int
 
 
+class OpenRequests:
+    """The requests of a channel whose callback has not been called, at most `limit`. Any thread."""
+
+    def __init__(self, limit: int, receiver: str) -> None:
+        """`receiver` names the node that the requests are sent to, for the log."""
+        self._limit = limit
+        self._receiver = receiver
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def begin(self, on_done: OnDone) -> OnDone | None:
+        """Counts a request, or returns None if `limit` requests are open.
+
+        The returned function has to be called once. It ends the request, calls `on_done`, and logs what that raises.
+        """
+        with self._lock:
+            if self._count >= self._limit:
+                return None
+            self._count += 1
+
+        def finish(response: Any, version: int, error: Exception | None) -> None:
+            with self._lock:
+                self._count -= 1
+            try:
+                on_done(response, version, error)
+            except Exception:
+                logger.exception("The callback of a request to %s failed", self._receiver)
+
+        return finish
+
+
 class NodeChannel:
     """Owns the queue of requests to one destination, and its connection.
 
@@ -56,9 +88,7 @@ class NodeChannel:
         destination: Destination,
         *,
         client_id: str,
-        in_flight_limit: int = 1,
         queue_limit: int = MAX_QUEUED_REQUESTS,
-        setup_timeout_ms: int = SETUP_TIMEOUT_MS,
         backoff: ExponentialBackoff | None = None,
     ) -> None:
         self.destination = destination
@@ -66,12 +96,8 @@ class NodeChannel:
         self._thread = thread
         self._node = Node(*destination)
         self._client_id = client_id
-        self._in_flight_limit = in_flight_limit
-        self._queue_limit = queue_limit
-        self._setup_timeout_ms = setup_timeout_ms
         self._backoff = backoff or ExponentialBackoff(BACKOFF_MS, MAX_BACKOFF_MS)
-        self._lock = threading.Lock()
-        self._unfinished = 0  # requests whose callback has not been called
+        self._open_requests = OpenRequests(queue_limit, self._node.label)
         self._queue: deque[PendingRequest] = deque()
         self._earliest_ms = NEVER  # no queued request has an earlier deadline
         self._connection: Connection | None = None
@@ -107,15 +133,11 @@ class NodeChannel:
         `send` returns if the queue is full (NETWORK_EXCEPTION) or the channel is closed.
         """
         build = _constant(body) if isinstance(body, Message) else body
-        with self._lock:
-            is_full = self._unfinished >= self._queue_limit
-            if not is_full:
-                self._unfinished += 1
-        if is_full:
-            message = f"{self._unfinished} requests to {self._node.label} wait already"
-            on_done(None, -1, ApiError(Error.NETWORK_EXCEPTION, message))
+        finish = self._open_requests.begin(on_done)
+        if finish is None:
+            on_done(None, -1, ApiError(Error.NETWORK_EXCEPTION, f"Too many requests to {self._node.label} wait"))
             return
-        request = PendingRequest(key, build, self._finishing(on_done), deadline_ms, highest=highest)
+        request = PendingRequest(key, build, finish, deadline_ms, highest=highest)
         if not self._thread.post(lambda: self._enqueue(request)):
             request.on_done(None, -1, self._closed())
 
@@ -209,7 +231,7 @@ class NodeChannel:
             __version__,
             monotonic_ms,
             opened=opened,
-            setup_ms=self._setup_timeout_ms,
+            setup_ms=SETUP_TIMEOUT_MS,
             on_close=self._thread.unwatch,
             spoken={},
         )
@@ -243,7 +265,7 @@ class NodeChannel:
 
     def _submit(self, monotonic_ms: int) -> None:
         connection = self._connection
-        while self._queue and connection is not None and connection.is_ready(self._in_flight_limit):
+        while self._queue and connection is not None and connection.is_ready(MAX_IN_FLIGHT):
             request = self._queue.popleft()
             connection.last_used_ms = monotonic_ms
             try:
@@ -279,19 +301,6 @@ class NodeChannel:
                 deadline_ms = connection.last_used_ms + MAX_IDLE_MS
             due_ms = min(due_ms, deadline_ms)
         self.due_ms = min(self.due_ms, due_ms)
-
-    def _finishing(self, on_done: OnDone) -> OnDone:
-        """Returns a callback that frees the request's place in the queue, calls `on_done` and logs what it raises."""
-
-        def finish(response: Any, version: int, error: Exception | None) -> None:
-            with self._lock:
-                self._unfinished -= 1
-            try:
-                on_done(response, version, error)
-            except Exception:
-                logger.exception("The callback of a request to %s failed", self._node.label)
-
-        return finish
 
     def _closed(self) -> ApiError:
         return ApiError(Error.NETWORK_EXCEPTION, f"The channel to {self._node.label} is closed")

@@ -35,7 +35,6 @@ SIGNALS = {
     "pause": (signal.SIGSTOP, "paused"),
     "resume": (signal.SIGCONT, "resumed"),
 }
-COMMANDS = ("status", *SIGNALS, "stop", "restart")
 
 
 class Supervisor:
@@ -202,11 +201,17 @@ class Supervisor:
         return ended
 
     def _serve_one(self, listener: socket.socket) -> None:
-        """Carries out one command: a line of JSON in, a line of JSON out."""
+        """Reads one command, a JSON object, carries it out, and responds with a JSON object.
+
+        A client that ends before it has sent its command gets no response.
+        """
         connection, _ = listener.accept()
         with connection, suppress(OSError):
             connection.settimeout(_REQUEST_S)
-            request: dict[str, Any] = json.loads(connection.recv(_LARGEST_REQUEST))
+            data = connection.recv(_LARGEST_REQUEST)
+            if not data:
+                return
+            request: dict[str, Any] = json.loads(data)
             answer: dict[str, Any]
             try:
                 answer = {"lines": self.carry_out(request["command"], request["nodes"])}

@@ -18,7 +18,7 @@ from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.replica.alter_partition import AlterPartitionPort
 from kafkapy.server.controller_ports import LocalAlterPartition
 from kafkapy.server.forwarding_port import ForwardingPort
-from kafkapy.server.other_nodes import OtherNodes
+from kafkapy.server.other_nodes import OtherNodes, controller_finder
 
 Post = Callable[[Callable[[], None]], None]
 
@@ -76,7 +76,6 @@ def remote_link(
 
     `post` and `schedule` run work on the reactor's thread.
     """
-    from kafkapy.nodes.node_channel import Destination
     from kafkapy.quorum.broker_heartbeats import BrokerHeartbeats
     from kafkapy.server.forwarding import Forwarding
     from kafkapy.server.remote_controller import (
@@ -86,16 +85,12 @@ def remote_link(
         blocks_from_remote_controller,
     )
 
-    thread, quorum, node_id = other_nodes.thread, controller.quorum, config.node_id
-
-    def find_controller() -> Destination | None:
-        leader = quorum.leader
-        return None if leader is None else Destination(*leader)
+    thread, node_id = other_nodes.thread, config.node_id
 
     def broker_epoch() -> int:
         return heartbeats.broker_epoch
 
-    channels = ControllerChannels.open(config, thread, find_controller)
+    channels = ControllerChannels.open(config, thread, controller_finder(controller))
     controller.on_leader_change = channels.controller_changed
     heartbeats = BrokerHeartbeats(
         config,
@@ -110,6 +105,6 @@ def remote_link(
         heartbeats,
         RemoteAlterPartition(channels.alter_partition, node_id, broker_epoch, post, schedule),
         assignments.assign,
-        blocks_from_remote_controller(channels.heartbeats, post, node_id, broker_epoch),
+        blocks_from_remote_controller(channels.forwarding, post, node_id, broker_epoch),
         Forwarding(channels.forwarding, post),
     )

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from kafkapy._core.reactor.reactor import Connection
     from kafkapy.metadata.image import MetadataImage
     from kafkapy.network.socket_server import SocketServer
+    from kafkapy.nodes.controller_channel import FindController
+    from kafkapy.nodes.node_channel import Destination
     from kafkapy.nodes.node_thread import NodeThread
     from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.quorum.raft_transport import RaftTransport
@@ -63,17 +65,12 @@ class OtherNodes:
         if controller.quorum.is_alone:
             return
         from kafkapy.nodes.controller_channel import ControllerChannel
-        from kafkapy.nodes.node_channel import Destination
         from kafkapy.quorum.controller_registrar import ControllerRegistrar
-
-        def find_controller() -> Destination | None:
-            leader = controller.quorum.leader
-            return None if leader is None else Destination(*leader)
 
         timeout_ms = self._config.controller_socket_timeout_ms
         channel = ControllerChannel(
             self.thread,
-            find_controller,
+            controller_finder(controller),
             client_id=f"controller-{self._config.node_id}-registration",
             request_timeout_ms=timeout_ms,
             retry_timeout_ms=timeout_ms,
@@ -115,3 +112,14 @@ class OtherNodes:
         """Ends the thread, if it was made; requests that wait fail."""
         if self._thread is not None:
             self._thread.stop()
+
+
+def controller_finder(controller: ControllerLoop) -> FindController:
+    """Returns a function that returns the address of the active controller, None while it is unknown. Any thread."""
+    from kafkapy.nodes.node_channel import Destination
+
+    def find_controller() -> Destination | None:
+        leader = controller.quorum.leader
+        return None if leader is None else Destination(*leader)
+
+    return find_controller

@@ -76,11 +76,6 @@ class ControllerChannels(NamedTuple):
         for each in self:
             each.controller_changed()
 
-    def close(self) -> None:
-        """Fails all requests. Any thread."""
-        for each in self:
-            each.close()
-
 
 class RemoteAlterPartition:
     """The AlterPartitionPort over requests. Reactor thread.

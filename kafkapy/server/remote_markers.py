@@ -10,7 +10,7 @@ from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.server.broker_requests import BrokerRequests
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, by_topic
 
 OnWritten = Callable[[Mapping[TopicPartition, Error]], None]
 
@@ -71,9 +71,6 @@ class RemoteMarkers:
 
 
 def _on_wire(write: _Write) -> WriteTxnMarkersRequest.WritableTxnMarker:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in write.partitions:
-        by_topic.setdefault(topic, []).append(partition)
     marker = write.marker
     return WriteTxnMarkersRequest.WritableTxnMarker(
         producer_id=marker.producer_id,
@@ -83,7 +80,7 @@ def _on_wire(write: _Write) -> WriteTxnMarkersRequest.WritableTxnMarker:
         transaction_version=marker.transaction_version,
         topics=[
             WriteTxnMarkersRequest.WritableTxnMarkerTopic(name=topic, partition_indexes=partitions)
-            for topic, partitions in by_topic.items()
+            for topic, partitions in by_topic(write.partitions).items()
         ],
     )
 

@@ -11,7 +11,7 @@ from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kafkapy.server.broker_requests import BrokerRequests
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, by_topic
 
 
 class TransactionPartitions(NamedTuple):
@@ -87,9 +87,6 @@ def _without_result(error: Error, *, verify_only: bool) -> Error:
 
 
 def _on_wire(asked: TransactionPartitions) -> AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in asked.partitions:
-        by_topic.setdefault(topic, []).append(partition)
     return AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction(
         transactional_id=asked.transactional_id,
         producer_id=asked.producer.producer_id,
@@ -97,7 +94,7 @@ def _on_wire(asked: TransactionPartitions) -> AddPartitionsToTxnRequest.AddParti
         verify_only=asked.verify_only,
         topics=[
             AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=partitions)
-            for topic, partitions in by_topic.items()
+            for topic, partitions in by_topic(asked.partitions).items()
         ],
     )
 

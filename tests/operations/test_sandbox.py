@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -92,6 +94,14 @@ def test_a_node_fails_and_returns_by_commands(sandbox: SandboxProcess):
     send_one(sandbox.bootstrap)
     assert sandbox.run("stop", "1").stdout == "node 1 stopped\n"
     assert "ended (0)" in sandbox.run("status").stdout
+    assert sandbox.is_running
+
+
+def test_a_client_that_sends_no_command_does_not_end_the_sandbox(sandbox: SandboxProcess):
+    path = json.loads((sandbox.data / "sandbox.json").read_text())["running"]["socket"]
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+    assert sandbox.run("status").returncode == 0
     assert sandbox.is_running
 
 

@@ -137,7 +137,9 @@ class ControllerHarness:
 
     def _elect(self, kind: str, topic: str, partition: str) -> Iterator[str]:
         number = ["preferred", "unclean"].index(kind)
-        return self._answers(elect_leaders(self.image, number, [TopicPartition(topic, int(partition))]))
+        wanted = TopicPartition(topic, int(partition))
+        records, results = elect_leaders(self.image, number, [wanted])
+        return self._answers(ControllerResult(records, {wanted: results[topic][wanted.partition]}))
 
     def _reassign(self, topic: str, partition: str, replicas: str) -> Iterator[str]:
         wanted = None if replicas == "cancel" else numbers(replicas)

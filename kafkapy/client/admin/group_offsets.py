@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, as_partitions, by_topic
+from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, as_partitions
 from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.client.coordinator import OffsetAndMetadata
@@ -14,7 +14,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, by_topic
 
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 

@@ -17,14 +17,6 @@ from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.types import TopicPartition
 
 
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Returns the numbers of partitions by topic, in the order given."""
-    topics: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        topics.setdefault(topic, []).append(number)
-    return topics
-
-
 def as_partitions(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
     """Converts pairs of topic and number to TopicPartitions."""
     return [TopicPartition(*each) for each in partitions]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, by_topic
+from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys
 from kafkapy.client.admin.requests import AdminRequest, error_of
 from kafkapy.client.admin.results import Results
 from kafkapy.client.offset_lookup import OffsetAndTimestamp
@@ -13,7 +13,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, by_topic
 
 # The values of `list_offsets` that are not timestamps in ms since 1970.
 LATEST: Final = -1  # the offset after the last record

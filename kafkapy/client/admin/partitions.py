@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from kafkapy.client.admin.calls import Found
-from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, as_partitions, by_topic
+from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, as_partitions
 from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.errors import ApiError, Error
@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.alter_partition_reassignments import AlterPartiti
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
 from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, by_topic
 
 
 class ElectionType(IntEnum):

@@ -11,12 +11,10 @@ from kafkapy.coordinator.transaction.transaction_state import STATES_BY_TITLE
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsResponse
+from kafkapy.types import by_topic
 
 
 def described(transactional_id: str, found: TransactionMetadata) -> DescribeTransactionsResponse.TransactionState:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(found.partitions):
-        by_topic.setdefault(topic, []).append(partition)
     return DescribeTransactionsResponse.TransactionState(
         transactional_id=transactional_id,
         transaction_state=found.state.title,
@@ -26,7 +24,7 @@ def described(transactional_id: str, found: TransactionMetadata) -> DescribeTran
         producer_epoch=found.producer_epoch,
         topics=[
             DescribeTransactionsResponse.TopicData(topic=topic, partitions=partitions)
-            for topic, partitions in by_topic.items()
+            for topic, partitions in by_topic(sorted(found.partitions)).items()
         ],
     )
 

@@ -15,7 +15,7 @@ from kafkapy.protocol.coordinator_record import (
 )
 from kafkapy.protocol.messages.coordinator_records import TransactionLogKey, TransactionLogValue
 from kafkapy.protocol.record_frame import UnknownRecordError
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, by_topic
 
 
 def transaction_record(transactional_id: str, metadata: TransactionMetadata, version: int) -> CoordinatorRecord:
@@ -23,9 +23,6 @@ def transaction_record(transactional_id: str, metadata: TransactionMetadata, ver
 
     `version` is the version of the value: 0 while transaction.version is 0, otherwise 1.
     """
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(metadata.partitions):
-        by_topic.setdefault(topic, []).append(partition)
     value = TransactionLogValue(
         producer_id=metadata.producer_id,
         producer_epoch=metadata.producer_epoch,
@@ -35,7 +32,7 @@ def transaction_record(transactional_id: str, metadata: TransactionMetadata, ver
         if metadata.state is TransactionState.EMPTY
         else [
             TransactionLogValue.PartitionsSchema(topic=topic, partition_ids=partitions)
-            for topic, partitions in by_topic.items()
+            for topic, partitions in by_topic(sorted(metadata.partitions)).items()
         ],
         transaction_last_update_timestamp_ms=metadata.last_update_ms,
         transaction_start_timestamp_ms=metadata.start_ms,

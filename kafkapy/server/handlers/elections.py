@@ -8,9 +8,7 @@ Version notes: version 0 elects preferred replicas only, and its response has no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from kafkapy.controller.elections import elect_leaders
+from kafkapy.controller.elections import ElectionResults, elect_leaders
 from kafkapy.controller.result import ErrorMessage
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.errors import Error
@@ -19,17 +17,17 @@ from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLe
 from kafkapy.server.api_registry import serves
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, by_topic
 
 
 def elect_leaders_error(
     request: ElectLeadersRequest, version: int, error: Error, message: str | None
 ) -> ElectLeadersResponse:
     failed = ErrorMessage(error, message)
-    results = dict.fromkeys(_partitions(request) or (), failed)
+    results = {topic: dict.fromkeys(numbers, failed) for topic, numbers in by_topic(_partitions(request) or ()).items()}
     # The response of version 0 has no error of the whole request.
     return ElectLeadersResponse(
-        error_code=error if version >= 1 else Error.NONE, replica_election_results=_grouped(results)
+        error_code=error if version >= 1 else Error.NONE, replica_election_results=_on_wire(results)
     )
 
 
@@ -41,7 +39,7 @@ def handle_elect_leaders(context: RequestContext, request: ElectLeadersRequest) 
     answer_when_committed(
         context,
         lambda image: elect_leaders(image, request.election_type, partitions, settings),
-        lambda results: ElectLeadersResponse(replica_election_results=_grouped(results)),
+        lambda results: ElectLeadersResponse(replica_election_results=_on_wire(results)),
         lambda error, message: elect_leaders_error(request, version, error, message),
     )
 
@@ -52,14 +50,16 @@ def _partitions(request: ElectLeadersRequest) -> list[TopicPartition] | None:
     return [TopicPartition(each.topic, index) for each in request.topic_partitions for index in each.partitions]
 
 
-def _grouped(results: Mapping[TopicPartition, ErrorMessage]) -> list[ElectLeadersResponse.ReplicaElectionResult]:
-    topics: dict[str, ElectLeadersResponse.ReplicaElectionResult] = {}
-    for (topic, partition), result in results.items():
-        if topic not in topics:
-            topics[topic] = ElectLeadersResponse.ReplicaElectionResult(topic=topic, partition_result=[])
-        topics[topic].partition_result.append(
-            ElectLeadersResponse.PartitionResult(
-                partition_id=partition, error_code=result.error, error_message=result.message
-            )
+def _on_wire(results: ElectionResults) -> list[ElectLeadersResponse.ReplicaElectionResult]:
+    return [
+        ElectLeadersResponse.ReplicaElectionResult(
+            topic=topic,
+            partition_result=[
+                ElectLeadersResponse.PartitionResult(
+                    partition_id=number, error_code=result.error, error_message=result.message
+                )
+                for number, result in partitions.items()
+            ],
         )
-    return list(topics.values())
+        for topic, partitions in results.items()
+    ]

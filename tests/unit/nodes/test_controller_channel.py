@@ -14,6 +14,7 @@ from kafkapy.nodes.node_channel import Destination
 from kafkapy.nodes.node_thread import NodeThread
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from tests.harness.stub_node import CLOSE, StubNode
 from tests.unit.nodes.test_node_channel import KEY, Outcomes, echo
 
@@ -106,6 +107,29 @@ def test_a_request_to_a_former_controller_is_sent_to_the_next_one_before_the_req
         assert numbers(outcomes, 3) == [0, 1, 2]
         assert [request.broker_id for request in first.of(KEY)] == [0]
         assert [request.broker_id for request in second.of(KEY)] == [0, 1, 2]
+
+
+def test_a_topic_that_a_former_controller_refuses_is_created_by_the_next_one(
+    thread: NodeThread, outcomes: Outcomes
+) -> None:
+    """The response of CreateTopics has no error of the whole request."""
+
+    def result(error: Error) -> CreateTopicsResponse:
+        return CreateTopicsResponse(topics=[CreateTopicsResponse.CreatableTopicResult(name="t", error_code=error)])
+
+    key = ApiKey.CREATE_TOPICS
+    with StubNode({key: lambda request, version: result(Error.NONE)}) as second, StubNode() as first:
+        quorum = Quorum(first)
+
+        def resign(request: Any, version: int) -> CreateTopicsResponse:
+            quorum.set(second, 3)
+            return result(Error.NOT_CONTROLLER)
+
+        first.answers[key] = resign
+        channel = channel_of(thread, quorum)
+        channel.send(CreateTopicsRequest(topics=[CreateTopicsRequest.CreatableTopic(name="t")]), key, outcomes.callback)
+        assert outcomes.next_response().topics[0].error_code == Error.NONE
+        assert len(first.of(key)) == len(second.of(key)) == 1
 
 
 def test_a_controller_that_is_not_active_yet_is_asked_again_after_a_pause(

@@ -317,5 +317,5 @@ def test_the_channels_of_a_node_do_not_wait_for_each_other(thread: NodeThread, n
         blocks(partial(lambda at, block: done.put(at), number))
     assert {done.get(timeout=WAIT_S) for _ in range(3)} == {1, 2, 3}
     channels.controller_changed()
-    channels.close()
+    thread.stop()
     assert done.get(timeout=WAIT_S) == 0
