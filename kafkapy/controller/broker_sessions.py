@@ -16,6 +16,7 @@ broker gets a full session, and a controlled shutdown is begun again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkapy.controller.broker_registration import (
@@ -216,66 +217,68 @@ class BrokerSessions:
             state.shutdown_offset = NOT_REPORTED
         known = broker.epoch if state.registration_offset == NOT_REPORTED else state.registration_offset
         is_caught_up = request.metadata_offset >= known
-        records: list[MessageAndVersion] = []
+        call = _HeartbeatCall(image, request, is_caught_up, settings)
         if broker.fenced:
-            response = self._fenced(image, request, is_caught_up, settings, records)
+            changes, response = _fenced(call)
         elif state.shutdown_offset != NOT_REPORTED:
-            response = self._shutting_down(image, request, state, is_caught_up, settings, records)
+            changes, response = self._shutting_down(call, state)
         else:
-            response = self._unfenced(image, request, is_caught_up, settings, records)
+            changes, response = _unfenced(call)
         state.metadata_offset = request.metadata_offset
-        records += _directory_changes(image, broker, request, settings, records)
+        records = [*changes, *_directory_changes(image, broker, request, settings, changes)]
         if response.is_in_controlled_shutdown and state.shutdown_offset == NOT_REPORTED:
             state.shutdown_offset = image.offset + len(records) - 1
         return ControllerResult(records, response)
 
-    def _fenced(
-        self,
-        image: MetadataImage,
-        request: Heartbeat,
-        is_caught_up: bool,
-        settings: ControllerSettings,
-        records: list[MessageAndVersion],
-    ) -> HeartbeatResponse:
-        if request.wants_shutdown:
-            return HeartbeatResponse(is_caught_up, True, False, True)
-        if request.wants_fence or not is_caught_up:
-            return HeartbeatResponse(is_caught_up, True, False, False)
-        records += unfence_broker(image, request.broker_id, settings).records
-        return HeartbeatResponse(is_caught_up, False, False, False)
-
-    def _unfenced(
-        self,
-        image: MetadataImage,
-        request: Heartbeat,
-        is_caught_up: bool,
-        settings: ControllerSettings,
-        records: list[MessageAndVersion],
-    ) -> HeartbeatResponse:
-        broker_id, wants_shutdown = request.broker_id, request.wants_shutdown
-        if request.wants_fence or (wants_shutdown and not has_leaderships(image, broker_id)):
-            records += fence_broker(image, broker_id, settings).records
-            return HeartbeatResponse(is_caught_up, True, False, wants_shutdown)
-        if wants_shutdown:
-            records += begin_controlled_shutdown(image, broker_id, settings).records
-            return HeartbeatResponse(is_caught_up, False, True, False)
-        return HeartbeatResponse(is_caught_up, False, False, False)
-
-    def _shutting_down(
-        self,
-        image: MetadataImage,
-        request: Heartbeat,
-        state: _BrokerState,
-        is_caught_up: bool,
-        settings: ControllerSettings,
-        records: list[MessageAndVersion],
-    ) -> HeartbeatResponse:
-        lowest = self.lowest_active_offset(image)
+    def _shutting_down(self, call: _HeartbeatCall, state: _BrokerState) -> ControllerResult[HeartbeatResponse]:
+        broker_id = call.request.broker_id
+        lowest = self.lowest_active_offset(call.image)
         others_know = lowest is None or state.shutdown_offset <= lowest
-        if has_leaderships(image, request.broker_id) or not others_know:
-            return HeartbeatResponse(is_caught_up, False, True, False)
-        records += fence_broker(image, request.broker_id, settings).records
-        return HeartbeatResponse(is_caught_up, True, False, True)
+        if has_leaderships(call.image, broker_id) or not others_know:
+            return call.respond(is_in_controlled_shutdown=True)
+        records = fence_broker(call.image, broker_id, call.settings).records
+        return call.respond(records, is_fenced=True, should_shut_down=True)
+
+
+class _HeartbeatCall(NamedTuple):
+    """A heartbeat, with the image on which it is decided."""
+
+    image: MetadataImage
+    request: Heartbeat
+    is_caught_up: bool
+    settings: ControllerSettings
+
+    def respond(
+        self,
+        records: Sequence[MessageAndVersion] = (),
+        *,
+        is_fenced: bool = False,
+        is_in_controlled_shutdown: bool = False,
+        should_shut_down: bool = False,
+    ) -> ControllerResult[HeartbeatResponse]:
+        response = HeartbeatResponse(self.is_caught_up, is_fenced, is_in_controlled_shutdown, should_shut_down)
+        return ControllerResult(records, response)
+
+
+def _fenced(call: _HeartbeatCall) -> ControllerResult[HeartbeatResponse]:
+    request = call.request
+    if request.wants_shutdown:
+        return call.respond(is_fenced=True, should_shut_down=True)
+    if request.wants_fence or not call.is_caught_up:
+        return call.respond(is_fenced=True)
+    return call.respond(unfence_broker(call.image, request.broker_id, call.settings).records)
+
+
+def _unfenced(call: _HeartbeatCall) -> ControllerResult[HeartbeatResponse]:
+    image, request, settings = call.image, call.request, call.settings
+    broker_id, wants_shutdown = request.broker_id, request.wants_shutdown
+    if request.wants_fence or (wants_shutdown and not has_leaderships(image, broker_id)):
+        records = fence_broker(image, broker_id, settings).records
+        return call.respond(records, is_fenced=True, should_shut_down=wants_shutdown)
+    if wants_shutdown:
+        records = begin_controlled_shutdown(image, broker_id, settings).records
+        return call.respond(records, is_in_controlled_shutdown=True)
+    return call.respond()
 
 
 def _directory_changes(
@@ -283,7 +286,7 @@ def _directory_changes(
     broker: BrokerRegistration,
     request: Heartbeat,
     settings: ControllerSettings,
-    records: list[MessageAndVersion],
+    records: Sequence[MessageAndVersion],
 ) -> list[MessageAndVersion]:
     """Returns the records of failed and cordoned directories, on the image after `records`: a broker may be unfenced
     and report a failed directory in one heartbeat."""
