@@ -83,6 +83,11 @@ def serves(
     return declare
 
 
+def error_of_the_request(response: Any) -> OnError:
+    """Returns an `on_error` that makes responses of the class `response`, which have an error code and no message."""
+    return lambda request, version, error, message: response(error_code=error)
+
+
 def declared_in(module: ModuleType) -> list[ServedApi]:
     """Returns the APIs that the handlers defined in `module` serve."""
     found: list[ServedApi] = []

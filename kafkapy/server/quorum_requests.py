@@ -6,13 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy.quorum.raft.messages import Request
-from kafkapy.server.api_registry import OnError
 from kafkapy.server.request_context import RequestContext
-
-
-def error_of_the_request(response: Any) -> OnError:
-    """Returns the function that makes responses of this class with an error of the whole request."""
-    return lambda request, version, error, message: response(error_code=error)
 
 
 def ask_quorum(context: RequestContext, request: Request, translate: Callable[[Any], Any]) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kafkapy.client.admin.lookups import AdminLookups, by_topic
+from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.errors import ApiError
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, by_topic
 
 
 class ReplicaInfo(NamedTuple):

@@ -16,34 +16,22 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from kafkapy.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
-from kafkapy.server.api_registry import serves
+from kafkapy.server.api_registry import error_of_the_request, serves
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
 
-def broker_registration_error(
-    request: BrokerRegistrationRequest, version: int, error: Error, message: str | None
-) -> BrokerRegistrationResponse:
-    return BrokerRegistrationResponse(error_code=error)
-
-
-@serves(ApiKey.BROKER_REGISTRATION, 0, 4, on_error=broker_registration_error)
+@serves(ApiKey.BROKER_REGISTRATION, 0, 4, on_error=error_of_the_request(BrokerRegistrationResponse))
 def handle_broker_registration(context: RequestContext, request: BrokerRegistrationRequest) -> None:
     answer_when_committed(
         context,
         context.services.controller_operations.register_broker(request),
         lambda epoch: BrokerRegistrationResponse(broker_epoch=epoch),
-        lambda error, message: broker_registration_error(request, context.api_version, error, message),
+        lambda error, message: BrokerRegistrationResponse(error_code=error),
     )
 
 
-def broker_heartbeat_error(
-    request: BrokerHeartbeatRequest, version: int, error: Error, message: str | None
-) -> BrokerHeartbeatResponse:
-    return BrokerHeartbeatResponse(error_code=error)
-
-
-@serves(ApiKey.BROKER_HEARTBEAT, 0, 2, on_error=broker_heartbeat_error)
+@serves(ApiKey.BROKER_HEARTBEAT, 0, 2, on_error=error_of_the_request(BrokerHeartbeatResponse))
 def handle_broker_heartbeat(context: RequestContext, request: BrokerHeartbeatRequest) -> None:
     operations = context.services.controller_operations
     operations.contact(request.broker_id, request.broker_epoch)
@@ -52,7 +40,7 @@ def handle_broker_heartbeat(context: RequestContext, request: BrokerHeartbeatReq
         context,
         operations.heartbeat(request),
         _heartbeat_response,
-        lambda error, message: broker_heartbeat_error(request, context.api_version, error, message),
+        lambda error, message: BrokerHeartbeatResponse(error_code=error),
     )
 
 

@@ -10,7 +10,7 @@ Version notes: version 0 of DescribeConfigs says whether a value is the default;
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from kafkapy.config.describe import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
@@ -209,6 +209,30 @@ def incremental_alter_configs_error(
     return _incrementally_altered(_keys(request.resources), {}, failed)
 
 
+def _narrow(
+    context: RequestContext,
+    request: Any,
+    wanted: Container[ConfigResource],
+    answer: Callable[[dict[ConfigResource, ErrorMessage]], Any],
+) -> bool:
+    """Limits the part of a request that is forwarded, if it is, to the `wanted` resources.
+
+    The response to the client is `answer(results)` for the results of these resources. If there are none, responds at
+    once and returns False.
+    """
+    if context.payload is None:
+        return True
+    rest = [each for each in request.resources if (each.resource_type, each.resource_name) in wanted]
+    if not rest:
+        context.respond(answer({}))
+        return False
+    context.forward_only(
+        type(request)(resources=rest, validate_only=request.validate_only),
+        lambda response: answer(_results(response.responses)),
+    )
+    return True
+
+
 @serves(ApiKey.ALTER_CONFIGS, 0, 2, on_error=alter_configs_error)
 def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) -> None:
     services, version = context.services, context.api_version
@@ -225,15 +249,8 @@ def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) 
         for resource in changes
         if resource not in failed
     }
-    if context.payload is not None:
-        rest = [each for each in request.resources if (each.resource_type, each.resource_name) in wanted]
-        context.forward_only(
-            AlterConfigsRequest(resources=rest, validate_only=request.validate_only),
-            lambda response: _altered(keys, failed | _results(response.responses), None),
-        )
-        if not rest:
-            context.respond(_altered(keys, failed, None))
-            return
+    if not _narrow(context, request, wanted, lambda results: _altered(keys, failed | results, None)):
+        return
     answer_when_committed(
         context,
         lambda image: legacy_alter_configs(
@@ -259,15 +276,8 @@ def handle_incremental_alter_configs(context: RequestContext, request: Increment
         if resource[0] == BROKER_LOGGER_RESOURCE and resource not in done:
             done[resource] = alter_logger_levels(changes[resource], validate_only=request.validate_only)
     wanted = {resource: changes[resource] for resource in changes if resource not in done}
-    if context.payload is not None:
-        rest = [each for each in request.resources if (each.resource_type, each.resource_name) in wanted]
-        context.forward_only(
-            IncrementalAlterConfigsRequest(resources=rest, validate_only=request.validate_only),
-            lambda response: _incrementally_altered(keys, done | _results(response.responses), None),
-        )
-        if not rest:
-            context.respond(_incrementally_altered(keys, done, None))
-            return
+    if not _narrow(context, request, wanted, lambda results: _incrementally_altered(keys, done | results, None)):
+        return
     answer_when_committed(
         context,
         lambda image: incremental_alter_configs(

@@ -5,28 +5,21 @@ Behaviour: the response is sent when the active controller has committed the reg
 
 from __future__ import annotations
 
-from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
 )
-from kafkapy.server.api_registry import serves
+from kafkapy.server.api_registry import error_of_the_request, serves
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
 
-def controller_registration_error(
-    request: ControllerRegistrationRequest, version: int, error: Error, message: str | None
-) -> ControllerRegistrationResponse:
-    return ControllerRegistrationResponse(error_code=error, error_message=message)
-
-
-@serves(ApiKey.CONTROLLER_REGISTRATION, 0, 0, on_error=controller_registration_error)
+@serves(ApiKey.CONTROLLER_REGISTRATION, 0, 0, on_error=error_of_the_request(ControllerRegistrationResponse))
 def handle_controller_registration(context: RequestContext, request: ControllerRegistrationRequest) -> None:
     answer_when_committed(
         context,
         context.services.controller_operations.register_controller(request),
         lambda _: ControllerRegistrationResponse(error_message=None),
-        lambda error, message: controller_registration_error(request, context.api_version, error, message),
+        lambda error, message: ControllerRegistrationResponse(error_code=error),
     )

@@ -13,7 +13,7 @@ from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from kafkapy.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
-from kafkapy.server.api_registry import serves
+from kafkapy.server.api_registry import error_of_the_request, serves
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
@@ -21,20 +21,14 @@ AlteredTopic = AlterPartitionResponse.TopicData
 AssignedDirectory = AssignReplicasToDirsResponse.DirectoryData
 
 
-def alter_partition_error(
-    request: AlterPartitionRequest, version: int, error: Error, message: str | None
-) -> AlterPartitionResponse:
-    return AlterPartitionResponse(error_code=error)
-
-
-@serves(ApiKey.ALTER_PARTITION, 2, 3, on_error=alter_partition_error)
+@serves(ApiKey.ALTER_PARTITION, 2, 3, on_error=error_of_the_request(AlterPartitionResponse))
 def handle_alter_partition(context: RequestContext, request: AlterPartitionRequest) -> None:
     version = context.api_version
     answer_when_committed(
         context,
         context.services.controller_operations.alter_partitions(request, version),
         _altered,
-        lambda error, message: alter_partition_error(request, version, error, message),
+        lambda error, message: AlterPartitionResponse(error_code=error),
     )
 
 
@@ -58,19 +52,13 @@ def _altered(partitions: list[AlteredPartition]) -> AlterPartitionResponse:
     return AlterPartitionResponse(topics=list(topics.values()))
 
 
-def assign_replicas_to_dirs_error(
-    request: AssignReplicasToDirsRequest, version: int, error: Error, message: str | None
-) -> AssignReplicasToDirsResponse:
-    return AssignReplicasToDirsResponse(error_code=error)
-
-
-@serves(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, 0, on_error=assign_replicas_to_dirs_error)
+@serves(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, 0, on_error=error_of_the_request(AssignReplicasToDirsResponse))
 def handle_assign_replicas_to_dirs(context: RequestContext, request: AssignReplicasToDirsRequest) -> None:
     answer_when_committed(
         context,
         context.services.controller_operations.assign_directories(request),
         lambda errors: _assigned(request, errors),
-        lambda error, message: assign_replicas_to_dirs_error(request, context.api_version, error, message),
+        lambda error, message: AssignReplicasToDirsResponse(error_code=error),
     )
 
 

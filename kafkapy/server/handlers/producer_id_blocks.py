@@ -5,21 +5,14 @@ Behaviour: the response is sent when the allocation is committed, so that no oth
 
 from __future__ import annotations
 
-from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from kafkapy.server.api_registry import serves
+from kafkapy.server.api_registry import error_of_the_request, serves
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
 
-def allocate_producer_ids_error(
-    request: AllocateProducerIdsRequest, version: int, error: Error, message: str | None
-) -> AllocateProducerIdsResponse:
-    return AllocateProducerIdsResponse(error_code=error)
-
-
-@serves(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, on_error=allocate_producer_ids_error)
+@serves(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, on_error=error_of_the_request(AllocateProducerIdsResponse))
 def handle_allocate_producer_ids(context: RequestContext, request: AllocateProducerIdsRequest) -> None:
     operations = context.services.controller_operations
     answer_when_committed(
@@ -28,5 +21,5 @@ def handle_allocate_producer_ids(context: RequestContext, request: AllocateProdu
         lambda block: AllocateProducerIdsResponse(
             producer_id_start=block.first_producer_id, producer_id_len=block.size
         ),
-        lambda error, message: allocate_producer_ids_error(request, context.api_version, error, message),
+        lambda error, message: AllocateProducerIdsResponse(error_code=error),
     )

@@ -21,8 +21,8 @@ from kafkapy.protocol.messages.fetch_snapshot import FetchSnapshotRequest, Fetch
 from kafkapy.protocol.messages.vote import VoteRequest, VoteResponse
 from kafkapy.quorum import raft_server as wire
 from kafkapy.quorum.raft.messages import Request
-from kafkapy.server.api_registry import serves
-from kafkapy.server.quorum_requests import ask_quorum, error_of_the_request
+from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
 
 

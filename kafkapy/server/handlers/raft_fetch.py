@@ -12,8 +12,8 @@ from __future__ import annotations
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.quorum import raft_server as wire
-from kafkapy.server.api_registry import serves
-from kafkapy.server.quorum_requests import ask_quorum, error_of_the_request
+from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
 
 

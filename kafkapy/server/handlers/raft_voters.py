@@ -18,8 +18,8 @@ from kafkapy.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, 
 from kafkapy.protocol.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from kafkapy.quorum import raft_server as wire
 from kafkapy.quorum.raft.messages import Request
-from kafkapy.server.api_registry import OnError, serves
-from kafkapy.server.quorum_requests import ask_quorum, error_of_the_request
+from kafkapy.server.api_registry import OnError, error_of_the_request, serves
+from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
 
 

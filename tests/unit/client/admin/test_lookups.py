@@ -6,11 +6,12 @@ import pytest
 
 from kafkapy.client import ApiError, RequestTimedOut, TopicPartition
 from kafkapy.client.admin import LATEST, Admin
-from kafkapy.client.admin.lookups import as_partition_keys, as_partitions, by_topic
+from kafkapy.client.admin.lookups import as_partition_keys, as_partitions
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
+from kafkapy.types import by_topic
 from tests.harness.client_log import LogBrokers
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
