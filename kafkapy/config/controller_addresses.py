@@ -73,7 +73,7 @@ def _parse_address(text: str) -> Address | None:
 
 
 class _Voters:
-    """Accepts entries `id@host:port`."""
+    """A validator that accepts entries `id@host:port`."""
 
     def __call__(self, name: str, value: list[str]) -> None:
         parse_voters(value)
@@ -83,7 +83,7 @@ class _Voters:
 
 
 class _BootstrapServers:
-    """Accepts entries `host:port`."""
+    """A validator that accepts entries `host:port`."""
 
     def __call__(self, name: str, value: list[str]) -> None:
         parse_bootstrap_servers(value)

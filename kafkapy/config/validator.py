@@ -106,7 +106,8 @@ class one_of_any_case(one_of):  # noqa: N801
 
 
 class list_of:  # noqa: N801
-    """Accepts a list without empty elements; with `words`, only of these. `parse_value` removes duplicates."""
+    """A validator that accepts a list without empty elements; with `words`, only of these. `parse_value` removes
+    duplicates."""
 
     __slots__ = ("words",)
 

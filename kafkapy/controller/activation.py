@@ -1,4 +1,5 @@
-"""The first records of a new active controller: bootstrap records of an empty log, the end of an open transaction."""
+"""The records that a new active controller writes first: the bootstrap records of an empty log, and the end of an open
+metadata transaction."""
 
 from __future__ import annotations
 
@@ -21,10 +22,10 @@ from kafkapy.protocol.messages.metadata_records import (
 def activation_records(
     image: MetadataImage, bootstrap: Sequence[Any], min_insync_replicas: int, *, in_transaction: bool
 ) -> list[MessageAndVersion]:
-    """Returns the records with which a controller becomes active on `image`; empty for an ordinary failover.
+    """Returns the records that a controller writes when it becomes active on `image`; an ordinary failover needs none.
 
-    `bootstrap` are the messages of bootstrap.checkpoint, used while the log has no features. `in_transaction`: the log
-    ends in an open metadata transaction (KIP-866), which is aborted.
+    `bootstrap` has the messages of bootstrap.checkpoint, which are written if the log has no features yet.
+    `in_transaction` is True if the log ends in an open metadata transaction (KIP-866), which is aborted.
     """
     records: list[MessageAndVersion] = []
     if in_transaction:
@@ -35,7 +36,7 @@ def activation_records(
 
 
 def _bootstrap_records(bootstrap: Sequence[Any], min_insync_replicas: int) -> list[MessageAndVersion]:
-    """Returns the bootstrap records as one metadata transaction where the metadata.version has transactions."""
+    """Returns the bootstrap records, as one metadata transaction if the metadata.version supports transactions."""
     found = {each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)}
     version = found.get(levels.METADATA_VERSION, levels.OLDEST_METADATA_VERSION)
     records: list[MessageAndVersion] = [(message, 0) for message in bootstrap]

@@ -1,6 +1,6 @@
-"""The registration of a broker in the metadata log: registration (fenced), unfencing, controlled shutdown, fencing.
+"""The records that change a broker's registration: registering, unfencing, controlled shutdown, fencing, unregistering.
 
-Each step also changes the broker's partitions, in the same batch.
+The records of each change include those that change the broker's partitions, and are written in one batch.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ def register_broker(
 ) -> ControllerResult[int]:
     """Registers a broker. The response is its broker epoch.
 
-    A new incarnation is registered fenced, and its epoch is the offset of the batch's first record; it leaves every
-    ISR. `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without one. If it is not the epoch
-    of the last registration, the broker may have lost records, and leaves the eligible leader replicas too. The same
-    incarnation keeps its epoch and state, which is how a broker changes its listeners.
+    A new incarnation is registered fenced and leaves every ISR; its epoch is the offset of the first record of the
+    batch. The same incarnation keeps its epoch and state, which is how a broker changes its listeners.
 
-    `kraft_version` is the finalized one. Whether another incarnation is alive is not checked here, but by
-    `BrokerSessions.register`. Raises ApiError: BROKER_ID_NOT_REGISTERED (a broker of the ZooKeeper era),
-    INVALID_REGISTRATION, UNSUPPORTED_VERSION.
+    `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without a marker. If it is not the epoch
+    of the last registration, the broker may have lost records, and leaves the eligible leader replicas too.
+    `kraft_version` is the finalized level of that feature.
+
+    Another incarnation that is still alive is refused by `BrokerSessions.register`, not here. Raises ApiError:
+    BROKER_ID_NOT_REGISTERED (a broker that migrates from ZooKeeper), INVALID_REGISTRATION, UNSUPPORTED_VERSION.
     """
     broker_id = registration.broker_id
     previous = image.brokers.get(broker_id)
@@ -139,8 +140,8 @@ def take_directories_offline(
     directory_ids: Collection[bytes],
     settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[None]:
-    """Records failed log directories of a broker: the broker leaves the ISR and the leadership of the partitions in
-    them."""
+    """Records that log directories of a broker have failed. The broker leaves the ISR and the leadership of the
+    partitions in these directories."""
     broker = image.brokers.get(broker_id)
     failed = [] if broker is None else [each for each in broker.log_dirs if each in directory_ids]
     if broker is None or not failed:
@@ -160,7 +161,8 @@ def take_directories_offline(
 def cordon_directories(
     image: MetadataImage, broker_id: int, directory_ids: Collection[bytes] | None
 ) -> ControllerResult[None]:
-    """Records the directories in which a broker accepts no new replicas, if they changed. None means unknown yet."""
+    """Records the directories in which a broker accepts no new replicas, if they have changed. None means that they are
+    not known yet."""
     broker = image.brokers.get(broker_id)
     if broker is None or directory_ids is None or not levels.supports_cordoned_directories(image.metadata_version):
         return ControllerResult([], None)
@@ -190,7 +192,8 @@ def unregister_broker(
 
 
 def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
-    """Returns the registration that a broker's request is made with. Raises ApiError(STALE_BROKER_EPOCH)."""
+    """Returns the broker's registration, whose epoch a request has to name. Raises ApiError(STALE_BROKER_EPOCH) for
+    another epoch."""
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise ApiError(Error.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")

@@ -1,5 +1,7 @@
 """Sessions and heartbeats of brokers: the state of the active controller that is not in the metadata log.
 
+The response to a heartbeat depends on the broker's state and on what the broker asks for:
+
 state                                   asks                              gets
 fenced                                  to shut down                      shut down
 fenced                                  to be unfenced, and knows its     unfenced; leaders for partitions without one
@@ -10,8 +12,8 @@ unfenced, leads nothing                 to shut down                      fenced
 in controlled shutdown, leads nothing   (any heartbeat)                   fenced, shut down, once every active broker's
                                                                           heartbeat has passed its shutdown's records
 
-Times are milliseconds of the monotonic clock, and arguments. A new active controller makes a new object: every unfenced
-broker gets a full session, and a controlled shutdown is begun again.
+Times are arguments, in milliseconds of the monotonic clock. A new active controller makes a new object: every unfenced
+broker gets a full session, and controlled shutdowns begin again.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatResponse(NamedTuple):
-    """The answer to a heartbeat. `is_caught_up`: the broker has applied its own registration."""
+    """The response to a heartbeat. `is_caught_up` is True if the broker has applied its own registration."""
 
     is_caught_up: bool
     is_fenced: bool
@@ -66,7 +68,7 @@ class HeartbeatResponse(NamedTuple):
 
 
 class _BrokerState:
-    """The offsets of one registration; NOT_REPORTED while unknown."""
+    """The metadata offsets of one registration; NOT_REPORTED while an offset is unknown."""
 
     __slots__ = ("metadata_offset", "registration_offset", "shutdown_offset")
 
@@ -86,7 +88,7 @@ class BrokerSessions:
     __slots__ = ("_contacts", "_session_timeout_ms", "_states")
 
     def __init__(self, image: MetadataImage, session_timeout_ms: int, monotonic_ms: int) -> None:
-        """Begins with a full session for every unfenced broker of `image`: its last heartbeat is not known."""
+        """Gives every unfenced broker of `image` a full session, because its last heartbeat is not known."""
         self._session_timeout_ms = session_timeout_ms
         self._states: dict[tuple[int, int], _BrokerState] = {}
         self._contacts: dict[tuple[int, int], int] = {
@@ -96,7 +98,7 @@ class BrokerSessions:
     # -- sessions
 
     def contact(self, broker_id: int, broker_epoch: int, monotonic_ms: int) -> None:
-        """Extends the session of a broker that was heard from. Any thread."""
+        """Extends the session of a broker that has sent a heartbeat. Any thread."""
         self._contacts[broker_id, broker_epoch] = monotonic_ms
 
     def has_valid_session(self, broker_id: int, broker_epoch: int, monotonic_ms: int) -> bool:
@@ -124,8 +126,8 @@ class BrokerSessions:
     ) -> ControllerResult[bool]:
         """Fences at most one broker whose session has expired. The response is True if there may be more.
 
-        Each broker is fenced on the image after the one before, so that no partition is moved to a broker that expires
-        with it if a live one exists.
+        The next call decides on an image in which that broker is fenced. A partition that has moved to another broker
+        whose session has expired moves on when that broker is fenced.
         """
         found = self.expired(monotonic_ms)
         if found is None:
@@ -209,7 +211,7 @@ class BrokerSessions:
         monotonic_ms: int,
         settings: ControllerSettings = DEFAULT_SETTINGS,
     ) -> ControllerResult[HeartbeatResponse]:
-        """Handles a heartbeat by the table of this module. Raises ApiError(STALE_BROKER_EPOCH)."""
+        """Handles a heartbeat as the table at the top of this module says. Raises ApiError(STALE_BROKER_EPOCH)."""
         broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
         self.contact(request.broker_id, request.broker_epoch, monotonic_ms)
         state = self._state(request.broker_id, request.broker_epoch)
@@ -241,7 +243,7 @@ class BrokerSessions:
 
 
 class _HeartbeatCall(NamedTuple):
-    """A heartbeat, with the image on which it is decided."""
+    """A heartbeat, and the image and settings by which it is handled. Immutable."""
 
     image: MetadataImage
     request: Heartbeat
@@ -288,8 +290,11 @@ def _directory_changes(
     settings: ControllerSettings,
     records: Sequence[MessageAndVersion],
 ) -> list[MessageAndVersion]:
-    """Returns the records of failed and cordoned directories, on the image after `records`: a broker may be unfenced
-    and report a failed directory in one heartbeat."""
+    """Returns the records of failed and cordoned directories.
+
+    They follow `records` in the log and are decided on the image after them, because one heartbeat may unfence a broker
+    and report a failed directory.
+    """
     changes: list[MessageAndVersion] = []
     if levels.supports_directory_assignment(image.metadata_version) and request.offline_log_dirs:
         if records and not set(broker.log_dirs).isdisjoint(request.offline_log_dirs):

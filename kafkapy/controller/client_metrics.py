@@ -21,8 +21,11 @@ MATCHED = frozenset([
 
 
 class ClientMetricsSubscription(NamedTuple):
-    """A subscription. Immutable. `metrics` are prefixes of names; `patterns` must all match a client's attributes as
-    a whole."""
+    """A subscription to metrics of clients. Immutable.
+
+    `metrics` are prefixes of metric names. The subscription applies to a client if every one of `patterns` matches the
+    client's attribute of that name as a whole.
+    """
 
     metrics: tuple[str, ...]
     interval_ms: int
@@ -30,7 +33,8 @@ class ClientMetricsSubscription(NamedTuple):
 
     @classmethod
     def from_overrides(cls, overrides: Mapping[str, str]) -> ClientMetricsSubscription:
-        """Raises ApiError, with Apache Kafka's message, if a subscription cannot have these overrides."""
+        """Returns the subscription with these overrides. Raises ApiError, with Apache Kafka's message, if they are
+        invalid."""
         for name in overrides:
             if name not in CLIENT_METRICS_KEYS:
                 raise ApiError(Error.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")

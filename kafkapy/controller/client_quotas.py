@@ -24,7 +24,10 @@ IP_KEYS = {"connection_creation_rate": True}
 
 
 class QuotaAlteration(NamedTuple):
-    """The new values of one entity, which is sorted pairs (type, name or None for the default); None removes a key."""
+    """New quotas of one entity.
+
+    `entity` has sorted pairs (type, name), in which the name None is the default. A value of None removes the quota.
+    """
 
     entity: QuotaEntity
     values: dict[str, float | None]
@@ -37,8 +40,8 @@ def alter_client_quotas(
     *,
     validate_only: bool = False,
 ) -> ControllerResult[dict[QuotaEntity, ErrorMessage]]:
-    """Changes quotas. An error of one entity does not affect the others. `resolvable_hosts` are the valid names of
-    ip entities."""
+    """Changes quotas. An error of one entity does not affect the others. `resolvable_hosts` are the names
+    of ip entities that are addresses, or hosts with an address."""
     records: list[MessageAndVersion] = []
     response: dict[QuotaEntity, ErrorMessage] = {}
     for alteration in alterations:

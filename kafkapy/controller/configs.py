@@ -70,7 +70,8 @@ def _alter_configs(
     *,
     validate_only: bool,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
-    """Changes resources. `requested` are the keys that the request names, which are shown to the policy.
+    """Changes the configuration of resources. `requested` has the keys that the request names; only these are shown to
+    the policy.
 
     Raises ApiError(POLICY_VIOLATION) for too many changes.
     """
@@ -140,8 +141,8 @@ def _check_resource(image: MetadataImage, resource: ConfigResource) -> None:
 
 
 def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
-    """Raises ApiError if eligible leader replicas would lose the min.insync.replicas of the cluster, or get one per
-    broker."""
+    """Raises ApiError for a change of min.insync.replicas that eligible leader replicas (KIP-966) forbid: the removal
+    of the cluster's value, or a value for one broker."""
     if not image.elr_enabled or resource[0] != BROKER_RESOURCE:
         return
     change = next((each for each in changes if each.name == MIN_ISR), None)
@@ -176,7 +177,7 @@ def _overrides_after(
 def _changed_list(
     broker_config: BrokerConfig, resource: ConfigResource, current: str | None, change: ConfigChange
 ) -> str:
-    """Returns the value of a list key after adding or removing elements; without an override it starts with the
+    """Returns the value of a list key after elements were added or removed. A key without an override begins with the
     default."""
     row = TOPIC_ROWS.get(change.name) if resource[0] == TOPIC_RESOURCE else dynamic_row(change.name)
     if row is None or row.type is not ConfigType.LIST:
@@ -212,7 +213,8 @@ def _config_records(
 
 
 def _clear_elr_records(image: MetadataImage, records: Sequence[MessageAndVersion]) -> list[MessageAndVersion]:
-    """Returns the records that empty the eligible leader replicas of topics whose min.insync.replicas changes.
+    """Returns a ClearElrRecord for each topic whose min.insync.replicas changes, or for all topics if the cluster's
+    value changes.
 
     A replica that left the ISR under the former minimum may lack records that were committed under the new one.
     """

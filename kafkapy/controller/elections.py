@@ -27,7 +27,7 @@ def elect_leaders(
     partitions: Sequence[TopicPartition] | None,
     settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[ElectionResults]:
-    """Elects leaders of the named partitions, or of all if `partitions` is None.
+    """Elects leaders of the named partitions, or of all partitions if `partitions` is None.
 
     The response for all partitions names every topic, but leaves out the partitions that need no election, as in Kafka.
     Raises ApiError: INVALID_REQUEST for an unknown election type, POLICY_VIOLATION for too many changes.
@@ -83,7 +83,7 @@ def balance_leaders(
 ) -> ControllerResult[bool]:
     """Moves leaderships to the preferred replicas that can take them (the task of auto.leader.rebalance.enable).
 
-    The response is True if the task ended at `max_elections`: the caller repeats it at once.
+    The response is True if the task ended at `max_elections`, so that the caller has to repeat it at once.
     """
     changes = PartitionChanges(image, settings)
 
@@ -103,7 +103,7 @@ def elect_unclean_leaders(
 ) -> ControllerResult[bool]:
     """Elects any live replica for partitions without leader, in topics with unclean.leader.election.enable.
 
-    The response is True if the task ended at `max_elections`: the caller repeats it at once.
+    The response is True if the task ended at `max_elections`, so that the caller has to repeat it at once.
     """
     changes = PartitionChanges(image, settings)
     return _elect_at_most(
@@ -117,7 +117,8 @@ def elect_unclean_leaders(
 
 
 def _elect_at_most(max_elections: int, candidates: Iterable[PartitionChange]) -> ControllerResult[bool]:
-    """Builds the changes that elect a leader; the response is True if there may be more of them."""
+    """Returns the records of the first `max_elections` changes that change anything; the response is True if there may
+    be more."""
     built = (record for change in candidates if (record := change.build()) is not None)
     records = list(islice(built, max_elections))
     return ControllerResult(records, len(records) >= max_elections)

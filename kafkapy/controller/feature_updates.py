@@ -1,5 +1,5 @@
-"""UpdateFeatures (KIP-584): new finalized levels, all of a request or none, if every node of the cluster supports
-them."""
+"""UpdateFeatures (KIP-584): changes the finalized levels of features, if every node of the cluster supports the new
+levels. A request is carried out as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ def update_features(
 
 
 def _checked_level(image: MetadataImage, update: FeatureUpdate, node_id: int, quorum: QuorumVersion) -> int | None:
-    """Returns the level to be set, or None if it is the current one already."""
+    """Returns the level to set, or None if it is the current level. Raises ApiError(INVALID_UPDATE_VERSION) for an
+    invalid update."""
     name, level = update.name, update.level
     if update.upgrade_type not in list(UpgradeType):
         raise _invalid(update, "The controller does not support the given upgrade type.")
@@ -130,7 +131,7 @@ def _checked_level(image: MetadataImage, update: FeatureUpdate, node_id: int, qu
 def _reason_not_supported(
     image: MetadataImage, name: str, level: int, node_id: int, quorum: QuorumVersion
 ) -> str | None:
-    """Returns why a node of the cluster cannot serve this level; None if all can."""
+    """Returns the reason why a node of the cluster cannot serve this level, or None if all nodes can."""
     reason = _outside(f"Local controller {node_id}", SUPPORTED_FEATURES, name, level)
     if reason is not None:
         return reason
@@ -196,8 +197,8 @@ def _check_dependencies(update: FeatureUpdate, proposed: Mapping[str, int]) -> N
 
 
 def _elr_safety_records(image: MetadataImage, broker_config: BrokerConfig) -> list[MessageAndVersion]:
-    """Returns the records that eligible leader replicas need: one min.insync.replicas for the cluster, and none of a
-    single broker (KIP-966)."""
+    """Returns the records of configuration that eligible leader replicas need (KIP-966): they set min.insync.replicas
+    for the cluster and remove it from single brokers."""
     records: list[MessageAndVersion] = []
     if MIN_ISR not in image.config(BROKER_RESOURCE, ""):
         records.append(_min_isr_record("", str(broker_config[MIN_ISR])))

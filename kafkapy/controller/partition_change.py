@@ -1,10 +1,10 @@
 """The change of one partition when its replicas, its ISR or brokers change. Only this module elects leaders.
 
-With eligible leader replicas (KIP-966), a replica that leaves an ISR below min.insync.replicas stays electable while
-the ISR is empty, because it has every committed record. After an unclean stop it is no longer electable, only the last
-known leader. Without eligible leader replicas the ISR never becomes empty.
+With eligible leader replicas (KIP-966), a replica that leaves an ISR below min.insync.replicas can still be elected
+while the ISR is empty, because it has every committed record. If its broker has stopped uncleanly, it cannot be
+elected, unless it was the last known leader. Without eligible leader replicas the ISR never becomes empty.
 
-A reassignment (KIP-455) completes in whichever change first finds its replicas in sync.
+A reassignment (KIP-455) completes in the first change of the partition that finds the new replicas in sync.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kafkapy.protocol.messages.metadata_records import PartitionChangeRecord
 
 
 class Election(Enum):
-    """The replicas that may win an election."""
+    """The kinds of elections; each value says which replicas may win."""
 
     PREFERRED = "the preferred replica if it is electable, otherwise as ONLINE; never unclean by configuration"
     ONLINE = "the current leader while it is electable, otherwise the first electable replica"
@@ -35,7 +35,8 @@ class Election(Enum):
 
 
 class Elected(NamedTuple):
-    """The elected leader (NO_LEADER if none), and whether it may lack committed records."""
+    """The result of an election. `leader` is NO_LEADER if no replica could be elected; `unclean` is True if the leader
+    may lack committed records."""
 
     leader: int
     unclean: bool
@@ -46,11 +47,12 @@ def _unassigned(replica: int) -> bytes:
 
 
 class PartitionChange:
-    """Computes the PartitionChangeRecord from a partition to its targets. Single use, not thread-safe.
+    """The change of a partition from its current state to a target state, as a PartitionChangeRecord. Single use, not
+    thread-safe.
 
-    Set the targets, then call `build`. `is_acceptable(replica)` returns whether a replica may lead: its broker is live
-    and its log directory online. `min_isr` is already limited by the number of replicas. `default_directory(broker)`
-    is the directory id of a new replica.
+    The caller sets the `target_*` attributes, and then calls `build`. `is_acceptable(replica)` returns whether a
+    replica may lead, which requires a live broker and an online log directory. `min_isr` is at most the number of
+    replicas. `default_directory(broker)` returns the directory id of a new replica.
     """
 
     def __init__(
@@ -111,18 +113,17 @@ class PartitionChange:
         return record, levels.partition_record_version(self.metadata_version)
 
     def _check(self, record: PartitionChangeRecord) -> None:
-        """Asserts that the leader and all members of the ISR are replicas, because they have all acknowledged
-        records."""
+        """Asserts that the leader and all members of the ISR are replicas of the partition."""
         replicas = set(self.target_replicas)
         isr = self.target_isr if record.isr is None else record.isr
         assert set(isr) <= replicas, f"ISR {isr} is not within {self.target_replicas}"
         assert record.leader < 0 or record.leader in replicas, f"leader {record.leader} of {self.target_replicas}"
 
     def _complete_reassignment(self) -> None:
-        """Removes the removing replicas once the others can replace them.
+        """Ends the reassignment, and removes the removing replicas, once the other replicas can replace them.
 
-        All adding replicas must be in sync. If fewer are added than removed, all target replicas must be, because the
-        ISR would otherwise become smaller than before.
+        All adding replicas must be in sync. If fewer replicas are added than removed, all replicas that remain must be
+        in sync, because the ISR would otherwise become smaller than before.
         """
         if not self.target_removing and not self.target_adding:
             return
@@ -189,8 +190,10 @@ class PartitionChange:
         return is_complete and self.is_acceptable(replica)
 
     def _last_known_leader(self) -> int:
-        """Returns the last known leader, if no replica is electable after an unclean stop and that leader is live
-        again."""
+        """Returns the last known leader if it may be elected, otherwise NO_LEADER.
+
+        It may be elected if no replica is electable after unclean stops, and its broker is live again.
+        """
         if not self.elr_enabled or self.target_elr or self.target_isr or len(self.partition.last_known_elr) != 1:
             return NO_LEADER
         leader = self.partition.last_known_elr[0]
@@ -208,7 +211,8 @@ class PartitionChange:
             record.eligible_leader_replicas = list(self.target_elr)
 
     def _raise_epoch_after_shrink(self, record: PartitionChangeRecord) -> None:
-        """Raises the leader epoch without a new leader when the ISR shrinks, in old metadata versions."""
+        """Raises the leader epoch, with the same leader, if the ISR shrinks and the metadata.version is an old one that
+        requires this."""
         if record.leader != NO_LEADER_CHANGE or record.isr is None:
             return
         if not levels.requires_leader_epoch_bump_on_isr_shrink(self.metadata_version):
@@ -217,7 +221,7 @@ class PartitionChange:
             record.leader = self.partition.leader
 
     def _update_last_known_leader(self, record: PartitionChangeRecord) -> None:
-        """Stores the leader that a partition loses first, until the partition has a leader again."""
+        """Records the leader that a partition loses, and removes this entry when the partition gets a leader again."""
         if not self.elr_enabled:
             return
         known = self.partition.last_known_elr

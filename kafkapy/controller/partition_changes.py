@@ -21,18 +21,20 @@ NO_BROKER = -1
 
 
 class TopicRules(NamedTuple):
-    """The configuration of a topic that decides about its partitions."""
+    """The configuration of a topic on which decisions about its partitions depend."""
 
     min_isr: int
     may_elect_uncleanly: bool
 
 
 class PartitionChanges:
-    """Makes the changes of one image's partitions, by its registrations and configuration. Not thread-safe.
+    """A factory of changes to the partitions of one image, which knows the image's registrations and configuration. Not
+    thread-safe.
 
-    A replica is acceptable as leader if its broker is active and its directory online. The records that a change of a
-    broker consists of are made on the image before them, so that exceptions have to be named: `added` is acceptable
-    although the image still has it fenced; `removed` and `unclean` are not, and leave the ISR; `unclean` leaves the
+    A replica is acceptable as leader if its broker is active and its log directory online. When a broker changes its
+    state, its partitions are changed by the same batch of records, and are therefore decided on the image in which the
+    broker still has its old state. The parameters name the broker whose state changes: `added` is acceptable although
+    it is fenced in the image; `removed` and `unclean` are not acceptable and leave the ISR; `unclean` leaves the
     eligible leader replicas, too.
     """
 
@@ -76,7 +78,8 @@ class PartitionChanges:
     def leader_and_isr_updates(
         self, partitions: Iterable[tuple[TopicImage, int, PartitionImage]]
     ) -> Iterator[MessageAndVersion]:
-        """Yields the records that take the leaving brokers out of ISRs and elect leaders, where anything changes."""
+        """Yields the records that remove the leaving brokers from ISRs and elect leaders. There is none for a partition
+        that does not change."""
         for topic, partition_id, partition in partitions:
             change = self.change(topic, partition_id, partition, by_config=True)
             change.target_isr = tuple(replica for replica in partition.isr if replica not in self._leaving)
@@ -107,7 +110,8 @@ class PartitionChanges:
 
 
 def default_directory(image: MetadataImage, broker_id: int) -> bytes:
-    """Returns the directory id of a new replica: the broker's only directory, otherwise the broker chooses one."""
+    """Returns the directory id of a new replica: the broker's only directory; if there are several,
+    DIRECTORY_UNASSIGNED, so that the broker chooses one."""
     broker = image.brokers.get(broker_id)
     if broker is None:
         return DIRECTORY_UNASSIGNED

@@ -21,9 +21,10 @@ ANY_EPOCH = -1
 
 
 class AlterPartition(NamedTuple):
-    """The ISR that a partition's leader requests; the epochs are the last ones that it has seen.
+    """The ISR that a partition's leader requests.
 
-    `isr_epochs` are the broker epochs of the ISR's members (KIP-903), -1 where unknown; empty before version 3.
+    `leader_epoch` and `partition_epoch` are the last ones that the leader has seen. `isr_epochs` are the broker epochs
+    of the ISR's members (KIP-903), -1 where unknown; the tuple is empty before version 3.
     """
 
     topic_id: bytes
@@ -91,8 +92,8 @@ def _alter(
 ) -> tuple[list[MessageAndVersion], AlteredPartition]:
     """Returns the records and the outcome of one request.
 
-    A change that completes a reassignment may move the leader: then there are records, and the old leader gets
-    NEW_LEADER_ELECTED.
+    A change that completes a reassignment may move the leader. In this case there are records, and the leader that sent
+    the request gets NEW_LEADER_ELECTED.
     """
     topic, partition = _find(image, request.topic_id, request.partition)
     _check_request(partition, broker_id, request)
@@ -174,7 +175,9 @@ def assign_directories(
     settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[None]:
     """Records the directories of the replicas of the broker in this process: (topic id, partition) -> directory id.
-    Unknown partitions are skipped, because they may have been deleted since."""
+
+    Unknown partitions are skipped, because they may have been deleted in the meantime.
+    """
     broker = image.brokers.get(broker_id)
     if broker is None or not levels.supports_directory_assignment(image.metadata_version):
         return ControllerResult([], None)
@@ -217,8 +220,8 @@ def _assign(
 def partitions_to_assign(
     image: MetadataImage, broker_id: int, found: Mapping[tuple[bytes, int], bytes]
 ) -> dict[tuple[bytes, int], bytes]:
-    """Returns the directories in which a broker has found its partitions, if the metadata does not have these
-    directories yet."""
+    """Returns the part of `found`, (topic id, partition) -> directory id, that differs from the directories in the
+    metadata. `found` has the directories in which a broker has found its replicas."""
     wrong = {}
     for (topic_id, partition_id), directory_id in found.items():
         topic = image.topics.by_id.get(topic_id)

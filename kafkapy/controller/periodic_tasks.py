@@ -1,7 +1,7 @@
-"""The periodic tasks of an active controller: expired sessions, preferred leaders, unclean elections.
+"""The periodic tasks of an active controller: the end of sessions, preferred leaders, unclean elections.
 
-They are operations like those of a request. The caller asks for one that is due, runs it and writes its records, and
-asks again, until none is due. Times are milliseconds of the monotonic clock.
+Each task is an operation like those of requests. The caller gets one that is due, runs it and writes its records, and
+repeats this until none is due. Times are milliseconds of the monotonic clock.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class _Task:
 
 
 class PeriodicTasks:
-    """The deadlines of the tasks. Made when the controller becomes active; used on its thread only."""
+    """The deadlines of the tasks. A controller makes this object when it becomes active, and uses it on its thread
+    only."""
 
     def __init__(
         self, sessions: BrokerSessions, settings: ControllerSettings, intervals: TaskIntervals, monotonic_ms: int

@@ -43,7 +43,8 @@ def place_replicas(
 
 
 class _Ring:
-    """Brokers in an order that starts one later for each partition."""
+    """Brokers in a circle; each partition begins with the broker after the one with which the partition before has
+    begun."""
 
     def __init__(self, brokers: list[int], random_below: RandomBelow) -> None:
         self._brokers = sorted(brokers)
@@ -52,7 +53,8 @@ class _Ring:
         self._round = 0
 
     def next(self, placement_round: int) -> int | None:
-        """Returns the next broker of this round, which is one partition; None after the last one."""
+        """Returns the next broker for the partition with the number `placement_round`; None after the partition has got
+        all brokers."""
         if not self._brokers:
             return None
         if self._round != placement_round:
@@ -82,9 +84,9 @@ class _Rack:
 
 
 class _Racks:
-    """All racks in turn; each partition starts one rack later.
+    """All racks. Replicas are placed on the racks in turn, and each partition begins with the next rack.
 
-    After as many partitions as there are unfenced brokers everything is shuffled, so that assignments differ.
+    After as many partitions as there are unfenced brokers, racks and brokers are shuffled, so that assignments differ.
     """
 
     def __init__(self, brokers: list[BrokerRegistration], random_below: RandomBelow) -> None:
@@ -99,7 +101,8 @@ class _Racks:
         self._round = 0
 
     def place(self, replication_factor: int) -> tuple[int, ...]:
-        """Returns the replicas of the next partition. There are enough brokers, and at least one is unfenced."""
+        """Returns the replicas of the next partition. The caller has checked that there are enough brokers, and that
+        one is unfenced."""
         if self._round == self._unfenced and self._unfenced > 1:
             self._shuffle()
             self._round = 0

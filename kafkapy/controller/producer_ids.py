@@ -1,4 +1,4 @@
-"""The allocation of producer ids in blocks, so that not every producer needs a record."""
+"""The allocation of producer ids in blocks, so that a record is needed only for each block, not for each producer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def allocate_producer_ids(
 ) -> ControllerResult[ProducerIdsBlock]:
     """Allocates the next block for a registered broker.
 
-    Without `broker_epoch`, which a broker in this process may leave out, any registration will do. Raises ApiError:
+    A `broker_epoch` of None is not checked, because the broker in this process cannot have an old one. Raises ApiError:
     STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED, UNKNOWN_SERVER_ERROR.
     """
     if broker_epoch is not None:

@@ -24,7 +24,7 @@ Wanted = Sequence[tuple[TopicPartition, Sequence[int] | None]]
 
 
 class Assignment(NamedTuple):
-    """The replicas of a partition during a reassignment: those to stay, the adding and the removing ones."""
+    """The replicas of a partition during a reassignment: all of them, those to be added, and those to be removed."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -71,11 +71,13 @@ def is_reassigning(partition: PartitionImage) -> bool:
 
 
 def reassigned(partition: PartitionImage, target: Sequence[int]) -> Assignment:
-    """Returns the first step to the `target` replicas: all of them and the current ones, the targets first.
+    """Returns the first step of a reassignment to the `target` replicas: the targets, followed by the replicas to be
+    removed.
 
-    A reassignment in progress is replaced. Its adding replicas stay adding ones if they are targets, so that the same
-    request twice changes nothing; otherwise they are removed. Apache Kafka 4.3 keeps former adding replicas although
-    they are removed when there are no new ones: there a reassignment back to the original replicas never completes.
+    A reassignment in progress is replaced. Its adding replicas remain adding ones if they are targets, so that the same
+    request twice changes nothing; otherwise they are removed. If a request adds no replica, Apache Kafka 4.3 leaves the
+    former adding replicas in the list although they are removed, so that a reassignment back to the original replicas
+    never completes there.
     """
     original = set(partition.replicas).difference(partition.adding_replicas)
     removing = tuple(sorted(set(partition.replicas).difference(target)))
@@ -134,7 +136,7 @@ def _cancel(
 ) -> MessageAndVersion | None:
     """Returns the record that restores the replicas before a reassignment.
 
-    If only adding replicas are in sync, records are lost: that takes unclean.leader.election.enable.
+    If only adding replicas are in sync, records are lost, which unclean.leader.election.enable must permit.
     """
     if not is_reassigning(partition):
         raise ApiError(Error.NO_REASSIGNMENT_IN_PROGRESS)

@@ -1,4 +1,5 @@
-"""The configuration of the active controller that decides about partitions, and its values for single topics."""
+"""The configuration on which the controller's decisions about partitions depend: its own values, and the values of
+topics."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
 class ControllerSettings(NamedTuple):
-    """The values of the active controller's own configuration. Overrides in the metadata take precedence."""
+    """The active controller's own configuration. Values in the metadata, of a topic, a broker or the cluster, take
+    precedence."""
 
     node_id: int = -1
     min_insync_replicas: int = 1

@@ -35,5 +35,6 @@ def _problem(name: str) -> str | None:
 
 
 def collision_key(name: str) -> str:
-    """Returns the key that is equal for names whose metrics would collide: there '.' becomes '_'."""
+    """Returns the name with '_' instead of '.', as in names of metrics. The metrics of topics with the same key would
+    collide."""
     return name.replace(".", "_")

@@ -31,7 +31,7 @@ DEFAULT = -1
 
 
 class NewTopic(NamedTuple):
-    """A topic to create; the counts are -1 for the default; `assignments` is partition -> replicas, or empty."""
+    """A topic to create. A count of -1 means the default. `assignments`: pairs (partition, replicas), or empty."""
 
     name: str
     num_partitions: int = DEFAULT
@@ -51,11 +51,11 @@ class CreatedTopic(NamedTuple):
 
 
 class PlacementRules(NamedTuple):
-    """The rules and means of placing partitions, in addition to the image.
+    """The inputs for placing partitions, in addition to the image.
 
-    A replica on a broker with one directory gets the id of that directory. Otherwise
-    `choose_directory(topic, partition)` returns the id for a replica on this broker (`node_id`), and any other replica
-    is left unassigned. `random_below(n)` and `new_topic_id` can be replaced in tests.
+    A replica on a broker with one log directory gets the id of that directory. Otherwise `choose_directory(topic,
+    partition)` returns the id for a replica on this broker (`node_id`), and other replicas remain unassigned. Tests
+    replace `random_below(n)` and `new_topic_id`.
     """
 
     broker_config: BrokerConfig
@@ -251,7 +251,8 @@ def _directory_of(image: MetadataImage, topic: str, partition_id: int, replica: 
 
 
 class MorePartitions(NamedTuple):
-    """A topic to grow to `total_count` partitions; `assignments` are the replicas of the new partitions, or None."""
+    """A topic to grow to `total_count` partitions. `assignments` has the replicas of the new partitions; None lets the
+    controller place them."""
 
     name: str
     total_count: int

@@ -1,1 +1,1 @@
-"""The metadata of the cluster: an immutable image, the deltas that make the next one, and its records."""
+"""The metadata of the cluster: the immutable image, the delta that makes the next image, and the records of both."""

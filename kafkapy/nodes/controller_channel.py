@@ -1,8 +1,8 @@
-"""The requests of one kind to the active controller, wherever it is.
+"""A channel for requests of one kind to the active controller, whichever node that is.
 
-A connection that is lost, and the error NOT_CONTROLLER, lead to a new look-up of the active controller; the request is
-then sent again before the others that wait. Forwarding, heartbeats, AlterPartition and directory assignments have a
-channel each, so that they do not wait for each other (Kafka's NodeToControllerChannelManager).
+After a lost connection or the error NOT_CONTROLLER the channel looks up the active controller again, and sends the
+request again before those that wait. Forwarding, heartbeats, AlterPartition and directory assignments have a channel
+each, so that they do not wait for each other (Kafka's NodeToControllerChannelManager).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ControllerChannel:
             request.on_done(None, -1, _closed())
 
     def controller_changed(self) -> None:
-        """Looks up the active controller again now, because it has changed or has become known."""
+        """Looks up the active controller again at once. Called when it has changed or has become known."""
         self._thread.post(self._pump)
 
     def close(self) -> None:
@@ -184,7 +184,10 @@ class ControllerChannel:
 
 
 def _is_refused(response: Any) -> bool:
-    """Returns whether the sender of a response is not the active controller. CreateTopics has only errors of topics."""
+    """Returns whether the response says that its sender is not the active controller.
+
+    The error is that of the whole response or, in CreateTopics, of a topic.
+    """
     parts = (response, *getattr(response, "topics", ()))
     return any(getattr(part, "error_code", 0) == Error.NOT_CONTROLLER for part in parts)
 

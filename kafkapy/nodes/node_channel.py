@@ -1,4 +1,5 @@
-"""The requests of one kind to one other node, in order, over one connection that is opened when it is needed."""
+"""A channel for requests of one kind to one other node: one connection, opened when it is needed, and requests in
+order."""
 
 from __future__ import annotations
 
@@ -116,7 +117,7 @@ class NodeChannel:
 
     @property
     def is_connected(self) -> bool:
-        """True while a connection exists whose versions have been negotiated."""
+        """True while there is a connection on which the versions have been negotiated."""
         connection = self._connection
         return connection is not None and connection.state is State.READY
 

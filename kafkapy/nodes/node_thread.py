@@ -39,7 +39,7 @@ class Timer:
 
 
 class Channel(Protocol):
-    """A part of the loop. Node thread only.
+    """The interface of a channel to the loop of the node thread. Node thread only.
 
     `due_ms` is the monotonic time at which `step` has to be called if no event on the connection's socket comes first.
     """
@@ -47,7 +47,7 @@ class Channel(Protocol):
     due_ms: int
 
     def step(self, monotonic_ms: int) -> None:
-        """Does what is due and sets `due_ms`. Called also after an event on the socket."""
+        """Does what is due and sets `due_ms`. It is also called after an event on the socket."""
         ...
 
     def shut(self) -> None:
@@ -122,15 +122,15 @@ class NodeThread:
             self._close()
 
     def add(self, channel: Channel) -> None:
-        """Calls `channel.step` from now on."""
+        """Adds a channel, whose `step` is called from now on when it is due."""
         self._channels.add(channel)
 
     def remove(self, channel: Channel) -> None:
-        """Calls `channel.step` no longer."""
+        """Removes a channel, whose `step` is not called any more."""
         self._channels.discard(channel)
 
     def watch(self, channel: Channel, connection: Connection) -> None:
-        """Waits for the events on the connection's socket that the connection needs."""
+        """Registers the connection's socket for the events that the connection needs; they lead to `channel.step`."""
         assert self._selector is not None
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.wants_to_write else 0)
         known = self._events.get(connection)
@@ -141,7 +141,7 @@ class NodeThread:
         self._events[connection] = events
 
     def unwatch(self, connection: Connection) -> None:
-        """Waits no longer for events on the connection's socket. Called before that socket is closed."""
+        """Ends the registration of the connection's socket. Called before the socket is closed."""
         if self._events.pop(connection, None) is not None:
             assert self._selector is not None
             self._selector.unregister(connection.socket)

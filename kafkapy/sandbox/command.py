@@ -89,7 +89,10 @@ def _read(directory: Path) -> tuple[Layout, dict[str, str]] | None:
 
 
 def _layout(directory: Path, arguments: Arguments) -> Layout:
-    """Returns the layout of an earlier run in the directory if it has the wanted nodes, otherwise writes a new one."""
+    """Returns the layout of the earlier run in the directory, or a new one if there was none, and stores it.
+
+    Raises ToolError if the arguments ask for other nodes or ports than the earlier run had.
+    """
     try:
         roles = roles_of(arguments["nodes"], arguments["controllers"], arguments["brokers"])
     except ValueError as error:

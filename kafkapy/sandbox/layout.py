@@ -25,8 +25,11 @@ _INTERNAL_TOPICS = ("offsets.topic", "transaction.state.log")
 
 
 class NodePlan(NamedTuple):
-    """One node. `port` is that of the broker's listener, `controller_port` that of the controller's; 0 without the
-    role. `directory_id` is the id of its log directory."""
+    """One node of a sandbox. Immutable.
+
+    `port` is the port of the broker's listener and `controller_port` that of the controller's listener; a port is 0 if
+    the node does not have the role. `directory_id` is the id of the node's log directory.
+    """
 
     node_id: int
     roles: Roles
@@ -50,7 +53,8 @@ class NodePlan(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """All nodes. `properties` are keys that every node's file has in addition, or instead of the sandbox's own."""
+    """All nodes of a sandbox. `properties` are configuration keys of every node, which take precedence over the
+    sandbox's own."""
 
     cluster_id: str
     nodes: tuple[NodePlan, ...]
@@ -67,7 +71,7 @@ class Layout(NamedTuple):
 
     @property
     def shape(self) -> list[Roles]:
-        """The roles of every node: two layouts of the same shape can use the same directories."""
+        """The roles of every node, in order. Layouts of the same shape can use the same directories."""
         return [node.roles for node in self.nodes]
 
     def settings(self, node: NodePlan, directory: Path) -> dict[str, str]:
@@ -95,8 +99,11 @@ class Layout(NamedTuple):
 
 
 def roles_of(nodes: int | None, controllers: int | None, brokers: int | None) -> list[Roles]:
-    """Returns the roles of each node: `nodes` that are both, or controllers and brokers of their own; by default
-    three that are both. Raises ValueError."""
+    """Returns the roles of each node: `nodes` nodes with both roles (3 by default), or `controllers` and `brokers` with
+    one role.
+
+    Raises ValueError if the numbers do not fit together.
+    """
     if controllers is None and brokers is None:
         count = 3 if nodes is None else nodes
         if count < 1:
@@ -110,8 +117,11 @@ def roles_of(nodes: int | None, controllers: int | None, brokers: int | None) ->
 
 
 def make_layout(roles: list[Roles], first_port: int, properties: Mapping[str, str]) -> Layout:
-    """Returns a new layout: the brokers listen on the ports from `first_port` on (0: any free ports), the controllers
-    on the ports behind them."""
+    """Returns a new layout.
+
+    The brokers listen on the ports from `first_port` on, and the controllers on the ports after those of the brokers.
+    With a `first_port` of 0 they listen on any free ports.
+    """
     count = sum(len(each) for each in roles)
     ports = iter(free_ports(count) if first_port == 0 else range(first_port, first_port + count))
     broker_ports = [next(ports) if BROKER in each else 0 for each in roles]
@@ -124,7 +134,7 @@ def make_layout(roles: list[Roles], first_port: int, properties: Mapping[str, st
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns ports on which no process listens now."""
+    """Returns `count` ports on which no process listens now."""
     with ExitStack() as stack:
         probes = [stack.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
@@ -133,7 +143,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def write_layout(directory: Path, layout: Layout, running: Mapping[str, Any] | None = None) -> None:
-    """Writes `sandbox.json`, atomically. `running` is what commands need to reach the running sandbox."""
+    """Writes `sandbox.json`, atomically. `running` has the data by which commands reach the running sandbox."""
     fields = {
         "cluster.id": layout.cluster_id,
         "nodes": [node._asdict() for node in layout.nodes],
@@ -146,8 +156,11 @@ def write_layout(directory: Path, layout: Layout, running: Mapping[str, Any] | N
 
 
 def read_layout(directory: Path) -> tuple[Layout, dict[str, Any]] | None:
-    """Returns the layout of a sandbox's directory and what reaches the running sandbox (empty if none runs); None
-    without `sandbox.json`. Raises ValueError with the path of a file that cannot be used."""
+    """Returns the layout in `sandbox.json`, and the data by which commands reach the running sandbox (empty if none
+    runs).
+
+    Returns None without the file. Raises ValueError, which names the path, if the file cannot be used.
+    """
     path = directory / FILE_NAME
     try:
         fields = json.loads(path.read_text())

@@ -17,11 +17,12 @@ NEVER_STARTED, RUNNING, PAUSED, ENDED = "not started", "running", "paused", "end
 
 
 class NodeProcess:
-    """The process of one node. It belongs to the supervisor, which alone signals it, so that a signal never reaches
-    another process with the same id. Not thread-safe."""
+    """The process of one node. Only its parent, the supervisor, sends it signals, so that no signal reaches another
+    process that has got the same id. Not thread-safe."""
 
     def __init__(self, plan: NodePlan, directory: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Takes the node's folder, with its `server.properties`, and the program to run it with."""
+        """`directory` is the node's folder, which has its `server.properties`. `command` and `environment` run the
+        program `kafkapy`."""
         self.plan = plan
         self.directory = directory
         self.output = directory / "node.log"
@@ -53,7 +54,7 @@ class NodeProcess:
         return f"{ENDED} ({signal.Signals(-code).name if code < 0 else code})"
 
     def start(self) -> None:
-        """Starts the process, which ends with the supervisor where the system can do that."""
+        """Starts the process. On Linux it is stopped when the supervisor ends."""
         assert not self.is_running
         with self.output.open("ab") as output:
             self._output_start = output.tell()
@@ -82,7 +83,7 @@ class NodeProcess:
         return lines[-1] if lines else "it printed nothing"
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal to the process, if it exists. A paused process is continued by a signal that shall end it."""
+        """Sends a signal to the process, if it exists. A signal that ends the process continues it if it is paused."""
         if self._process is None or not self.is_running:
             return
         self.is_expected_to_end = self.is_expected_to_end or number in (signal.SIGTERM, signal.SIGKILL)
@@ -96,8 +97,8 @@ class NodeProcess:
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """Returns a function that makes a new process receive SIGTERM when the supervisor ends; None if only Linux could
-    do that."""
+    """Returns a function that makes a new process receive SIGTERM when the supervisor ends; None if the system is not
+    Linux."""
     if sys.platform != "linux":
         return None
     import ctypes

@@ -38,7 +38,7 @@ SIGNALS = {
 
 
 class Supervisor:
-    """Owns the processes of all nodes, the lock of the sandbox's directory, and the socket of the commands.
+    """Owns the processes of all nodes, and the socket on which commands arrive.
 
     Single-threaded. `request_stop` may be called by a signal's handler.
     """
@@ -54,7 +54,7 @@ class Supervisor:
         }
 
     def prepare(self) -> None:
-        """Writes the nodes' files and formats the directories that are not formatted."""
+        """Writes the nodes' configuration files, and formats the directories that are not formatted yet."""
         voters = VoterSet(_voter(plan) for plan in self.layout.controllers)
         for node in self._nodes.values():
             plan, data = node.plan, node.directory / "data"
@@ -73,7 +73,8 @@ class Supervisor:
             )
 
     def start(self) -> None:
-        """Starts all nodes and returns when all serve. Raises ToolError with the last line of one that has ended."""
+        """Starts all nodes and returns when all serve. Raises ToolError, with the last line of its output, if a node
+        ends."""
         for node in self._nodes.values():
             node.start()
         self._await_ready(self._nodes.values())
@@ -107,8 +108,11 @@ class Supervisor:
         self._is_stopping = True
 
     def stop(self) -> None:
-        """Stops all nodes: brokers first, which hand over their partitions to no one, then the controllers. Kills a
-        node that does not end in time, for example because the quorum has no majority."""
+        """Stops the nodes that are only brokers, and then the controllers.
+
+        The nodes of each kind stop at the same time. A node that does not end in time is killed; it may wait for a
+        quorum that has no majority any more.
+        """
         for is_controller in (False, True):
             nodes = [node for node in self._nodes.values() if node.plan.is_controller == is_controller]
             for node in nodes:
@@ -116,7 +120,7 @@ class Supervisor:
             self._await_end(nodes)
 
     def carry_out(self, command: str, node_ids: Iterable[int]) -> list[str]:
-        """Carries out a command on nodes, all of them if none is named, and returns the lines to print.
+        """Carries out a command on the named nodes, or on all nodes if none is named, and returns the lines to print.
 
         Raises ToolError.
         """
@@ -184,7 +188,7 @@ class Supervisor:
                 time.sleep(_POLL_S)
 
     def _await_end(self, nodes: Iterable[NodeProcess]) -> None:
-        """Waits for the nodes, and kills those that still run after `GRACE_S`."""
+        """Waits until the nodes have ended, and kills those that still run after `GRACE_S`."""
         running = list(nodes)
         deadline = time.monotonic() + GRACE_S
         while running := [node for node in running if node.is_running]:
@@ -221,7 +225,7 @@ class Supervisor:
 
 
 def ask(socket_path: str, command: str, node_ids: Sequence[int]) -> list[str]:
-    """Has a running sandbox carry out a command; returns the lines to print. Raises ToolError, or OSError if no sandbox
+    """Sends a command to a running sandbox and returns the lines to print. Raises ToolError, or OSError if no sandbox
     listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(socket_path)

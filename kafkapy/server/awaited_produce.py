@@ -1,6 +1,6 @@
-"""Answers to produce requests that waited in the data gate and ended with an error.
+"""The answers to produce requests that waited in the gate and ended with an error.
 
-The gate has written the answer when it appended the records. What only Python knows is added here: the leader that a
+The gate wrote the answer when it appended the records. Python adds what the gate does not know: the leader that a
 partition has now (KIP-951), and the count of the errors.
 """
 
@@ -25,7 +25,8 @@ CompleteAnswer = Callable[[Connection, int, bytes, Sequence[int]], Iterable[byte
 
 
 def awaited_produce_answers(services: Services) -> CompleteAnswer:
-    """Returns the function that the gate calls with an answer and the error of each of its partitions, in order."""
+    """Returns the function that completes an answer of the gate, given the error of each partition in order. It returns
+    the parts of the answer to send."""
 
     def complete(connection: Connection, version: int, answer: bytes, errors: Sequence[int]) -> Iterable[bytes]:
         header_size = CORRELATION_ID_BYTES + (version >= ProduceResponse.FLEXIBLE_VERSION)
@@ -43,7 +44,7 @@ def awaited_produce_answers(services: Services) -> CompleteAnswer:
 
 
 def add_leaders(response: ProduceResponse, version: int, services: Services, listener: str) -> None:
-    """Names the leader of each partition that this broker no longer leads."""
+    """Adds the current leader of each partition that this broker no longer leads to the response."""
     nodes: dict[int, LeaderNode] = {}
     by_id = services.metadata.image.topics.by_id
     for topic in response.responses:

@@ -91,7 +91,7 @@ class BrokerRequests:
             self._schedule(WATCH_MS, self._check)
 
     def _check(self) -> None:
-        """Closes the channels to brokers that are no longer where their requests were sent to."""
+        """Closes the channels whose broker is fenced or has moved to another address since its requests were sent."""
         self._is_watching = False
         for broker_id in self._waiting:
             channel = self._channels.get(broker_id)

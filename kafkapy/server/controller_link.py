@@ -38,7 +38,7 @@ class Lifecycle(Protocol):
 
 
 class ControllerLink(NamedTuple):
-    """The ports. `forwarding` is None if this node is the only voter. Immutable."""
+    """The ports of a broker to the active controller. Immutable. `forwarding` is None if this is the only voter."""
 
     lifecycle: Lifecycle
     alter_partition: AlterPartitionPort

@@ -1,6 +1,6 @@
 """The operations that brokers and other controllers request from the active controller.
 
-This is the only place that translates their requests into calls of the pure functions of `kafkapy.controller`.
+This is the only module that translates their requests into calls of the pure functions of `kafkapy.controller`.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from kafkapy.types import Clock
 
 
 class ControllerOperations:
-    """Makes operations for `Controller.submit`, and owns the sessions of brokers while this node is active.
+    """A factory of operations for `Controller.submit`, which owns the sessions of brokers while this node is active.
 
-    The operations run on the controller's thread; `contact` may be called from any.
+    The operations run on the controller's thread; `contact` may be called on any thread.
     """
 
     def __init__(
         self, config: BrokerConfig, clock: Clock, cluster_id: str, kraft_version: Callable[[], int] = lambda: 0
     ) -> None:
-        """`kraft_version` returns the finalized level of the feature that the quorum itself keeps."""
+        """`kraft_version` returns the finalized level of this feature, which is in the quorum's own log and not in the
+        metadata."""
         self._config = config
         self._clock = clock
         self._cluster_id = cluster_id
@@ -51,7 +52,8 @@ class ControllerOperations:
         self._sessions: BrokerSessions | None = None
 
     def sessions(self, image: MetadataImage) -> BrokerSessions:
-        """Returns the sessions of the epoch of `image`; a new epoch begins with new ones. Controller thread."""
+        """Returns the sessions for the controller epoch of `image`; each epoch begins with new sessions. Controller
+        thread."""
         sessions = self._sessions
         if sessions is None or self._epoch != image.epoch:
             timeout_ms = self._config.broker_session_timeout_ms
@@ -66,7 +68,8 @@ class ControllerOperations:
             sessions.contact(broker_id, broker_epoch, monotonic_ms)
 
     def register_broker(self, request: BrokerRegistrationRequest) -> Operation[int]:
-        """Registers a broker; the response is its epoch. Raises ApiError(INCONSISTENT_CLUSTER_ID)."""
+        """Returns the operation that registers a broker; its response is the broker epoch. Raises
+        ApiError(INCONSISTENT_CLUSTER_ID)."""
         check_cluster_id(self._cluster_id, request.cluster_id)
         registration = BrokerRegistration(
             broker_id=request.broker_id,
@@ -91,7 +94,7 @@ class ControllerOperations:
         )
 
     def heartbeat(self, request: BrokerHeartbeatRequest) -> Operation[HeartbeatResponse]:
-        """Handles a broker's heartbeat."""
+        """Returns the operation that handles a broker's heartbeat."""
         cordoned = request.cordoned_log_dirs
         heartbeat = Heartbeat(
             request.broker_id,
@@ -111,15 +114,16 @@ class ControllerOperations:
         return lambda image: self.sessions(image).fence_expired(image, self._clock.monotonic_ms(), self._settings())
 
     def fence_dead(self, broker_id: int, broker_epoch: int) -> Operation[bool]:
-        """Fences a broker whose process has died; the response is False if it has registered again."""
+        """Returns the operation that fences a broker whose process has died; its response is False if the broker has
+        registered again."""
         return lambda image: self.sessions(image).fence_dead(image, broker_id, broker_epoch, self._settings())
 
     def unregister_broker(self, broker_id: int) -> Operation[None]:
-        """Removes a broker's registration."""
+        """Returns the operation that removes a broker's registration."""
         return lambda image: unregister_broker(image, broker_id, self._settings())
 
     def register_controller(self, request: ControllerRegistrationRequest) -> Operation[None]:
-        """Registers a controller."""
+        """Returns the operation that registers a controller."""
         registration = ControllerRegistration(
             request.controller_id,
             request.incarnation_id,
@@ -130,7 +134,7 @@ class ControllerOperations:
         return lambda image: register_controller(image, registration)
 
     def alter_partitions(self, request: AlterPartitionRequest, version: int) -> Operation[list[AlteredPartition]]:
-        """Changes ISRs; the response has the outcomes in the request's order."""
+        """Returns the operation that changes ISRs; its response has the outcomes in the request's order."""
         changes = []
         for topic in request.topics:
             for each in topic.partitions:
@@ -153,7 +157,8 @@ class ControllerOperations:
         return lambda image: alter_partitions(image, request.broker_id, request.broker_epoch, changes, self._settings())
 
     def assign_directories(self, request: AssignReplicasToDirsRequest) -> Operation[list[Error]]:
-        """Records the directories of replicas; the response has the errors in the request's order."""
+        """Returns the operation that records the directories of replicas; its response has the errors in the request's
+        order."""
         assignments = [
             DirectoryAssignment(topic.topic_id, partition.partition_index, directory.id)
             for directory in request.directories
@@ -166,7 +171,7 @@ class ControllerOperations:
 
     @staticmethod
     def allocate_producer_ids(broker_id: int, broker_epoch: int) -> Operation[ProducerIdsBlock]:
-        """Allocates a block of producer ids."""
+        """Returns the operation that allocates a block of producer ids."""
 
         def allocate(image: MetadataImage) -> ControllerResult[ProducerIdsBlock]:
             return allocate_producer_ids(image, broker_id, broker_epoch)

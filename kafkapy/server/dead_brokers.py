@@ -1,9 +1,9 @@
-"""Fences a broker at once whose process has died, instead of at the end of its session.
+"""Fences a broker at once when its process has died, instead of at the end of its session as Apache Kafka does.
 
-When the connection of a broker's heartbeats ends, the active controller tries all listeners of the broker, twice. If
-every attempt is refused, no process is there. A new active controller probes all brokers, because one of them may have
-died together with its predecessor. A broker that is alive after all is unfenced by its next heartbeat.
-Apache Kafka waits for the session timeout.
+When the connection of a broker's heartbeats ends, the active controller tries to connect to all listeners of the
+broker, twice. If every attempt is refused, no process is there. A new active controller probes all brokers, because one
+of them may have died together with the former controller. A broker that is alive after all is unfenced by its next
+heartbeat.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class DeadBrokers:
         self._thread = thread
 
     def connection_ended(self, connection: Connection) -> None:
-        """Probes the broker that sent heartbeats on this connection, if it is in the cluster and this node decides."""
+        """Probes the broker that sent heartbeats on this connection, if this node is the active controller and the
+        broker has not registered again."""
         services = self._services
         session: Session | None = connection.state
         if session is None or session.broker is None or not services.controller.is_active:

@@ -1,8 +1,9 @@
 """The path from a request's bytes to its handler: decodes the header, finds the API, calls the handler.
 
-As in Kafka, an unknown API key, a version that is not served or a body that cannot be read closes the connection; an
-ApiVersions request of an unknown version gets a response of version 0, so that the client can retry. Bytes after the
-body are ignored. So is an API that is served on the other kind of listener only: of brokers, or of controllers.
+As in Kafka, the connection is closed for an unknown API key, for an API that is served only on the other kind of
+listener (of brokers, or of controllers), for a version that is not served, and for a body that cannot be read. An
+ApiVersions request of an unknown version gets a response of version 0 instead, so that the client can retry. Bytes
+after the body are ignored.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Dispatcher:
     """The decoder of requests, which calls their handlers. Reactor thread only."""
 
     def __init__(self, services: ControllerServices) -> None:
-        """`services` is a Services, unless the node has controller listeners only: their handlers need no more."""
+        """`services` is a Services if the node is a broker. Handlers of controller listeners need only
+        ControllerServices."""
         self._services = cast(Services, services)
         self._forwarding = services.forwarding
         self._controller_listeners = frozenset(services.config.controller_listener_names)

@@ -32,7 +32,7 @@ ANONYMOUS_PRINCIPAL = PRINCIPAL_VERSION.to_bytes(2, "big") + DefaultPrincipalDat
 
 
 class Forwarding:
-    """The ForwardingPort over a channel of its own. Reactor thread."""
+    """The ForwardingPort that sends requests over a channel of its own. Reactor thread."""
 
     def __init__(self, channel: ControllerChannel, post: Callable[[Callable[[], None]], object]) -> None:
         """`post` runs work on the reactor's thread."""

@@ -1,4 +1,5 @@
-"""The thread for requests to other nodes, which a node that is alone never starts, nor imports."""
+"""The thread for requests to other nodes, and the parts of a node that use it. A node that is alone neither starts nor
+imports the thread."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class OtherNodes:
-    """Owns the thread, which the first request needs. Any thread."""
+    """Owns the thread for requests to other nodes, which starts with the first request. Any thread."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
@@ -32,7 +33,7 @@ class OtherNodes:
 
     @property
     def thread(self) -> NodeThread:
-        """The thread; it runs from the first request on."""
+        """The thread, which starts with the first request."""
         from kafkapy.nodes.node_thread import NodeThread
 
         with self._lock:
@@ -84,9 +85,10 @@ class OtherNodes:
         controller.follow(registrar).add_done_callback(take_over)
 
     def watch_brokers(self, services: ControllerServices, socket_server: SocketServer) -> None:
-        """Lets this controller, while it is active, fence brokers whose processes have died; see DeadBrokers.
+        """Makes this controller fence brokers whose processes have died, while it is active; see DeadBrokers.
 
-        Does nothing if the configuration switches it off, and imports nothing before another broker is in the cluster.
+        Does nothing if the configuration switches this off, and imports nothing before another broker is in the
+        cluster.
         """
         if not self._config.kafkapy_fence_dead_brokers_enable:
             return
@@ -109,7 +111,7 @@ class OtherNodes:
         services.quorum.on_active = became_active
 
     def stop(self) -> None:
-        """Ends the thread, if it was made; requests that wait fail."""
+        """Ends the thread, if it exists; the requests that wait fail."""
         if self._thread is not None:
             self._thread.stop()
 

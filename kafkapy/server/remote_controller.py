@@ -1,6 +1,6 @@
-"""The ports of a broker to the active controller of a cluster, over requests.
+"""The ports of a broker to the active controller of a cluster, which send requests to it.
 
-The active controller may be this node: the requests go through its own listener then. A broker whose cluster has only
+The active controller may be this node itself; requests then arrive at its own listener. A broker whose cluster has only
 one node uses direct calls instead (`controller_ports`).
 """
 
@@ -78,10 +78,10 @@ class ControllerChannels(NamedTuple):
 
 
 class RemoteAlterPartition:
-    """The AlterPartitionPort over requests. Reactor thread.
+    """The AlterPartitionPort that sends requests to the active controller. Reactor thread.
 
-    One request is in flight; changes that are submitted in between are sent together in the next. An error of the whole
-    request leads to the same request again, without a limit, because its fate is unknown.
+    One request is in flight; changes that are submitted in the meantime are sent together in the next one. After an
+    error of a whole request it is not known whether the changes were made, and they are sent again, without a limit.
     """
 
     def __init__(

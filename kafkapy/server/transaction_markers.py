@@ -114,7 +114,7 @@ class LocalMarkerWriter:
         )
 
 
-# Returns the broker that leads a partition, None if no other broker than this one is known to lead it.
+# Returns the other broker that leads a partition, or None if this broker leads it or the leader is not known.
 FindLeader = Callable[[TopicPartition], "int | None"]
 
 

@@ -57,9 +57,8 @@ class TransactionVerification:
         find_coordinator: Callable[[str], int | None] = lambda transactional_id: None,
         make_remote: Callable[[], RemoteTransactionCoordinators] | None = None,
     ) -> None:
-        """`find_coordinator` returns the broker that coordinates a transactional id, None if no other broker than this
-        one is known to. `make_remote` is called when another broker is first asked.
-        """
+        """`find_coordinator` returns the other broker that coordinates a transactional id, or None if that is this
+        broker or not known. `make_remote` is called when another broker is first asked."""
         self._coordinator = coordinator
         self._replica_manager = replica_manager
         self._schedule = schedule
@@ -138,7 +137,7 @@ class TransactionVerification:
         self._ask(broker_id, transactional_id, producer, partitions, answer, verify_only=True)
 
     def _last_marker(self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch) -> tuple[int, ...]:
-        """Returns a part of the producer's state in a partition that each marker changes; so does each append."""
+        """Returns the part of a producer's state in a partition that every marker and every append changes."""
         partition = self._replica_manager.partitions.get(topic_partition)
         entry = None if partition is None else partition.log.producers.entries.get(producer.producer_id)
         return () if entry is None else (entry.producer_epoch, entry.coordinator_epoch, entry.last_timestamp)
