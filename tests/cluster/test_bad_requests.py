@@ -32,7 +32,7 @@ class Node:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster_id = cluster.cluster_id
-        self.wait_for_leader = cluster.wait_for_leader
+        self.wait_for = cluster.wait_for
         self.broker = socket.create_connection(("127.0.0.1", cluster[BROKER].port), timeout=30)
         self.controller = socket.create_connection(("127.0.0.1", cluster[BROKER].controller_port), timeout=30)
 
@@ -124,7 +124,6 @@ def test_a_follower_beyond_the_end_of_the_log(node: Node) -> None:
     assert registered.error_code == 0
     created = node.create([BROKER, FOLLOWER])
     assert created.error_code == 0
-    node.wait_for_leader("new")
 
     def fetch(last_fetched_epoch: int) -> tuple[Error, tuple[int, int]]:
         wanted = FetchRequest.FetchPartition(
@@ -149,5 +148,6 @@ def test_a_follower_beyond_the_end_of_the_log(node: Node) -> None:
         (partition,) = node.ask(ApiKey.FETCH, 16, request).responses[0].partitions
         return Error.of(partition.error_code), (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
 
-    assert fetch(0) == (Error.NONE, (0, 0))
+    # There are other errors until the leader has applied the creation of the topic.
+    node.wait_for("leader that knows the follower", lambda: fetch(0) == (Error.NONE, (0, 0)))
     assert fetch(-1) == fetch(5) == (Error.OFFSET_OUT_OF_RANGE, (-1, -1))
