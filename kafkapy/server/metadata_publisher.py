@@ -70,7 +70,7 @@ class MetadataPublisher:
         self._create_logs(image.topics.by_name.values(), image, image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        self._delete_topics(list(delta.deleted_topics.values()))
+        self._delete_replicas([*delta.deleted_topics.values(), *self._given_away(delta.changed_topics.values())])
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.changed_configs):
             self._apply_broker_config(image)
         created = self._create_logs(delta.changed_topics.values(), image, delta.image)
@@ -120,8 +120,22 @@ class MetadataPublisher:
             self._offline.add(topic_partition)
             logger.error("%s is offline: %s", topic_partition, error)
 
-    def _delete_topics(self, topics: list[TopicImage]) -> None:
-        """Removes the replicas of deleted topics, and after them the logs, to which the reactor could append before."""
+    def _given_away(self, topics: Iterable[TopicImage]) -> list[TopicImage]:
+        """Returns the partitions of which this node has the log but no replica any more, as topics of only these."""
+        found = []
+        for topic in topics:
+            partitions = {
+                number: partition
+                for number, partition in topic.partitions.items()
+                if self._node_id not in partition.replicas
+                and self._log_manager.get_log(TopicPartition(topic.name, number)) is not None
+            }
+            if partitions:
+                found.append(TopicImage(topic.name, topic.topic_id, partitions))
+        return found
+
+    def _delete_replicas(self, topics: list[TopicImage]) -> None:
+        """Removes the replicas of these partitions first, because the reactor appends to their logs, then the logs."""
         if topics:
             self._run_on_owner(lambda: self._replica_manager.drop_topics(topics))
         for topic in topics:
