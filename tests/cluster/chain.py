@@ -1,11 +1,13 @@
-"""Chains of transactions that copy a topic, by librdkafka's clients and by ours, and the check of the copy."""
+"""Chains of transactions that copy a topic, by librdkafka's clients, ours and Java's, and the check of the copy."""
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -18,14 +20,17 @@ from tests.cluster.history import Read
 from tests.cluster.traffic import read_log
 
 API_TIMEOUT_S = 10.0
+# A chain that does not end within this time waits for ever.
+END_S = 120.0
 CLIENT: dict[str, Any] = {"log_level": 0, "error_cb": lambda error: None, "topic.metadata.refresh.interval.ms": 1000}
 
 
 class Chain:
     """Copies a topic in transactions, each with the group's offsets, on a thread of its own until it is stopped.
 
-    After an error that ends the producer, or aborts its transaction, the consumer continues from the committed offsets.
-    `bootstrap` returns the addresses of the brokers that there are now.
+    Each record goes to the partition of the same number. After an error that ends the producer, or aborts its
+    transaction, the consumer continues from the committed offsets. `bootstrap` returns the addresses of the brokers
+    that there are now.
     """
 
     def __init__(self, bootstrap: Callable[[], str], source: str, target: str, name: str) -> None:
@@ -44,10 +49,14 @@ class Chain:
 
     def stop(self) -> None:
         self._stopped.set()
-        self._thread.join(120)
+        self._thread.join(END_S)
         assert not self._thread.is_alive(), f"{self._name} does not end"
         if self.failure is not None:
             raise self.failure
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped.is_set()
 
     def _run(self) -> None:
         try:
@@ -101,7 +110,9 @@ class LibrdkafkaChain(Chain):
                 if messages:
                     producer.begin_transaction()
                     for message in messages:
-                        producer.produce(self.target, message.value(), key=message.key())
+                        partition = message.partition()
+                        assert partition is not None
+                        producer.produce(self.target, message.value(), partition=partition)
                     producer.send_offsets_to_transaction(
                         consumer.position(consumer.assignment()), consumer.consumer_group_metadata(), API_TIMEOUT_S
                     )
@@ -137,7 +148,7 @@ class KafkapyChain(Chain):
                 if records:
                     producer.begin_transaction()
                     for record in records:
-                        producer.send(self.target, record.value)
+                        producer.send(self.target, record.value, partition=record.partition)
                     offsets = {each: consumer.position(each) for each in records.by_partition()}
                     producer.send_offsets_to_transaction(offsets, consumer.group_metadata(), API_TIMEOUT_S)
                     producer.commit_transaction(API_TIMEOUT_S)
@@ -149,12 +160,48 @@ class KafkapyChain(Chain):
             consumer.close()
 
 
+class JavaChain(Chain):
+    """Java's clients in a process of their own (`JavaTraffic.java`); a process that ends is started again."""
+
+    def __init__(
+        self, command: list[str], log: Path, bootstrap: Callable[[], str], source: str, target: str, name: str
+    ) -> None:
+        """`command` runs the program, whose errors `log` collects."""
+        super().__init__(bootstrap, source, target, name)
+        self._command = command
+        self._log = log
+
+    def _run_clients(self) -> None:
+        command = [*self._command, "chain", self._bootstrap(), self.source, self.target, self._name]
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stopper = threading.Thread(target=self._end_input, args=(process,), daemon=True)
+        stopper.start()
+        for line in process.stdout:
+            words = line.split()
+            if words[0] == b"committed":
+                self.committed += int(words[1])
+            else:
+                self.errors.append(line.decode())
+        process.wait(END_S)
+
+    def _end_input(self, process: subprocess.Popen[bytes]) -> None:
+        """Closes the program's input, which ends it, when the chain is stopped."""
+        while process.poll() is None:
+            if self._stopped.wait(0.2):
+                assert process.stdin is not None
+                process.stdin.close()
+                return
+
+
 def check_copy(cluster: Cluster, source: Sequence[Read], chain: Chain, partitions: int) -> None:
     """Waits until the chain has copied each record of `source`, the whole topic, and checks that no copy is there
     twice. Stops the chain."""
 
     def copies() -> list[Read]:
-        return read_log(cluster.bootstrap, chain.target, partitions)
+        return read_log(cluster.bootstrap, chain.target, partitions, awaits_markers=chain.is_stopped)
 
     try:
         cluster.wait_for("copy of the whole topic", lambda: len(copies()) >= len(source))

@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
 from kafkapy.client.admin import Admin, NewTopic, PartitionDescription, QuorumDescription
-from kafkapy.errors import ApiError
+from kafkapy.errors import ApiError, Error
 from kafkapy.types import TopicPartition, random_uuid, uuid_to_string
+from tests.chaos_proxy import ChaosProxy
 from tests.cluster.nodes import BOTH, ClusterNode, Flavour, make_node
-from tests.ports import free_ports
+from tests.ports import free_port, free_ports
 
 T = TypeVar("T")
 POLL_SECONDS = 0.05
@@ -56,7 +57,8 @@ class Cluster:
     """Nodes with the ids 1 to n in one cluster. A context manager that starts all nodes and kills them.
 
     `flags` are those of every `format` (such as --release-version). With `by_own_tool` each directory is formatted by
-    the node's own program, otherwise all of them by kafkapy's.
+    the node's own program, otherwise all of them by kafkapy's. With `proxy_seed` clients and other nodes reach each
+    node through the two proxies in `proxies`.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Cluster:
         properties: Mapping[str, str] | None = None,
         flags: Sequence[str] = (),
         by_own_tool: bool = False,
+        proxy_seed: int | None = None,
     ) -> None:
         self.directory = directory
         self.cluster_id = uuid_to_string(random_uuid())
@@ -78,6 +81,9 @@ class Cluster:
         self._properties = {**QUICK, **replication_of(count), **(properties or {})}
         self.nodes: dict[int, ClusterNode] = {}
         self.directory_ids: dict[int, str] = {}
+        self.proxies: dict[int, tuple[ChaosProxy, ChaosProxy]] = {}
+        self._proxy_seed = proxy_seed
+        self._running = ExitStack()
         for node_id, spec in enumerate(specs, 1):
             self._make(node_id, spec)
         self._quorum = self._quorum_keys()
@@ -149,9 +155,13 @@ class Cluster:
 
     def __enter__(self) -> Self:
         try:
+            for proxies in self.proxies.values():
+                for proxy in proxies:
+                    self._running.enter_context(proxy)
             self.start()
         except BaseException:
             self.kill()
+            self._running.close()
             raise
         return self
 
@@ -159,6 +169,7 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill()
+        self._running.close()
 
     # -- state
 
@@ -176,7 +187,11 @@ class Cluster:
         `configs` have underscores for dots."""
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         with self.admin() as admin:
-            admin.create_topics([NewTopic(name, partitions, replication_factor, configs=settings)]).check()
+            try:
+                admin.create_topics([NewTopic(name, partitions, replication_factor, configs=settings)]).check()
+            except ApiError as error:
+                if error.error is not Error.TOPIC_ALREADY_EXISTS:  # asked again because the first answer was lost
+                    raise
         for partition in range(partitions):
             self.wait_for_isr(name, partition)
 
@@ -292,6 +307,13 @@ class Cluster:
             roles=spec.roles,
             properties=self._properties,
         )
+        if self._proxy_seed is not None:
+            node.public_ports = public = (free_port(), free_port())
+            seed = self._proxy_seed + 2 * node_id
+            self.proxies[node_id] = (
+                ChaosProxy(public[0], port, seed),
+                ChaosProxy(public[1], controller_port, seed + 1),
+            )
         self.nodes[node_id] = node
         self.directory_ids[node_id] = uuid_to_string(random_uuid())
         return node

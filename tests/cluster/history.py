@@ -74,8 +74,8 @@ class History:
             found += _duplicated(log)
             found += _reordered(log)
         found += self._invented(log)
-        found += _jumps(self.reads)
-        found += self._vanished(log)
+        found += jumps(self.reads)
+        found += vanished(self.reads, log)
         return found
 
     def check(self, log: Sequence[Read], *, has_duplicates: bool = False) -> None:
@@ -124,13 +124,18 @@ class History:
             if read.value not in known:
                 yield f"nobody sent {read.value!r}, which is at {read.partition}:{read.offset}"
 
-    def _vanished(self, log: Iterable[Read]) -> Iterable[str]:
-        """Yields the reads of records that changed later: a consumer reads committed records only, which stay."""
-        final = {(read.partition, read.offset): read.value for read in log}
-        for read in self.reads:
-            value = final.get((read.partition, read.offset))
-            if value != read.value:
-                yield f"{read.consumer} read {read.value!r} at {read.partition}:{read.offset}, where {value!r} is now"
+
+def vanished(reads: Iterable[Read], log: Iterable[Read]) -> Iterable[str]:
+    """Yields a sentence for each read of a record that is not in the log, or not at its place.
+
+    `log` is the whole topic at the end, read with the isolation level of the reads. What a consumer may read lies below
+    the high watermark, or below the last stable offset, and stays.
+    """
+    final = {(read.partition, read.offset): read.value for read in log}
+    for read in reads:
+        value = final.get((read.partition, read.offset))
+        if value != read.value:
+            yield f"{read.consumer} read {read.value!r} at {read.partition}:{read.offset}, where {value!r} is now"
 
 
 def _duplicated(log: Iterable[Read]) -> Iterable[str]:
@@ -149,7 +154,8 @@ def _reordered(log: Iterable[Read]) -> Iterable[str]:
         last[key] = (int(number), read)
 
 
-def _jumps(reads: Iterable[Read]) -> Iterable[str]:
+def jumps(reads: Iterable[Read]) -> Iterable[str]:
+    """Yields a sentence for each read that does not follow the one before in its session."""
     last: dict[tuple[str, int, int], int] = {}
     for read in reads:
         key = (read.consumer, read.session, read.partition)

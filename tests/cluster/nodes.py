@@ -35,6 +35,9 @@ class ClusterNode(ServerProcess):
 
     `port` is that of the broker's listener and `controller_port` that of the controller's; a node without the role does
     not listen there. `as_flavour` returns the same node, with its directories, as another program.
+
+    `public_ports` are the ports at which clients and other nodes find the two listeners, if they are those of proxies.
+    `extra_environment` is added to the environment of the process.
     """
 
     stop_timeout_s = 60.0
@@ -56,6 +59,11 @@ class ClusterNode(ServerProcess):
         self.properties = dict(properties or {})
         self.config = directory / "server.properties"
         self.is_paused = False
+        self.public_ports = (port, controller_port)
+        self.extra_environment: dict[str, str] = {}
+
+    def environment(self) -> dict[str, str] | None:
+        return {**os.environ, **self.extra_environment} if self.extra_environment else None
 
     @property
     def is_broker(self) -> bool:
@@ -71,11 +79,11 @@ class ClusterNode(ServerProcess):
 
     @property
     def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"127.0.0.1:{self.public_ports[0]}"
 
     @property
     def controller_address(self) -> str:
-        return f"127.0.0.1:{self.controller_port}"
+        return f"127.0.0.1:{self.public_ports[1]}"
 
     @property
     def is_formatted(self) -> bool:
@@ -118,7 +126,7 @@ class ClusterNode(ServerProcess):
     def as_flavour(self, flavour: Flavour) -> ClusterNode:
         """Returns this node, which must not run, as another program on the same directories."""
         assert not self.is_running
-        return make_node(
+        node = make_node(
             flavour,
             self.node_id,
             self.directory,
@@ -127,19 +135,24 @@ class ClusterNode(ServerProcess):
             roles=self.roles,
             properties=self.properties,
         )
+        node.public_ports = self.public_ports
+        node.extra_environment = self.extra_environment
+        return node
 
     def _settings(self, quorum: Mapping[str, str]) -> dict[str, str]:
-        listeners = []
+        listeners, advertised = [], []
         if self.is_broker:
-            listeners.append(f"PLAINTEXT://{self.bootstrap}")
+            listeners.append(f"PLAINTEXT://127.0.0.1:{self.port}")
+            advertised.append(f"PLAINTEXT://{self.bootstrap}")
         if self.is_controller:
-            listeners.append(f"CONTROLLER://{self.controller_address}")
+            listeners.append(f"CONTROLLER://127.0.0.1:{self.controller_port}")
+            advertised.append(f"CONTROLLER://{self.controller_address}")
         settings = {
             "process.roles": self.roles,
             "node.id": str(self.node_id),
             **quorum,
             "listeners": ",".join(listeners),
-            "advertised.listeners": ",".join(listeners),
+            "advertised.listeners": ",".join(advertised),
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "log.dirs": str(self.log_dir),

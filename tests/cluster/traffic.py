@@ -1,14 +1,21 @@
-"""Producers and consumers (librdkafka) that run while nodes fail and write down their history."""
+"""Producers and consumers that run while nodes fail and write down their history; librdkafka's unless named."""
 
 from __future__ import annotations
 
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from kafkapy._core.client.record_accumulator import RecordMetadata
+from kafkapy.client.consumer import Consumer as KafkapyConsumer
+from kafkapy.client.producer import Producer as KafkapyProducer
+from kafkapy.types import TopicPartition as KafkapyPartition
 from tests.cluster.history import History, Outcome, Read, Sent, value_of
 
 # A client that waits longer than this for its last answers has been forgotten by the cluster.
@@ -120,6 +127,8 @@ class TrafficProducer:
                 is_commit = False  # the transaction has failed already
             self._history.transactions[self.name, number] = self._end_transaction(is_commit=is_commit)
             number += 1
+        if self._is_new:
+            self._producer.init_transactions(PATIENCE_S)  # ends what the producer before has left open
 
     def _end_transaction(self, *, is_commit: bool) -> Outcome:
         """Ends the transaction, repeatedly while the error says that this is right.
@@ -215,8 +224,172 @@ class TrafficConsumer:
             self.failure = error
 
 
+class KafkapyTrafficProducer:
+    """Sends numbered records as TrafficProducer does, outside of transactions, with our client."""
+
+    def __init__(
+        self, history: History, bootstrap: str, topic: str, partitions: int, name: str, *, rate: float = 200.0
+    ) -> None:
+        self.name = name
+        self._history = history
+        self._topic = topic
+        self._partitions = partitions
+        self._pause_s = 1 / rate
+        self._stopped = threading.Event()
+        self._producer = KafkapyProducer(
+            bootstrap_servers=bootstrap,
+            acks="all",
+            linger_ms=2,
+            metadata_max_age_ms=1000,
+            delivery_timeout_ms=int(PATIENCE_S * 1000),
+        )
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self.failure: BaseException | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stops sending and waits for all answers."""
+        self._stopped.set()
+        self._thread.join(2 * PATIENCE_S)
+        assert not self._thread.is_alive(), f"{self.name} waits for ever"
+        if self.failure is not None:
+            raise self.failure
+
+    def _run(self) -> None:
+        try:
+            with self._producer:
+                index = 0
+                while not self._stopped.wait(self._pause_s):
+                    self._send(index % self._partitions, index // self._partitions)
+                    index += 1
+                assert self._producer.flush(2 * PATIENCE_S), f"records of {self.name} were never answered"
+        except BaseException as error:
+            self.failure = error
+
+    def _send(self, partition: int, number: int) -> None:
+        def delivered(metadata: RecordMetadata | None, error: BaseException | None) -> None:
+            outcome, offset = Outcome.UNKNOWN, -1
+            if metadata is not None and error is None:
+                outcome, offset = Outcome.DONE, metadata.offset
+            self._history.sent.append(Sent(self.name, partition, number, outcome, offset))
+
+        value = value_of(self.name, partition, number)
+        self._producer.send(self._topic, value, partition=partition, on_delivery=delivered)
+
+
+class KafkapyTrafficConsumer:
+    """Reads a topic with our client as a member of a group, on a thread of its own. `reads` is appended to."""
+
+    def __init__(self, reads: list[Read], bootstrap: str, topic: str, name: str, group: str, **settings: Any) -> None:
+        self.name = name
+        self.failure: BaseException | None = None
+        self._reads = reads
+        self._topic = topic
+        self._session = 0
+        self._stopped = threading.Event()
+        own: dict[str, Any] = {
+            "bootstrap_servers": bootstrap,
+            "group_id": group,
+            "auto_offset_reset": "earliest",
+            "metadata_max_age_ms": 1000,
+            "session_timeout_ms": 6000,
+        }
+        self._settings = {**own, **settings}
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive(), f"{self.name} does not end"
+        if self.failure is not None:
+            raise self.failure
+
+    def on_partitions_assigned(self, partitions: object) -> None:
+        self._session += 1
+
+    def on_partitions_revoked(self, partitions: object) -> None:
+        """Does nothing: the next assignment begins a session."""
+
+    def on_partitions_lost(self, partitions: object) -> None:
+        """Does nothing: the next assignment begins a session."""
+
+    def _run(self) -> None:
+        try:
+            with KafkapyConsumer(**self._settings) as consumer:
+                consumer.subscribe([self._topic], self)
+                while not self._stopped.is_set():
+                    for record in consumer.poll(0.2):
+                        read = Read(self.name, self._session, record.partition, record.offset, record.value)
+                        self._reads.append(read)
+        except BaseException as error:
+            self.failure = error
+
+
+class JavaTrafficProducer:
+    """Sends numbered records with Java's client, in a process of its own (`JavaTraffic.java`)."""
+
+    def __init__(
+        self,
+        history: History,
+        command: list[str],
+        log: Path,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        name: str,
+        *,
+        rate: float = 100.0,
+    ) -> None:
+        """`command` runs the program, whose errors `log` collects."""
+        self.name = name
+        self._history = history
+        self._command = [*command, "produce", bootstrap, topic, str(partitions), name, str(rate)]
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reader = threading.Thread(target=self._read, name=name, daemon=True)
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+        self._reader.start()
+
+    def stop(self) -> None:
+        """Ends the program's input, and waits for the answers and for its end."""
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            code = process.wait(2 * PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise AssertionError(f"{self.name} waits for ever") from None
+        self._reader.join()
+        assert code == 0, f"{self.name} ended with {code}"
+
+    def _read(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            partition, number, offset = map(int, line.split()[1:])
+            outcome = Outcome.UNKNOWN if offset < 0 else Outcome.DONE
+            self._history.sent.append(Sent(self.name, partition, number, outcome, offset))
+
+
+class TrafficClient(Protocol):
+    """A client that runs from `start` to `stop`, which raises the client's failure."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
 @contextmanager
-def traffic(*clients: TrafficProducer | TrafficConsumer) -> Iterator[None]:
+def traffic(*clients: TrafficClient) -> Iterator[None]:
     """Runs the clients during the block, and stops them in their order."""
     for client in clients:
         client.start()
@@ -233,10 +406,18 @@ def traffic(*clients: TrafficProducer | TrafficConsumer) -> Iterator[None]:
         raise failures[0]
 
 
-def read_log(bootstrap: str, topic: str, partitions: int) -> list[Read]:
-    """Returns the whole topic as read_committed shows it, up to the ends at the time of the call."""
+def read_log(
+    bootstrap: str, topic: str, partitions: int, isolation: str = "read_committed", *, awaits_markers: bool = True
+) -> list[Read]:
+    """Returns the whole topic as the isolation level shows it, up to the ends at the time of the call.
+
+    With `awaits_markers` it waits before until no transaction is open: a producer gets its answer before the markers
+    are written.
+    """
+    if awaits_markers:
+        _await_stable(bootstrap, topic, partitions)
     settings = {"bootstrap.servers": bootstrap, "group.id": "reader-of-the-log", "enable.auto.commit": False}
-    consumer = Consumer({**settings, "isolation.level": "read_committed", "enable.partition.eof": True, **_CLIENT})
+    consumer = Consumer({**settings, "isolation.level": isolation, "enable.partition.eof": True, **_CLIENT})
     found: list[Read] = []
     try:
         consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in range(partitions)])
@@ -252,6 +433,20 @@ def read_log(bootstrap: str, topic: str, partitions: int) -> list[Read]:
     finally:
         consumer.close()
     return found
+
+
+def _await_stable(bootstrap: str, topic: str, partitions: int) -> None:
+    """Waits until the last stable offset of each partition is its high watermark. AssertionError after a minute."""
+    names = [KafkapyPartition(topic, index) for index in range(partitions)]
+    ends: list[dict[KafkapyPartition, int]] = []
+    deadline = time.monotonic() + PATIENCE_S
+    with (
+        KafkapyConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed") as committed,
+        KafkapyConsumer(bootstrap_servers=bootstrap) as uncommitted,
+    ):
+        while not ends or ends[0] != ends[1]:
+            assert time.monotonic() < deadline, f"{topic} has an open transaction: {ends}"
+            ends = [consumer.end_offsets(names) for consumer in (uncommitted, committed)]
 
 
 def _read(message: Message, consumer: str, session: int) -> Read:
