@@ -376,10 +376,10 @@ class Log(FollowerAppends):
         The indexes of the active segment are not synced, because recovery rebuilds them. Raises StorageError. Any
         thread may call it.
         """
-        if end_offset is None:
-            end_offset = self.log_end_offset
         path = self.path
         truncations, names_version = self._truncations, self._names_version
+        # The log may have been truncated since the flush of a rolled segment was requested.
+        end_offset = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
         rolled, snapshots = tuple(self._unsynced_segments), tuple(self._unsynced_snapshots)
         if self._is_deleted or (
             end_offset <= self.recovery_point and names_version == self._names_synced and not rolled

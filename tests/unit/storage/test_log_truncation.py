@@ -91,3 +91,16 @@ def test_a_truncation_removes_the_aborted_transactions_behind_it(harness):
     append(log, 1, producer_id=4, base_sequence=0, **transactional)
     log.append_as_leader(harness.marker(4, 0, commit=False), 0, from_client=False)
     assert log.collect_aborted_transactions(0, 5) == [(3, 0, 2, 3), (4, 3, 4, 5)]
+
+
+def test_a_rolled_segment_that_was_truncated_before_its_flush_is_not_flushed_past_the_end(tmp_path):
+    harness = LogHarness(tmp_path)
+    background = []
+    harness.ports.run_in_background = background.append
+    log = harness.log()
+    append(log, 7)
+    log.roll()
+    log.truncate_to(2)
+    (flush,) = background
+    flush()
+    assert log.recovery_point == log.log_end_offset == 0
