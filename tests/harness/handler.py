@@ -34,6 +34,9 @@ class RecordingConnection:
             return
         self.answers.append(b"".join(bytes(chunk.read() if hasattr(chunk, "read") else chunk) for chunk in chunks))
 
+    def note_follower_fetch(self):
+        """Does nothing: the meters of a request belong to real connections."""
+
     def close(self, reason):
         self.closed = reason
 
