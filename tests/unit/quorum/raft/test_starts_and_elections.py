@@ -106,6 +106,27 @@ def test_a_leader_with_other_listeners_corrects_its_entry():
     assert voters.get(1).listeners == (listener_of(7),)
 
 
+@pytest.mark.parametrize(("node_id", "wait_ms"), [(1, 0), (2, 100), (3, 200)])
+def test_the_voters_of_a_new_cluster_take_turns_without_an_election_timeout(node_id, wait_ms):
+    node = RaftHarness(log_of(voters=THREE), node_id=node_id)
+    node.start()
+    if wait_ms:
+        node.wait(wait_ms - 1)
+        assert node.machine.state_name == "unattached"
+        node.wait(1)
+    assert node.machine.state_name == "prospective"
+    assert all(request.pre_vote for request in node.sent(VoteRequest).values())
+
+
+def test_a_voter_that_has_seen_an_election_waits_for_the_election_timeout():
+    node = RaftHarness(log_of(voters=THREE), ElectionState(1, -1, key_of(2)))
+    node.start()
+    node.wait(999)
+    assert node.machine.state_name == "unattached"
+    node.wait(1)
+    assert node.machine.state_name == "prospective"
+
+
 def test_an_election_asks_for_prevotes_then_for_votes():
     node = RaftHarness(log())
     node.start()
