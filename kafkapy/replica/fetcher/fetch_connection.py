@@ -34,6 +34,9 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 # Room in a response for headers of partitions, and for one batch that is larger than all limits.
 RESPONSE_OVERHEAD_BYTES = 100 << 20
 _LARGEST_RESPONSE_BYTES = 2**31 - 1
+# The time that a Fetch has to end by itself when partitions were added: a leader with records responds sooner.
+PATIENCE_MS = 30
+NEVER = 2**63 - 1
 
 
 class Connect(Protocol):
@@ -93,13 +96,17 @@ class FetchConnection:
         self._in_flight: _InFlight | None = None
         self._correlation_id = 0
         self._deadline_ms = 0  # of the request or of the connection's establishment
+        self._give_up_ms = NEVER  # the time at which a Fetch that the leader holds is given up
         self._timer: TimerEntry | None = None
         self._timer_is_due_ms = 0
         self._is_closed = False
 
     def wake(self) -> None:
         """Sends the next request unless one is unanswered. Called whenever the fetcher's partitions have changed."""
-        if self._is_closed or self._plan is not None or self._in_flight is not None:
+        if self._is_closed or self._plan is not None:
+            return
+        if self._in_flight is not None:
+            self._hurry(self._in_flight)
             return
         plan = self.fetcher.next_request(self._ports.monotonic_ms())
         if plan is None:
@@ -109,6 +116,21 @@ class FetchConnection:
             self._open()
         else:
             self._send(self._connection, plan)
+
+    def _hurry(self, sent: _InFlight) -> None:
+        """Gives up a Fetch soon, unless it ends by itself, if it does not name all partitions."""
+        if isinstance(sent.plan, FetchPlan) and self._give_up_ms == NEVER and self.fetcher.has_new_partitions:
+            monotonic_ms = self._ports.monotonic_ms()
+            self._give_up_ms = monotonic_ms + PATIENCE_MS
+            self._schedule(monotonic_ms, self._give_up_ms)
+
+    def _give_up(self) -> None:
+        """Fetches all partitions over another connection, on which the leader does not hold a Fetch."""
+        self._in_flight = None
+        self._give_up_ms = NEVER
+        self.fetcher.abandon_request()
+        self._drop_connection("partitions were added to those that it fetches")
+        self.wake()
 
     def close(self) -> None:
         """Closes the connection; the fetcher is not used afterwards."""
@@ -168,6 +190,7 @@ class FetchConnection:
         self._attempts += 1
         self._is_opening = False
         self._plan = self._in_flight = None
+        self._give_up_ms = NEVER
         self.fetcher.on_failure(self._ports.monotonic_ms())
         self._sleep()
 
@@ -183,7 +206,7 @@ class FetchConnection:
         """Sets the deadline of the request or of the opening. A timer that runs earlier is scheduled again."""
         monotonic_ms = self._ports.monotonic_ms()
         self._deadline_ms = monotonic_ms + timeout_ms
-        self._schedule(monotonic_ms, self._deadline_ms)
+        self._schedule(monotonic_ms, min(self._deadline_ms, self._give_up_ms))
 
     def _sleep(self) -> None:
         """Waits until the next delay of a partition ends."""
@@ -214,8 +237,11 @@ class FetchConnection:
             self.wake()
             return
         monotonic_ms = self._ports.monotonic_ms()
+        if monotonic_ms >= self._give_up_ms:
+            self._give_up()
+            return
         if monotonic_ms < self._deadline_ms:
-            self._schedule(monotonic_ms, self._deadline_ms)
+            self._schedule(monotonic_ms, min(self._deadline_ms, self._give_up_ms))
             return
         self._drop_connection("the leader did not respond in time")
         self._lose("no response in time")
@@ -228,6 +254,7 @@ class FetchConnection:
         if isinstance(plan, FetchPlan):
             key, version = ApiKey.FETCH, fetch_version(plan, metadata_version)
             message = build_fetch(plan, self._settings, self._ports.broker_epoch(), version)
+            self._give_up_ms = self.fetcher.next_urgent_retry_ms() or NEVER
         else:
             key, version = ApiKey.LIST_OFFSETS, list_offsets_request_version(metadata_version)
             message = build_list_offsets(plan, self._settings.node_id)
@@ -248,6 +275,7 @@ class FetchConnection:
         if generation != self._generation or self._is_closed:
             return
         sent, self._in_flight = self._in_flight, None
+        self._give_up_ms = NEVER
         try:
             if sent is None:
                 raise ProtocolViolation("a response without a request")

@@ -30,6 +30,8 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 # The back-off after the first of several transient errors; it doubles up to `replica.fetch.backoff.ms`. The usual cause
 # is an election of which the follower learns before the leader, which should not cost a whole back-off of one second.
 FIRST_RETRY_MS = 50
+# So many retries do not wait until the leader responds to a request that it holds.
+URGENT_RETRIES = 4
 # Errors that a change of the metadata ends; the partition is fetched again after a back-off.
 _TRANSIENT = frozenset(
     {
@@ -126,6 +128,21 @@ class LeaderFetcher:
     def next_deadline_ms(self) -> int | None:
         """Returns the time at which the next delay ends, or None."""
         return self._next_delay_ends_ms if self._delayed else None
+
+    def next_urgent_retry_ms(self) -> int | None:
+        """Returns the time of the next of the first retries after transient errors, or None."""
+        delayed = [self.partitions[topic_partition] for topic_partition in self._delayed]
+        urgent = [state.delayed_until_ms for state in delayed if 0 < state.transient_errors <= URGENT_RETRIES]
+        return min(urgent, default=None)
+
+    @property
+    def has_new_partitions(self) -> bool:
+        """True if partitions are followed, or have a new leader epoch, since the last request."""
+        return any(topic_partition in self.partitions for topic_partition in self._changed)
+
+    def abandon_request(self) -> None:
+        """Makes the next request name all partitions; the last one gets no response."""
+        self._session.lose()
 
     def _position_of(self, topic_partition: TopicPartition) -> FetchPosition | None:
         state = self.partitions.get(topic_partition)

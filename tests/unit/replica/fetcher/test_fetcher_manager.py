@@ -9,13 +9,15 @@ from types import SimpleNamespace
 import pytest
 
 from kafkapy.config import BrokerConfig
+from kafkapy.errors import Error
 from kafkapy.metadata.topics_image import NO_LEADER
 from kafkapy.protocol.api import ApiKey, decode_request_header, response_header_version
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.header import ResponseHeader
 from kafkapy.replica.fetcher.assignment import fetcher_index
-from kafkapy.replica.fetcher.fetch_connection import FetchPorts
+from kafkapy.replica.fetcher.fetch_connection import PATIENCE_MS, FetchPorts
 from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
+from kafkapy.replica.fetcher.leader_fetcher import FIRST_RETRY_MS, URGENT_RETRIES
 from kafkapy.replica.fetcher.settings import FetchSettings
 from kafkapy.types import TopicPartition
 from tests.harness.log import LogHarness, batch
@@ -286,3 +288,50 @@ def test_a_broker_that_follows_nobody_does_not_import_the_fetchers():
         assert "kafkapy._core.gate.follower_append" not in sys.modules
     """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_held_fetch_is_given_up_for_partitions_that_were_added(harness):
+    harness.follow(0)
+    harness.connections[0].respond()
+    harness.follow(1)
+    harness.scheduler.advance(PATIENCE_MS - 1)
+    assert len(harness.connections) == 1
+    harness.scheduler.advance(1)
+    old, new = harness.connections
+    assert old.reason is not None
+    assert positions(new) == {0: 1, 1: 1}
+    _, request = new.last_request()
+    assert (request.session_id, request.session_epoch) == (5, 0)
+    new.respond(session_id=6)
+    harness.scheduler.advance(PATIENCE_MS)
+    assert len(harness.connections) == 2
+
+
+def test_a_fetch_that_ends_soon_is_not_given_up(harness):
+    harness.follow(0)
+    harness.follow(1)
+    (connection,) = harness.connections
+    connection.respond()
+    harness.scheduler.advance(PATIENCE_MS)
+    assert positions(connection) == {1: 1}
+    assert harness.connections == [connection]
+
+
+def test_a_released_partition_does_not_end_a_held_fetch(harness):
+    harness.follow(0, 1)
+    harness.connections[0].respond()
+    harness.follow(1, leader=NO_LEADER, leader_epoch=1)
+    harness.scheduler.advance(PATIENCE_MS)
+    assert len(harness.connections) == 1
+
+
+def test_a_held_fetch_is_given_up_for_the_first_retries_only(harness):
+    harness.follow(0, 1)
+    refused = FetchResponse.PartitionData(partition_index=1, error_code=Error.NOT_LEADER_OR_FOLLOWER, records=b"")
+    for attempt in range(URGENT_RETRIES + 1):
+        assert len(harness.connections) == attempt + 1
+        harness.connections[-1].respond(p1=refused)
+        assert positions(harness.connections[-1]) in ({}, {0: 1})
+        harness.scheduler.advance(FIRST_RETRY_MS << attempt)
+    assert len(harness.connections) == URGENT_RETRIES + 1
+    assert harness.connections[-1].reason is None
