@@ -19,6 +19,7 @@ from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEp
 from kafkapy.errors import ApiError, Error
 
 _PRODUCER = struct.Struct(">qh")
+_PRODUCER_AND_SEQUENCE = struct.Struct(">qhi")
 
 
 class ProducedRecords:
@@ -48,6 +49,12 @@ class ProducedRecords:
     def producer(self) -> ProducerIdAndEpoch:
         """The producer of the first batch, which must be complete and of magic 2."""
         return ProducerIdAndEpoch(*_PRODUCER.unpack_from(self.data, PRODUCER_ID_AT))
+
+    @property
+    def first_sequence(self) -> int:
+        """The sequence number of the first record, in a batch that is complete and of magic 2."""
+        sequence: int = _PRODUCER_AND_SEQUENCE.unpack_from(self.data, PRODUCER_ID_AT)[2]
+        return sequence
 
     @property
     def has_whole_message(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
 
 OnVerified = Callable[[Mapping[TopicPartition, Error]], None]
+NO_SEQUENCES: Mapping[TopicPartition, int] = MappingProxyType({})
 
 
 class ClientSupport(Enum):
@@ -42,6 +44,9 @@ class TransactionVerification:
     transaction before its answer to a verification arrives; a marker that was written to the partition in between
     refuses the write (Apache Kafka's VerificationGuard). An added partition needs no such check: each transaction has
     an epoch of its own.
+
+    The log learns the sequence of each write that is verified: if the first write of a producer is refused, because the
+    coordinator cannot be reached, the next one must not be appended in its place.
     """
 
     def __init__(
@@ -81,13 +86,18 @@ class TransactionVerification:
         partitions: Collection[TopicPartition],
         support: ClientSupport,
         on_verified: OnVerified,
+        first_sequences: Mapping[TopicPartition, int] = NO_SEQUENCES,
     ) -> None:
         """Calls `on_verified` once with the error of each partition; NONE permits the write.
 
-        The call may be made before this method returns.
+        The call may be made before this method returns. `first_sequences` are those of the records to write.
         """
         results = dict.fromkeys(partitions, Error.NONE)
         unverified = frozenset(each for each in partitions if not self._has_open_transaction(each, producer))
+        for each, sequence in first_sequences.items():
+            partition = self._replica_manager.partitions.get(each)
+            if partition is not None and each in unverified:
+                partition.log.producers.begin_verification(*producer, sequence)
         if not unverified or (support is not ClientSupport.ADD_PARTITIONS and not self._is_enabled()):
             on_verified(results)
         elif support is ClientSupport.ADD_PARTITIONS:

@@ -37,6 +37,7 @@ class ProducerStateManager(ProducersState):
         "_snapshots",
         "_strays",
         "_unreplicated",
+        "_unverified",
         "directory",
         "topic_partition",
     )
@@ -50,6 +51,8 @@ class ProducerStateManager(ProducersState):
         self._strays: list[int] = []  # snapshots no longer used, whose files still exist
         self._ongoing: dict[int, int] = {}  # first offset, ascending -> producer id
         self._unreplicated: dict[int, int] = {}  # first -> last offset, not known to be below the high watermark
+        # Producers whose first batch here is or was being verified: epoch and lowest sequence.
+        self._unverified: dict[int, tuple[int, int]] = {}
 
     # -- checks: raise ApiError, change nothing ------------------------------------------------------------------
 
@@ -60,10 +63,12 @@ class ProducerStateManager(ProducersState):
 
         Raises ApiError INVALID_PRODUCER_EPOCH if a newer epoch fences the producer, and OUT_OF_ORDER_SEQUENCE_NUMBER if
         sequences are missing. A producer without an entry may begin with any sequence: it is new or
-        expired, or its records were deleted.
+        expired, or its records were deleted. But a transactional producer may not begin above a batch whose
+        verification has begun, because that batch was refused and will be sent again.
         """
         entry = self.entries.get(producer_id)
         if entry is None:
+            self._check_above_unverified(producer_id, producer_epoch, first_sequence)
             return None
         duplicate = entry.find_duplicate(producer_epoch, first_sequence, last_sequence)
         if duplicate is not None:
@@ -86,6 +91,15 @@ class ProducerStateManager(ProducersState):
                 f"{first_sequence} (incoming seq. number), {entry.last_sequence} (current end sequence number)",
             )
         return None
+
+    def _check_above_unverified(self, producer_id: int, producer_epoch: int, first_sequence: int) -> None:
+        epoch, lowest = self._unverified.get(producer_id, (NO_PRODUCER_EPOCH, 0))
+        if producer_epoch == epoch and first_sequence > lowest:
+            raise ApiError(
+                Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {producer_id} in partition {self.topic_partition}: "
+                f"{first_sequence} (incoming seq. number), {lowest} (earliest seen sequence)",
+            )
 
     def check_epoch(self, producer_id: int, producer_epoch: int) -> None:
         """Raises ApiError INVALID_PRODUCER_EPOCH if a newer epoch of the producer has written."""
@@ -116,6 +130,14 @@ class ProducerStateManager(ProducersState):
                 f"Expected transactional write from producer {producer_id} in partition {self.topic_partition}",
             )
 
+    def begin_verification(self, producer_id: int, producer_epoch: int, first_sequence: int) -> None:
+        """Notes the sequence of a transactional batch that is about to be verified, if its producer has no entry."""
+        if producer_id in self.entries:
+            return
+        epoch, lowest = self._unverified.get(producer_id, (NO_PRODUCER_EPOCH, 0))
+        if producer_epoch > epoch or (producer_epoch == epoch and first_sequence < lowest):
+            self._unverified[producer_id] = (producer_epoch, first_sequence)
+
     # -- what was appended ---------------------------------------------------------------------------------------
 
     def append_data(
@@ -125,6 +147,7 @@ class ProducerStateManager(ProducersState):
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id)
+            self._unverified.pop(producer_id, None)
         entry.add(producer_epoch, batch)
         if is_transactional and entry.transaction_first_offset == NO_OFFSET:
             entry.transaction_first_offset = batch.first_offset
@@ -150,6 +173,7 @@ class ProducerStateManager(ProducersState):
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id)
+            self._unverified.pop(producer_id, None)
         first_offset = entry.transaction_first_offset
         entry.raise_epoch(producer_epoch)
         entry.coordinator_epoch = coordinator_epoch
@@ -276,6 +300,7 @@ class ProducerStateManager(ProducersState):
         self.entries.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
+        self._unverified.clear()
         self._mirror()
         self.map_end_offset = map_end_offset
 
@@ -295,7 +320,11 @@ class ProducerStateManager(ProducersState):
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
     def remove_expired(self, wall_ms: int, expiration_ms: int) -> int:
-        """Removes producers silent for `expiration_ms` and outside a transaction; returns their number."""
+        """Removes producers silent for `expiration_ms` and outside a transaction; returns their number.
+
+        Forgets the verifications that have begun.
+        """
+        self._unverified.clear()
         expired = [
             producer_id
             for producer_id, entry in self.entries.items()

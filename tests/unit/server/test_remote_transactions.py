@@ -197,3 +197,26 @@ class TestProduce:
         assert written == [{T0: Error.NONE}]
         answer(requests.only(COORDINATOR, ApiKey.ADD_PARTITIONS_TO_TXN))
         assert self.errors(pending) == [Error.INVALID_TXN_STATE]
+
+    @pytest.mark.parametrize("version", [11, 12])
+    def test_a_second_write_does_not_take_the_place_of_the_first_that_was_refused(
+        self, harness: TransactionHandlerHarness, requests: RecordedRequests, version: int
+    ) -> None:
+        first = harness.produce(PRODUCER, 0, version=version)
+        requests.only(COORDINATOR, ApiKey.ADD_PARTITIONS_TO_TXN).on_answer(None, Error.NETWORK_EXCEPTION)
+        assert self.errors(first) == [Error.NOT_ENOUGH_REPLICAS]
+        for sequence, expected in [(1, Error.OUT_OF_ORDER_SEQUENCE_NUMBER), (0, Error.NONE)]:
+            pending = harness.produce(PRODUCER, 0, version=version, sequence=sequence)
+            answer(requests.only(COORDINATOR, ApiKey.ADD_PARTITIONS_TO_TXN))
+            assert self.errors(pending) == [expected]
+        assert self.errors(harness.produce(PRODUCER, 0, version=version, sequence=1)) == [Error.NONE]
+
+    def test_a_producer_that_begins_again_with_a_higher_epoch_may_begin_with_its_sequence(
+        self, harness: TransactionHandlerHarness, requests: RecordedRequests
+    ) -> None:
+        pending = harness.produce(PRODUCER, 0)
+        requests.only(COORDINATOR, ApiKey.ADD_PARTITIONS_TO_TXN).on_answer(None, Error.NETWORK_EXCEPTION)
+        assert self.errors(pending) == [Error.NOT_ENOUGH_REPLICAS]
+        pending = harness.produce(PRODUCER._replace(producer_epoch=1), 0, sequence=3)
+        answer(requests.only(COORDINATOR, ApiKey.ADD_PARTITIONS_TO_TXN))
+        assert self.errors(pending) == [Error.NONE]
