@@ -101,16 +101,14 @@ class Round:
         self.chain.start()
         try:
             with traffic(*self._clients):
-                self._await_progress()
-                self._report("all clients run")
+                self._await_progress("all clients run")
                 for fault in self.faults:
                     self._report(str(fault))
                     self._chaos.apply(fault)
                 self._report("faults over")
                 self._await_in_sync()
                 self._report("all replicas in sync")
-                self._await_progress()
-                self._report("all clients go on")
+                self._await_progress("all clients go on")
             source = read_log(self._cluster.bootstrap, self.source, PARTITIONS)
             self._report("all stopped")
             self._cluster.wait_for("copy of the whole topic", lambda: self._is_copied(source), RECOVERY_S)
@@ -142,28 +140,40 @@ class Round:
             for partition in range(PARTITIONS):
                 self._cluster.wait_for_isr(topic, partition)
 
-    def _await_progress(self) -> None:
-        """Waits until all producers, the chain and the readers have made progress from now on."""
+    def _await_progress(self, event: str) -> None:
+        """Waits until all producers, the chain and the readers have made progress from now on, and reports the last."""
         history, chain = self.history, self.chain
         sent, transactions, copied = len(history.sent), len(history.transactions), chain.committed
         reads, our_reads = len(history.reads), len(self.uncommitted_reads)
+        waiting = ["librdkafka", "kafkapy", "java", "transactional", "chain", "reader", "our reader"]
+        last = ""
+
+        def is_waiting(name: str) -> bool:
+            if name == "transactional":
+                return Outcome.DONE not in list(history.transactions.values())[transactions:]
+            if name == "chain":
+                return not chain.has_copied(copied + PROGRESS)
+            if name == "reader":
+                return len(history.reads) == reads
+            if name == "our reader":
+                return len(self.uncommitted_reads) == our_reads
+            done = [each for each in history.sent[sent:] if each.producer == name and each.outcome is Outcome.DONE]
+            return len(done) < PROGRESS
 
         def has_progress() -> bool:
+            nonlocal waiting, last
             for client in self._clients:
                 failure = getattr(client, "failure", None)
                 if failure is not None:
                     raise failure
-            acknowledged = Counter(each.producer for each in history.sent[sent:] if each.outcome is Outcome.DONE)
-            ended = list(history.transactions.values())[transactions:]
-            return (
-                all(acknowledged[name] >= PROGRESS for name in ("librdkafka", "kafkapy", "java"))
-                and Outcome.DONE in ended
-                and chain.has_copied(copied + PROGRESS)
-                and len(history.reads) > reads
-                and len(self.uncommitted_reads) > our_reads
-            )
+            last = waiting[-1]
+            waiting = [name for name in waiting if is_waiting(name)]
+            return not waiting
 
-        self._cluster.wait_for("progress of all clients", has_progress, RECOVERY_S)
+        try:
+            self._cluster.wait_for("progress of all clients", has_progress, RECOVERY_S)
+        finally:
+            self._report(f"no progress of {waiting}" if waiting else f"{event}, the last one was {last}")
 
     def _check(self, source: list[Read]) -> None:
         bootstrap = self._cluster.bootstrap

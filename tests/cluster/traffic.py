@@ -20,6 +20,8 @@ from tests.cluster.history import History, Outcome, Read, Sent, value_of
 
 # A client that waits longer than this for its last answers has been forgotten by the cluster.
 PATIENCE_S = 60.0
+# Records that librdkafka sends again behind its back let the end of a transaction wait for this time.
+API_TIMEOUT_S = 5.0
 # The answers after which a record is certainly not in the log.
 _REFUSALS = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_REQUIRED_ACKS)
 _CLIENT: dict[str, Any] = {
@@ -140,9 +142,9 @@ class TrafficProducer:
             try:
                 if is_commit:
                     outcome = Outcome.UNKNOWN
-                    self._producer.commit_transaction(PATIENCE_S)
+                    self._producer.commit_transaction(API_TIMEOUT_S)
                     return Outcome.DONE
-                self._producer.abort_transaction(PATIENCE_S)
+                self._producer.abort_transaction(API_TIMEOUT_S)
                 return Outcome.NOT_DONE
             except KafkaException as error:
                 details: KafkaError = error.args[0]
@@ -436,10 +438,10 @@ def read_log(
 
 
 def _await_stable(bootstrap: str, topic: str, partitions: int) -> None:
-    """Waits until the last stable offset of each partition is its high watermark. AssertionError after a minute."""
+    """Waits until the last stable offset of each partition is its high watermark. AssertionError after two minutes."""
     names = [KafkapyPartition(topic, index) for index in range(partitions)]
     ends: list[dict[KafkapyPartition, int]] = []
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + 2 * PATIENCE_S
     with (
         KafkapyConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed") as committed,
         KafkapyConsumer(bootstrap_servers=bootstrap) as uncommitted,
