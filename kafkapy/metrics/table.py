@@ -111,7 +111,11 @@ RAFT_VOTERS = gauge("kafka_server_raftmetrics_number_of_voters", "Voters of the 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 
-REQUESTS = counter("kafka_network_requestmetrics_requests_total", "Requests that got a response.", "request")
+REQUESTS = counter(
+    "kafka_network_requestmetrics_requests_total",
+    "Requests that got a response; a fetch counts as Fetch, and as FetchConsumer or FetchFollower.",
+    "request",
+)
 REQUEST_ERRORS = counter(
     "kafka_network_requestmetrics_errors_total",
     "Errors in responses: of whole responses, and of partitions of Produce and Fetch.",
