@@ -83,7 +83,7 @@ class PartitionSequences:
             self.unfinished.remove(batch)
 
     def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """Replaces a batch by its parts, which share its sequences."""
+        """Replaces a batch by the parts that it was split into; each record keeps its sequence."""
         if batch in self.unfinished:
             index = self.unfinished.index(batch)
             self.unfinished[index : index + 1] = parts

@@ -276,16 +276,17 @@ class BrokerConfig(BrokerKeys):
         return listeners
 
     def _parse_advertised(self) -> list[Listener] | None:
-        """Returns `advertised.listeners`, those of the controller included; None if the key is unset."""
+        """Returns `advertised.listeners`, including the controller's listeners; None if the key is not set."""
         if self["advertised.listeners"] is None:
             return None
         return parse_listeners("advertised.listeners", self["advertised.listeners"], self.security_protocols)
 
     def _advertised_of_controller(self, advertised: list[Listener]) -> list[Listener]:
-        """Returns the listeners under which other nodes reach this controller, in the order of the names.
+        """Returns the advertised listeners of this controller, in the order of `controller.listener.names`.
 
-        A listener that is not among `advertised` is advertised as it listens. If it listens on every interface, the
-        first one has the address of this node among the static voters, and any other one an empty host.
+        A listener that is not among `advertised` is advertised with the address that it binds to. If it binds to every
+        interface, its host is empty, but the first listener gets the address that `controller.quorum.voters` has for
+        this node, if there is one.
         """
         found: list[Listener] = []
         for index, name in enumerate(self.controller_listener_names):

@@ -130,7 +130,7 @@ def partitions_where(
 
 
 def partitions_in_isr(image: MetadataImage, broker_id: int) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
-    """Yields the partitions with this broker in their ISR; the leader is always in it."""
+    """Yields the partitions whose ISR contains this broker, which include all partitions that it leads."""
     return partitions_where(image, lambda partition: broker_id in partition.isr)
 
 

@@ -289,7 +289,10 @@ class MessageParser:
                 raise DefinitionError(f"unknown attribute {word!r} of field {field.name}")
 
     def link(self) -> None:
-        """Sets the struct of every field of a struct type, and sorts the structs by their use."""
+        """Sets the struct of every field whose type is a struct, and removes the structs that no field uses.
+
+        Sorts the structs so that each one follows the structs of its own fields.
+        """
         ordered: dict[str, Struct] = {}
 
         def visit(struct: Struct) -> None:

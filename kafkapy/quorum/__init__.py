@@ -1,1 +1,1 @@
-"""The quorum: one voter, which is the controller and stores the cluster state in Kafka's metadata log."""
+"""The quorum of controllers: the metadata log, its replication by Kafka's Raft, and the active controller."""

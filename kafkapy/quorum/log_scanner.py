@@ -58,8 +58,10 @@ class LogScanner:
         return self.epochs[-1][0] if self.epochs else -1
 
     def scan(self, from_offset: int, visit: BatchVisitor) -> None:
-        """Checks everything, and passes the batches that reach `from_offset` to `visit`. Raises StorageError,
-        OSError."""
+        """Checks every batch, and passes the batches whose last offset is at least `from_offset` to `visit`, in order.
+
+        Raises StorageError if the log is damaged or `visit` fails, and OSError.
+        """
         names = sorted(name for name in os.listdir(self.directory) if _LOG_NAME.fullmatch(name))
         self.segments = [ScannedSegment(int(name[:20]), os.path.join(self.directory, name)) for name in names]
         for number, segment in enumerate(self.segments):

@@ -471,7 +471,7 @@ class MetadataQuorum:
         self.events.snapshot_loaded(loader.delta.to_image(*snapshot_id))
 
     def close(self) -> None:
-        """Closes the log as after a clean stop. Raises StorageError."""
+        """Closes the log, with the files that Kafka expects after a clean stop. Raises StorageError."""
         self.log.close()
 
     def _failed(self, doing: str, error: OSError) -> StorageError:

@@ -90,9 +90,9 @@ class Partition(PartitionState):
     def make_leader(self, image: PartitionImage, monotonic_ms: int) -> bool:
         """Makes this broker the leader according to `image`. Returns True if it did not lead before.
 
-        Ignores images with an older partition epoch. An image with an equal one may contain more than is known: the
-        controller's response to a proposed ISR has raised the partition epoch already, and the record of that change
-        may also complete a reassignment.
+        Ignores an image with an older partition epoch. Applies a new image with the current epoch: the controller's
+        response to a proposed ISR has raised the partition epoch already, and the same change may also have completed
+        a reassignment, which only the image contains.
         """
         if self._is_known(image):
             return False
@@ -160,7 +160,7 @@ class Partition(PartitionState):
             gate.complete_awaited(self)
 
     def _is_known(self, image: PartitionImage) -> bool:
-        """Returns whether `image` is older than this partition's state, or the image that was applied last."""
+        """Returns True if `image` has an older partition epoch, or is equal to the image that was applied last."""
         return image.partition_epoch < self.partition_epoch or image == self._image
 
     def _agrees_with_proposal(self, image: PartitionImage) -> bool:
@@ -405,7 +405,10 @@ class Partition(PartitionState):
         return replica
 
     def _diverging_epoch(self, asked: FetchPartition) -> OffsetAndEpoch | None:
-        """Returns the end of the largest common epoch if the fetcher's log diverges from this log, otherwise None."""
+        """Returns the end of the largest common epoch if the fetcher's log diverges from this log, otherwise None.
+
+        Raises ApiError OFFSET_OUT_OF_RANGE if the fetch offset is below the log start offset, or the epoch is unknown.
+        """
         end = self.log.end_offset_for_epoch(asked.last_fetched_epoch)
         if end.offset == -1 or end.epoch == -1:
             raise ApiError(

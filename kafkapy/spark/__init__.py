@@ -41,6 +41,6 @@ def register(spark: Any) -> None:
 
 
 def _is_known(spark: Any) -> bool:
-    """Asks Spark whether it knows the format. A session of Spark Connect has no interface for this question."""
+    """Returns whether Spark knows the format; False for a session of Spark Connect, which cannot be asked."""
     session = getattr(spark, "_jsparkSession", None)
     return session is not None and bool(session.sessionState().dataSourceManager().dataSourceExists(FORMAT))

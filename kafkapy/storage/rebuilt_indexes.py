@@ -14,7 +14,7 @@ LARGEST_RELATIVE_OFFSET = 2**31 - 1
 
 
 class RebuiltIndexes:
-    """The entries that appends of the same batches would have added to both indexes. Used by one thread."""
+    """The entries that appending the segment's batches would have added to its two indexes. Used by one thread."""
 
     __slots__ = (
         "_base_offset",

@@ -1,4 +1,4 @@
-"""Feeds a topic with samples at a chosen rate."""
+"""Sends generated records (`sample_data`) to a topic at a chosen rate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TopicFeeder:
     """Sends samples to a topic. Not thread-safe, but another thread or a signal's handler may call `stop`.
 
     rate: records per second, sent in slices of 10 ms; 0 for no limit. After a stall the missing records follow at once.
-    start_ms, step_ms: the first record's timestamp and the distance of the next ones; None for the time of sending.
+    start_ms: the timestamp of the first record; None for the time of sending. step_ms: added for each further record.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class TopicFeeder:
         return self.sent
 
     def stop(self) -> None:
-        """Lets `feed` end after the present slice."""
+        """Makes `feed` return after the current slice."""
         self._is_stopped = True
 
     def _send(self, count: int) -> None:

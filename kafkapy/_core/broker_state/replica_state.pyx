@@ -9,7 +9,10 @@ cdef class PeerState:
 
 
 cdef class ReplicaState:
-    """Base of RemoteReplica. Used by the owner thread only. Times are milliseconds of a monotonic clock."""
+    """The position and the lag of one follower, shared by the gate and the Python path. Base of RemoteReplica.
+
+    Used by the owner thread only. Times are milliseconds of a monotonic clock.
+    """
 
     def __init__(self, int32_t broker_id, PeerState peer not None):
         self.broker_id = broker_id

@@ -149,7 +149,7 @@ cdef int skip_body(RecordStream *stream, int64_t length, int next_state) noexcep
 
 
 cdef int take_number(RecordStream *stream, int64_t number) noexcept nogil:
-    """Handles the varint that is complete in the current state; returns a RECORDS_ or RECORD_ status."""
+    """Handles a complete varint as the field that `stream.state` names; returns a RECORDS_ or RECORD_ status."""
     cdef int status
     cdef int state = stream.state
     if state == AT_LENGTH:

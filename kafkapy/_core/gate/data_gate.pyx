@@ -198,7 +198,10 @@ cdef class DataGate(GateContext):
         return verdict
 
     def notify_python(self):
-        """Notifies Python of the partitions that have changed, and of waiting requests that failed. Phase 2."""
+        """Calls `on_appended` and `on_append_failed` for the partitions that changed, and answers failed requests.
+
+        The failed requests are produce requests that have waited. The reactor calls this function in phase 2.
+        """
         cdef PartitionState partition
         cdef int append_errno
         for partition in self.take_waking():

@@ -62,7 +62,7 @@ cdef class GateContext:
         return 0
 
     cdef int reserve_read(self, int count) noexcept nogil:
-        """Makes room for `reads[count]`."""
+        """Makes room for the element `reads[count]`; returns 0, or -1 if memory is short."""
         cdef size_t capacity
         cdef void *grown
         if count < self.read_capacity:

@@ -1,11 +1,11 @@
 """Regular expressions over topic names and transactional ids in RE2's syntax, matched in linear time.
 
 A client chooses the expression, so a match must take a bounded time: no backtracking, a bounded program, and one step
-for each character, whatever the expression is. A set of characters is an int with a bit for each code point below 128;
-the bits above are for the characters beyond ASCII that the expression names, and for the ranges between two of them.
-Classes such as `\\pL`, and `(?i)`, apply to the letters of ASCII only.
+for each character, whatever the expression is. A set of characters is an int. Bits 0 to 127 represent the characters of
+ASCII. Each higher bit represents either one other character that the expression contains, or all characters before,
+between or after two such characters. Classes such as `\\pL`, and `(?i)`, apply to the letters of ASCII only.
 
-expression -> tree (`_Parser`) -> instructions (`_compile`) -> states of a deterministic automaton, on first use
+expression -> tree (`_Parser`) -> instructions (`_Program`) -> states of a deterministic automaton, on first use
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ MAX_EXPRESSION_LENGTH = 8192
 MAX_INSTRUCTIONS = 20_000
 MAX_REPEAT = 1000
 MAX_DEPTH = 200
-# The most states of the automaton that are kept; beyond it they are all computed again.
+# The greatest number of stored states of the automaton; when it is reached, all of them are discarded.
 _MAX_STATES = 2_000
-# The most threads that an expression may follow in its life while states are computed: some seconds of work.
+# The greatest number of steps that all matches of one expression may take to compute states: some seconds of work.
 MAX_WORK = 20_000_000
 
 
@@ -228,9 +228,10 @@ _BEGIN, _END, _BEGIN_LINE, _END_LINE, _BOUNDARY, _NO_BOUNDARY = range(6)
 
 
 class _Program:
-    """The instructions (kind, first, second) of an expression.
+    """The instructions of an expression, as tuples of a kind and two operands; an operand that is not used is 0.
 
-    Repetitions are written out, so that the caller must check the size of the tree before it calls `emit`.
+    The operands are the set of a _SET, the two targets of a _SPLIT, the target of a _JUMP, and the assertion of an _AT.
+    A repetition is unrolled, so the caller must check the size of the tree before it calls `emit`.
     """
 
     def __init__(self) -> None:

@@ -261,7 +261,10 @@ class TransactionShard:
         response: R | None,
         on_failure: Callable[[], None] = lambda: None,
     ) -> CoordinatorResult[R]:
-        """Writes the next metadata of the id, which takes effect when the record is committed."""
+        """Returns the result that writes `changed` as the metadata of the transactional id.
+
+        `changed` takes effect when its record is committed. If that fails, `on_failure` is called instead.
+        """
         assert transactional_id not in self._in_transit, f"two changes of {transactional_id} at once"
         current = self.transactions.get(transactional_id)
         assert current is None or not _goes_back(current, changed), f"{transactional_id}: {current} -> {changed}"

@@ -101,7 +101,10 @@ def _fetch_request(node: RaftNode) -> FetchRequest:
 
 
 def handle_fetch_response(node: RaftNode, request: FetchRequest, response: FetchResponse) -> bool:
-    """Appends, truncates or begins a download; returns False if the connection is to back off."""
+    """Appends the batches of a Fetch response, truncates the log, or begins the download of a snapshot.
+
+    Returns False if the connection is to back off.
+    """
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     if handled is not None:
         return handled
@@ -150,8 +153,10 @@ def _truncate(node: RaftNode, diverging: OffsetAndEpoch) -> None:
 
 
 def _append(node: RaftNode, response: FetchResponse) -> bool:
-    """Appends the batches up to the first one that does not continue the log, and takes the high watermark over;
-    returns False if there were batches and none of them fits."""
+    """Appends the batches before the first one that does not continue the log, and raises the high watermark.
+
+    Returns False if the response has batches and its first one does not continue the log.
+    """
     log = node.log
     batches: list[FetchedBatch] = []
     end, epoch = log.end_offset, log.last_epoch
@@ -188,8 +193,10 @@ def _begin_download(node: RaftNode, state: Follower, snapshot_id: OffsetAndEpoch
 
 
 def handle_snapshot_response(node: RaftNode, request: FetchSnapshotRequest, response: FetchSnapshotResponse) -> bool:
-    """Writes a piece of the snapshot, and starts the log there after the last one; returns False if the connection is
-    to back off."""
+    """Writes a piece of the snapshot; after the last piece, starts the log at the end of the snapshot.
+
+    Returns False if the connection is to back off.
+    """
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     if handled is not None:
         return handled

@@ -94,8 +94,9 @@ class RaftNode:
     def may_stand(self) -> bool:
         """True if this node may stand for election: it is a voter, or its removal is not known to be committed.
 
-        Kafka leaves the second case out. But if a leader fails after it has appended its own removal, the others may
-        need a vote of its log, which is longer than theirs: without this rule two voters never elect a leader again.
+        In Kafka, only a voter may stand. But a leader of two voters may fail after it has appended its own removal and
+        before the other voter has fetched it. The other voter then needs the vote of the former leader, which does
+        not grant it, because the former leader's log is longer. Without this rule, no leader would be elected again.
         """
         return self.is_voter or (self._was_voter and self.log.voters_offset() >= self.high_watermark)
 

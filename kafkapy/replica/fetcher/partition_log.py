@@ -1,4 +1,7 @@
-"""The log of a followed partition: appends in one native pass, or by the Python path where that is needed."""
+"""The log of a partition that this broker follows.
+
+Compiled code appends the fetched batches if they fit into one segment; the Python path handles everything else.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ class AppendCounters:
     __slots__ = ("batches", "batches_accounted_in_python", "bytes", "native", "python")
 
     def __init__(self) -> None:
-        self.native = 0  # appends in one native pass; an append is one partition of a response
+        self.native = 0  # appends by compiled code; an append is one partition of a response
         self.python = 0  # appends that did not fit into one segment, or had message sets
         self.batches = 0  # of native appends
         self.batches_accounted_in_python = 0  # of native appends; they changed a transaction or had a new producer
