@@ -39,7 +39,7 @@ def probe(
 
         def done(response: Any, version: int, error: Exception | None) -> None:
             attempts[0] -= 1
-            if not channel.is_refused:
+            if error is None or not isinstance(error.__cause__, ConnectionRefusedError):
                 channel.close()
                 end(False)
                 return

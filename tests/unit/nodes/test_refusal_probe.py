@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import Queue
 
 import pytest
 
+from kafkapy.errors import ApiError, Error
 from kafkapy.nodes import refusal_probe
 from kafkapy.nodes.node_channel import Destination
 from kafkapy.nodes.node_thread import NodeThread
@@ -45,3 +46,29 @@ def test_a_node_that_accepts_and_says_nothing_is_there(thread: NodeThread, monke
     with StubNode({ApiKey.API_VERSIONS: lambda request, version: None}) as node:
         monkeypatch.setattr(refusal_probe, "TIMEOUT_MS", 100)
         assert not probed(thread, node.port)
+
+
+class ScriptedChannel:
+    """A channel whose requests fail with the scripted causes, one after the other."""
+
+    is_refused = True
+
+    def __init__(self, causes: list[Exception | None]) -> None:
+        self._causes = causes
+
+    def send(self, body: object, key: object, on_done: Callable[..., object], deadline_ms: int) -> None:
+        error = ApiError(Error.NETWORK_EXCEPTION)
+        error.__cause__ = self._causes.pop(0)
+        on_done(None, -1, error)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("causes", [[ConnectionRefusedError(), None], [None], [TimeoutError()]])
+def test_a_refusal_before_a_timeout_proves_nothing(
+    thread: NodeThread, monkeypatch: pytest.MonkeyPatch, causes: list[Exception | None]
+) -> None:
+    monkeypatch.setattr(refusal_probe, "NodeChannel", lambda *arguments, **options: ScriptedChannel(causes))
+    assert not probed(thread, 1)
+    assert not causes
