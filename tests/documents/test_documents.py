@@ -45,6 +45,16 @@ RUN_BY = {
 # (page, heading) -> why no test can run the blocks under this heading as they are written.
 NOT_RUN = {
     ("docs/cluster.md", "A cluster of three machines"): "it needs three machines; tests/cluster runs such nodes on one",
+    **{
+        ("docs/operations.md", heading): "it changes a cluster of several machines; tests/cluster does the same on one"
+        for heading in (
+            "Checking a cluster",
+            "Rolling restart",
+            "Replacing a dead node",
+            "Adding and removing brokers",
+            "Adding and removing controllers",
+        )
+    },
     (README, "Test it"): "it is the command that runs these tests",
     (README, "Install it"): "it needs a container engine; tests/packaging and tests/full build and install the files",
     (README, "Measure it"): "a benchmark takes minutes of a quiet machine; tests/bench runs small loads",
