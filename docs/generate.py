@@ -42,8 +42,8 @@ This page lists every key of Apache Kafka 4.3, with Kafka's name, type, default 
   with the nearest known key if the name looks misspelt.
 - A bad value of a known key prevents the start. So does a setting that would weaken or change the service if it were
   ignored: SASL and SSL listeners, `authorizer.class.name`, principal builder and quota callback classes, policies that
-  are not [Python classes](policies.md), configuration providers, tiered storage, `zookeeper.connect`, and
-  `process.roles` without both roles.
+  are not [Python classes](policies.md), configuration providers, tiered storage, and
+  `zookeeper.connect`.
 - A file that holds control characters, a file with no key that a broker knows, and an unknown key of `--override` that
   looks misspelt are refused.
 - Without a configuration file the broker listens on `localhost:9092` and stores its data in `kafkapy/data` below

@@ -102,7 +102,7 @@ TOOL = Tool(
     options=(
         Option(
             "process-role",
-            "Accepted without effect: every broker has both roles.",
+            "Accepted without effect: nodes of every role are stopped.",
             "role",
             choices=("broker", "controller"),
         ),
