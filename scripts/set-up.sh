@@ -89,10 +89,11 @@ install_packages() {
 }
 
 # Prints a checksum over everything that the build depends on: paths, sizes and times of the sources.
+# The generated files are left out: a build writes them, so that they differ after it.
 sources_state() {
   (
     cd "$ROOT"
-    find setup.py kafkapy -path kafkapy/protocol/messages -prune -o \
+    find setup.py kafkapy -path kafkapy/protocol/messages -prune -o -name request_versions.pxd -prune -o \
       \( -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name 'crc32c_*.c' -o -name setup.py \
       -o -name '*.msg' -o -path 'kafkapy/protocol/generator*.py' \) \
       -printf '%p %s %T@\n' | sort | cksum

@@ -49,3 +49,22 @@ def test_elsewhere_the_missing_python_is_named(tmp_path: Path) -> None:
     done = find_python(tmp_path, has_apt=False)
     assert done.returncode == 1
     assert "no Python 3.11 or newer found; install one" in done.stderr and "KAFKAPY_PYTHON" in done.stderr
+
+
+def test_a_file_that_the_build_writes_does_not_ask_for_another_build(tmp_path: Path) -> None:
+    gate = tmp_path / "kafkapy" / "_core" / "gate"
+    gate.mkdir(parents=True)
+    for path in (tmp_path / "setup.py", gate / "produce_gate.pyx"):
+        path.touch()
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "set-up.sh", tmp_path / "scripts")
+
+    def state() -> bytes:
+        script = f"source {tmp_path}/scripts/set-up.sh; sources_state"
+        return subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
+
+    before = state()
+    (gate / "request_versions.pxd").write_text("written by the generator")
+    assert state() == before
+    (gate / "produce_gate.pyx").write_text("changed")
+    assert state() != before
