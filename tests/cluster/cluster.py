@@ -11,9 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
+from kafkapy._core.bytes.message import Message
 from kafkapy.client.admin import Admin, NewTopic, PartitionDescription, QuorumDescription
+from kafkapy.client.admin.requests import constant, top_level_error
 from kafkapy.errors import ApiError, Error
-from kafkapy.types import TopicPartition, random_uuid, uuid_to_string
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.add_raft_voter import AddRaftVoterRequest
+from kafkapy.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from kafkapy.types import TopicPartition, random_uuid, uuid_from_string, uuid_to_string
 from tests.chaos_proxy import ChaosProxy
 from tests.cluster.nodes import BOTH, ClusterNode, Flavour, make_node
 from tests.ports import free_port, free_ports
@@ -30,6 +35,13 @@ QUICK = {
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
     "share.coordinator.state.topic.num.partitions": "3",
+}
+# Kafka's own timeouts, for clusters of several Java nodes, which are slow while they start.
+UNHURRIED = {
+    "broker.session.timeout.ms": "9000",
+    "broker.heartbeat.interval.ms": "2000",
+    "controller.quorum.election.timeout.ms": "1000",
+    "controller.quorum.fetch.timeout.ms": "2000",
 }
 
 
@@ -118,6 +130,8 @@ class Cluster:
         with `joins_voters`, and otherwise by AddRaftVoter."""
         node_id = max(self.nodes) + 1
         node = self._make(node_id, spec)
+        if self.voters is not Voters.STATIC:
+            self._quorum = self._quorum_keys()  # the controllers of now
         if joins_voters:
             node.properties["controller.quorum.auto.join.enable"] = "true"
         node.write_config(self._quorum)
@@ -224,6 +238,45 @@ class Cluster:
                 return not admin.list_partition_reassignments()
 
         self.wait_for("end of the reassignment", is_done, 120)
+
+    def add_voter(self, node: ClusterNode) -> None:
+        """Makes a running controller a voter, and waits until it is one."""
+        host, _, port = node.controller_address.partition(":")
+        listener = AddRaftVoterRequest.Listener(name="CONTROLLER", host=host, port=int(port))
+        voter = AddRaftVoterRequest(
+            cluster_id=self.cluster_id,
+            timeout_ms=10000,
+            voter_id=node.node_id,
+            voter_directory_id=uuid_from_string(node.directory_id),
+            listeners=[listener],
+        )
+
+        def add() -> bool:  # refused until the controller has caught up
+            if node.node_id not in {each.node_id for each in self.quorum().voters}:
+                self._change_voters(ApiKey.ADD_RAFT_VOTER, voter)
+            return True
+
+        self.wait_for(f"voter {node.node_id}", add)
+
+    def remove_voter(self, node: ClusterNode) -> None:
+        """Removes a controller from the voters, and waits until it is none."""
+        directory_id = uuid_from_string(node.directory_id)
+        voter = RemoveRaftVoterRequest(
+            cluster_id=self.cluster_id, voter_id=node.node_id, voter_directory_id=directory_id
+        )
+
+        def remove() -> bool:
+            if node.node_id in {each.node_id for each in self.quorum().voters}:
+                self._change_voters(ApiKey.REMOVE_RAFT_VOTER, voter)
+            return True
+
+        self.wait_for(f"quorum without {node.node_id}", remove)
+
+    def _change_voters(self, api: ApiKey, request: Message) -> None:
+        with self.admin() as admin:
+            admin._request(
+                admin._any_broker, api, constant(request), top_level_error, deadline_ms=admin._deadline_ms(30)
+            )
 
     def unregister(self, node_id: int) -> None:
         """Removes the registration of a broker that was stopped for good."""

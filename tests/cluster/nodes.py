@@ -89,6 +89,14 @@ class ClusterNode(ServerProcess):
     def is_formatted(self) -> bool:
         return (self.log_dir / "meta.properties").exists()
 
+    @property
+    def directory_id(self) -> str:
+        """The id of the formatted log directory."""
+        properties = (self.log_dir / "meta.properties").read_text()
+        found = re.search(r"^directory\.id=(\S+)", properties, re.MULTILINE)
+        assert found is not None, properties
+        return found[1]
+
     @abstractmethod
     def storage_tool(self) -> list[str]:
         """Returns the words that run this program's own `kafka-storage`."""

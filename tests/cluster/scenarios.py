@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafkapy.types import uuid_to_string
 from tests.cluster.chain import Chain, check_copy
 from tests.cluster.cluster import Cluster, Spec
 from tests.cluster.history import History, Outcome
 from tests.cluster.nodes import Flavour
 from tests.cluster.traffic import TrafficConsumer, TrafficProducer, read_log, traffic
-from tests.peers import kafka_directory, run_tool
 
 TOPIC, COPY, PARTITIONS = "histories", "copies", 3
 # A topic whose partitions are watched has so many replicas.
@@ -153,41 +151,23 @@ def roll(course: Course, *flavours: Flavour | None) -> None:
         course.await_progress()
 
 
-def replace_by_new_nodes(course: Course, flavour: Flavour, tools: Flavour = Flavour.KAFKA_43) -> None:
-    """Adds as many new nodes as there are, moves all partitions to them, and removes the old ones. `tools` are those
-    that remove voters."""
+def replace_by_new_nodes(course: Course, flavour: Flavour) -> None:
+    """Adds as many new nodes as there are, moves all partitions to them, and removes the old ones."""
     cluster = course.cluster
     old = dict(cluster.nodes)
     for node in old.values():
-        added = cluster.add(Spec(flavour, node.roles), joins_voters=node.is_controller)
+        added = cluster.add(Spec(flavour, node.roles))
         cluster.start([added.node_id])
-        if node.is_controller:
-            cluster.wait_for_voters(*(each.node_id for each in cluster.controllers))
+        if added.is_controller:
+            cluster.add_voter(added)
     new_brokers = [node.node_id for node in cluster.brokers if node.node_id not in old]
     cluster.move_all_partitions(new_brokers)
     course.await_in_sync()
     for node_id, node in old.items():
         if node.is_controller:
-            directory = {voter.node_id: voter.directory_id for voter in cluster.quorum().voters}[node_id]
-            remove_voter(cluster, node_id, directory, tools)
+            cluster.remove_voter(node)
         node.stop()
         del cluster.nodes[node_id]
         if node.is_broker:
             cluster.unregister(node_id)
         course.await_progress()
-
-
-def remove_voter(cluster: Cluster, node_id: int, directory_id: bytes, tools: Flavour) -> None:
-    """Removes a controller from the voters by Apache Kafka's tool."""
-    run_tool(
-        kafka_directory(tools.value),
-        "org.apache.kafka.tools.MetadataQuorumCommand",
-        "--bootstrap-server",
-        cluster.bootstrap,
-        "remove-controller",
-        "--controller-id",
-        str(node_id),
-        "--controller-directory-id",
-        uuid_to_string(directory_id),
-    )
-    cluster.wait_for_voters(*(each.node_id for each in cluster.controllers if each.node_id != node_id))

@@ -25,6 +25,8 @@ CLASSES = {
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
+    "metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "features": "org.apache.kafka.tools.FeatureCommand",
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
