@@ -164,9 +164,9 @@ def replace_by_new_nodes(course: Course, flavour: Flavour) -> None:
     cluster.move_all_partitions(new_brokers)
     course.await_in_sync()
     for node_id, node in old.items():
+        node.stop()  # first, as Apache Kafka's documentation recommends
         if node.is_controller:
             cluster.remove_voter(node)
-        node.stop()
         del cluster.nodes[node_id]
         if node.is_broker:
             cluster.unregister(node_id)

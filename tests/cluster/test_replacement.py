@@ -25,3 +25,11 @@ def test_the_programs_change_on_the_same_directories(tmp_path: Path) -> None:
         Course(cluster, is_transactional=False, make_chain=KafkapyChain) as course,
     ):
         scenarios.roll(course, OURS, THEIRS)
+
+
+def test_new_nodes_replace_the_old_ones(tmp_path: Path) -> None:
+    with (
+        Cluster(tmp_path, three(THEIRS), properties=UNHURRIED) as cluster,
+        Course(cluster, is_transactional=False, make_chain=KafkapyChain) as course,
+    ):
+        scenarios.replace_by_new_nodes(course, OURS)

@@ -32,3 +32,13 @@ def test_the_programs_change_on_the_same_directories(
         Course(cluster, make_chain=make_chain) as course,
     ):
         scenarios.roll(course, Flavour.KAFKAPY, theirs)
+
+
+@pytest.mark.parametrize("make_chain", [KafkapyChain, LibrdkafkaChain])
+def test_new_nodes_replace_the_old_ones(tmp_path: Path, make_chain: type[Chain]) -> None:
+    with (
+        Cluster(tmp_path, three(Flavour.KAFKA_43), properties=UNHURRIED) as cluster,
+        Course(cluster, make_chain=make_chain) as course,
+    ):
+        scenarios.replace_by_new_nodes(course, Flavour.KAFKAPY)
+        scenarios.replace_by_new_nodes(course, Flavour.KAFKA_43)
