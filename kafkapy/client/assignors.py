@@ -40,7 +40,10 @@ def in_order(members: Members) -> list[str]:
 
 
 def assign_range(members: Members, counts: PartitionCounts) -> Assignment:
-    """Assigns ranges of consecutive partitions, topic by topic; the first members get one more if there is a rest."""
+    """Assigns ranges of consecutive partitions, topic by topic.
+
+    If a topic's partitions do not divide evenly, the first members get one more.
+    """
     assigned: Assignment = {member_id: [] for member_id in members}
     ordered = in_order(members)
     for topic in sorted({topic for member in members.values() for topic in member.topics}):

@@ -11,7 +11,7 @@ JITTER = 0.2
 class ExponentialBackoff:
     """Computes pauses: `initial` ms times 2 to the power of the attempts, at most `largest` ms, plus or minus a fifth.
 
-    Immutable; any thread. `chance` returns a number from 0 to 1.
+    Immutable; any thread. `chance` returns a random number from 0 to 1.
     """
 
     __slots__ = ("_chance", "_initial", "_largest")

@@ -89,7 +89,7 @@ class BrokerConnections:
     def ready_from_ms(self, node_id: int) -> int:
         """Returns the monotonic time (ms) at which to try again a broker that is not ready.
 
-        Returns NEVER while the broker is connected, because an event on its socket will come first.
+        Returns NEVER while there is a connection, because an event on its socket will come first.
         """
         if node_id in self._connections:
             return NEVER
@@ -129,7 +129,7 @@ class BrokerConnections:
         return min((self._failures.get(node_id, (0, 0))[1] for node_id in self.cluster.nodes), default=NEVER)
 
     def all_failed(self) -> bool:
-        """Returns whether the last attempt to reach each known broker failed."""
+        """Returns whether, for every known broker, the last attempt to connect has failed."""
         return all(node_id in self._failures for node_id in self.cluster.nodes)
 
     def timed_out(self, message: str) -> RequestTimedOut:

@@ -45,7 +45,10 @@ _FATAL = frozenset(
 
 
 class Phase(Enum):
-    """The phases of a classic member. Only `poll` leaves UNJOINED, because it notifies the application first."""
+    """The phases of a classic member.
+
+    Only `poll` ends UNJOINED, because the application is notified before the member joins.
+    """
 
     UNJOINED = auto()
     JOINING = auto()  # JoinGroup is to be sent
@@ -345,8 +348,8 @@ class ClassicMembership(GroupMembership):
 def find_assignors(configured: list[object]) -> list[Assignor]:
     """Returns the assignors that `partition.assignment.strategy` names.
 
-    Each element is a name, the name of a Java class, or an Assignor. Raises ConfigError for any other element, and if
-    there is none.
+    `configured` is the value of that key: each element is a name, the name of a Java class, or an Assignor. Raises
+    ConfigError for any other element, and if there is no element.
     """
     found = []
     for each in configured:

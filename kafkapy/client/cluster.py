@@ -41,7 +41,7 @@ class Node(NamedTuple):
 
 
 class PartitionInfo(NamedTuple):
-    """One partition; `leader` is -1 while it has none."""
+    """One partition, with the broker ids of its leader and replicas; `leader` is -1 while the partition has none."""
 
     partition: int
     leader: int
@@ -63,7 +63,10 @@ class TopicInfo(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """An immutable view of the cluster. `errors` has the requested topics that do not exist or cannot be used."""
+    """An immutable view of the cluster.
+
+    `errors` has the error of each requested topic that does not exist or cannot be used.
+    """
 
     nodes: dict[int, Node]
     topics: dict[str, TopicInfo]
@@ -72,7 +75,7 @@ class Cluster(NamedTuple):
     cluster_id: str | None = None
 
     def leader(self, topic: str, partition: int) -> int:
-        """Returns the leader's id; -1 if it is not known."""
+        """Returns the broker id of a partition's leader; -1 if the leader is not known."""
         info = self.topics.get(topic)
         if info is None or partition >= len(info.partitions):
             return NO_LEADER
@@ -80,7 +83,7 @@ class Cluster(NamedTuple):
         return leader if leader in self.nodes else NO_LEADER
 
     def topic_of_id(self, topic_id: bytes) -> str | None:
-        """Returns the name of the topic with an id; None if it is not known."""
+        """Returns the name of the topic with this id; None if the view does not contain the topic."""
         return next((info.name for info in self.topics.values() if info.topic_id == topic_id), None)
 
 
@@ -100,12 +103,14 @@ def parse_addresses(texts: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def bootstrap_cluster(addresses: Iterable[tuple[str, int]]) -> Cluster:
-    """Returns the view before the first metadata response."""
+    """Returns the view before the first metadata response: each address as a broker with a negative id."""
     return Cluster({-1 - at: Node(-1 - at, host, port) for at, (host, port) in enumerate(addresses)}, {}, {})
 
 
 def merge(known: Cluster, response: MetadataResponse, all_requested: bool) -> Cluster:
-    """Returns the view after a metadata response; topics that it lacks stay unless all topics were requested.
+    """Returns the view after a metadata response.
+
+    Topics that the response lacks stay, unless all topics were requested.
 
     A leader with an older epoch than the known one is ignored, unless the topic was deleted and created again.
     """
@@ -153,7 +158,7 @@ def with_leader(
 ) -> Cluster:
     """Returns the view with the leader that a broker named in an error response (KIP-951).
 
-    Returns `known` unchanged if its leader epoch is not older, or if it lacks the partition.
+    Returns `known` unchanged if its leader epoch of the partition is not older, or if it lacks the partition.
     """
     info = known.topics.get(topic_partition.topic)
     if leader < 0 or info is None or topic_partition.partition >= len(info.partitions):

@@ -36,8 +36,8 @@ class ArrowBatches:
     """The record batches that `Consumer.poll_arrow` returned; all have the same columns. Immutable.
 
     It can be iterated, indexed and measured with `len`, and is false without batches. It is also an Arrow stream
-    (PyCapsule interface), even if it is empty: `pyarrow.table(batches)`, `polars.DataFrame(batches)`. What reads it
-    shares its memory. It is not a list, because these libraries treat lists as rows.
+    (PyCapsule interface), even if it is empty: `pyarrow.table(batches)`, `polars.DataFrame(batches)`. A library that
+    reads the stream shares the batches' memory. It is not a list, because these libraries treat lists as rows.
     """
 
     __slots__ = ("_batches", "_template")

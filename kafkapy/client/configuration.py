@@ -29,10 +29,10 @@ _KEYS_OF_OTHER_PROTOCOL = {
 class ClientConfig:
     """The typed values of one client's configuration: `config["linger.ms"]`. Immutable once made; any thread.
 
-    `properties` has Kafka's keys, with values as text or of their type; `settings` has the same keys with `_` for `.`,
-    so that they can be keyword arguments. An unknown key is logged as a warning that names the most similar key. Raises
-    ConfigError for an invalid value, with the key, the value and the accepted values; TypeError if `properties` is not
-    a mapping.
+    `properties` has Kafka's keys, with values as text or of their type; `settings` has the same keys with `_` instead
+    of `.`, so that they can be keyword arguments. An unknown key is logged as a warning that names the most similar
+    key. Raises ConfigError for an invalid value, with the key, the value and the accepted values; TypeError if
+    `properties` is not a mapping.
     """
 
     def __init__(self, rows: Mapping[str, Row], properties: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

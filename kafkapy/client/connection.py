@@ -36,7 +36,10 @@ OnDone = Callable[[Any, int, Exception | None], None]
 
 
 class PendingRequest:
-    """A request whose response has not arrived. `build(version)` makes the message when the version is known."""
+    """A request whose response has not arrived.
+
+    `build(version)` makes the message when the version is known, which is `highest` at most.
+    """
 
     __slots__ = ("build", "deadline_ms", "expects_response", "highest", "key", "on_done", "version")
 
@@ -111,7 +114,7 @@ class Connection:
     ) -> None:
         """Takes over `opened`, which is connecting to the broker; `on_close` is called before that socket is closed.
 
-        `spoken` are the versions of the APIs that this side supports; see `choose_version`.
+        `spoken` has the lowest and highest version of each API that this client uses; see `choose_version`.
         """
         self.node = node
         self.state = State.CONNECTING
@@ -136,7 +139,7 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """The number of requests that were sent or wait to be sent."""
+        """The number of requests without a response, including those that wait to be sent."""
         return len(self._in_flight) + len(self._waiting)
 
     @property
@@ -349,7 +352,10 @@ class Connection:
 
 
 def _failure(node: Node, cause: Exception) -> ApiError:
-    """Returns the error of a failed connection, with its cause for callers that distinguish a refused one."""
+    """Returns the error of a failed connection.
+
+    Its `__cause__` is `cause`, by which a caller can recognize a refused connection.
+    """
     failure = ApiError(Error.NETWORK_EXCEPTION, f"Connection to {node.label} failed: {cause}")
     failure.__cause__ = cause
     return failure

@@ -35,7 +35,7 @@ class ConsumerRecords(list[ConsumerRecord]):
     """The records that a poll returned; those of one partition are in the order of their offsets."""
 
     def by_partition(self) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Returns the records of each partition that has some."""
+        """Returns the records grouped by partition, each group in the order of offsets."""
         found: dict[TopicPartition, list[ConsumerRecord]] = {}
         for record in self:
             found.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
@@ -45,14 +45,14 @@ class ConsumerRecords(list[ConsumerRecord]):
 class Consumer:
     """Reads records of topics, as a member of a group (`subscribe`) or of chosen partitions (`assign`).
 
-    `properties` has Apache Kafka's configuration keys of a consumer; a key can also be a keyword argument with `_` for
-    `.`: `Consumer(bootstrap_servers="localhost:9092", group_id="readers")`. Raises ConfigError for an invalid
-    configuration.
+    `properties` has Apache Kafka's configuration keys of a consumer; a key can also be a keyword argument, with `_`
+    instead of `.`: `Consumer(bootstrap_servers="localhost:9092", group_id="readers")`. Raises ConfigError for an
+    invalid configuration.
 
     A consumer must be used by one thread at a time; only `wakeup` may be called by any thread. A networking thread of
     its own fetches ahead and sends heartbeats. Iterating over a consumer returns record by record, without end. All
-    time-outs are in seconds, `default.api.timeout.ms` unless given; methods that block raise RequestTimedOut (a
-    TimeoutError) when they are over, and WakeupError after `wakeup`.
+    time-outs are in seconds; None means `default.api.timeout.ms`. Methods that block raise WakeupError after `wakeup`,
+    and all but `poll` and `close` raise RequestTimedOut (a TimeoutError) when their time-out has passed.
     """
 
     _environment = SYSTEM
@@ -82,7 +82,7 @@ class Consumer:
 
     @property
     def config(self) -> ClientConfig:
-        """The typed configuration, by Kafka's keys."""
+        """The configuration as typed values, such as `config["fetch.min.bytes"]`."""
         return self._config
 
     # Subscription
@@ -90,9 +90,9 @@ class Consumer:
     def subscribe(self, topics: Topics, listener: RebalanceListener | None = None) -> None:
         """Subscribes to topics, whose partitions the group distributes among its members. Does not block.
 
-        `topics` are names, one name, a compiled pattern (all topics in whose name it is found), or a
+        `topics` are names, one name, a compiled pattern (every topic whose name contains a match), or a
         SubscriptionPattern that the coordinator evaluates. `listener` is called within `poll` when partitions are
-        revoked or assigned. Raises ConfigError without `group.id`; SubscriptionError after `assign`.
+        revoked or assigned. Raises ConfigError without `group.id`, and SubscriptionError after `assign`.
         """
         self._check_open()
         self._group.commits.require_group()
@@ -123,7 +123,10 @@ class Consumer:
             self._group.assigned_manually()
 
     def unsubscribe(self) -> None:
-        """Leaves the group and drops the subscription and all assigned partitions. Blocks, five seconds at most."""
+        """Leaves the group and drops the subscription and all assigned partitions. Blocks.
+
+        An automatic commit takes `default.api.timeout.ms` at most, and the request to leave five seconds at most.
+        """
         with self._network.uninterrupted():
             self._group.leave(self._api_timeout_s)
         with self._network.lock:
@@ -132,7 +135,7 @@ class Consumer:
         self._unread.clear()
 
     def subscription(self) -> frozenset[str]:
-        """Returns the subscribed topics; with a compiled pattern, those that match it now."""
+        """Returns the subscribed topics; with a compiled pattern, the topics whose names match it now."""
         return self._subscription.matching(self._network.cluster.topics)
 
     def assignment(self) -> frozenset[TopicPartition]:
@@ -146,8 +149,8 @@ class Consumer:
 
         It also joins the group, calls the rebalance listener and the callbacks of commits, and commits when auto-commit
         is due; a member must poll at least every `max.poll.interval.ms`. Raises WakeupError after `wakeup`; ApiError
-        for an error that is not retried, such as a corrupt batch; NoOffsetForPartition without a valid position;
-        NotSubscribed without a subscription.
+        for an error that is not retried, such as a corrupt batch; NoOffsetForPartition if a partition has no valid
+        position; NotSubscribed without a subscription.
         """
         return self._finish(self._poll(timeout, self._collect))
 
@@ -228,7 +231,9 @@ class Consumer:
         self._drop_unread(partition)
 
     def seek_to_time(self, timestamp: int, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Moves to the first record with this timestamp (ms since 1970) or a later one, or else behind the last record.
+        """Sets positions to the first record with this timestamp (ms since 1970) or a later one.
+
+        Without such a record the position is behind the last record of the partition.
 
         Applies to `partitions`, or to all assigned ones if none are given. Does not block: the offset is looked up by
         the next `poll` or `position`.
@@ -238,11 +243,11 @@ class Consumer:
         self._seek_by(partitions, timestamp)
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Moves to the first record of these partitions, or of all assigned ones. Does not block."""
+        """Sets the positions to the first record of these partitions, or of all assigned ones. Does not block."""
         self._seek_by(partitions, -2)
 
     def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Moves behind the last record of these partitions, or of all assigned ones. Does not block."""
+        """Sets the positions behind the last record of these partitions, or of all assigned ones. Does not block."""
         self._seek_by(partitions, -1)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
@@ -282,7 +287,10 @@ class Consumer:
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Returns the offset behind the last record of each partition that this consumer may read. Blocks."""
+        """Returns the end offset of each partition, at which this consumer's reading would end now. Blocks.
+
+        This is the last stable offset with `isolation.level=read_committed`, otherwise the high watermark.
+        """
         found = self._look_up({TopicPartition(*each): -1 for each in partitions}, timeout)
         return {topic_partition: each.offset for topic_partition, each in found.items() if each is not None}
 
@@ -346,16 +354,16 @@ class Consumer:
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Returns the offset that the group has committed for each partition, or None. Blocks.
+        """Returns the offset that the group has committed for each partition. Blocks.
 
-        The value is None for a partition of which the group has committed no offset.
+        The value is None for a partition without a committed offset.
         """
         wanted = [TopicPartition(*each) for each in partitions]
         found = self._group.commits.committed(wanted, self._api_timeout_s if timeout is None else timeout)
         return {each: found.get(each) for each in wanted}
 
     def group_metadata(self) -> GroupMetadata:
-        """Returns the group and this member of it, for `Producer.send_offsets_to_transaction`. Does not block."""
+        """Returns the group and this member's ids, for `Producer.send_offsets_to_transaction`. Does not block."""
         self._group.commits.require_group()
         return GroupMetadata(self._group.group_id or "", self._group.identity)
 
@@ -406,7 +414,10 @@ class Consumer:
             return self._fetcher.collect(self._max_records)
 
     def _finish(self, records: list[ConsumerRecord]) -> ConsumerRecords:
-        """Sends the next fetch, deserializes the records, and passes them to the interceptors."""
+        """Deserializes polled records and passes them to the interceptors.
+
+        The next fetch is sent before that if the poll has emptied a buffer.
+        """
         if records and self._fetcher.is_hungry:
             self._network.try_step()
         if self._key_deserializer is not None or self._value_deserializer is not None:

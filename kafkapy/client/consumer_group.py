@@ -1,4 +1,4 @@
-"""A consumer's group: rebalances within `poll`, committed positions, leaving."""
+"""A consumer's part in its group: rebalances within `poll`, starting at committed offsets, leaving."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RebalanceListener(Protocol):
 
 
 class ConsumerGroup:
-    """One consumer's part in its group: it owns the coordinator, the membership and the commits.
+    """One consumer's part in its group; owns the consumer's Coordinator, GroupMembership and OffsetCommits.
 
     `run` is a task of the network, called with its lock held; the other methods are called by the application's thread
     without the lock, unless they say otherwise.
@@ -77,7 +77,10 @@ class ConsumerGroup:
     # Called by the network
 
     def run(self, monotonic_ms: int) -> int:
-        """Fetches committed positions, checks the subscribed topics, and runs the membership."""
+        """Fetches committed offsets, checks the subscribed topics for changes, and runs the membership.
+
+        Returns the monotonic time (ms) at which to run again.
+        """
         if self.group_id is None:
             for state in self._subscription.partitions.values():
                 state.wants_committed = False
@@ -150,7 +153,10 @@ class ConsumerGroup:
         )
 
     def poll(self, end_ms: int) -> None:
-        """Runs callbacks, rebalances and commits as far as they are due; blocks until `end_ms` (monotonic) at most."""
+        """Runs callbacks, rebalances and commits as far as they are due; blocks until `end_ms` (monotonic) at most.
+
+        Raises the membership's fatal error.
+        """
         now = self._network.clock.monotonic_ms()
         self._membership.last_poll_ms = now
         self.commits.call_back()
@@ -188,7 +194,11 @@ class ConsumerGroup:
         return membership.new_assignment is not None or membership.fatal is not None or membership.is_lost
 
     def _revoke_before_join(self) -> None:
-        """Revokes all partitions of an eager member before a rebalance, or drops those that are lost already."""
+        """Drops all partitions before joining, if the membership was lost or the protocol is eager.
+
+        Calls `on_partitions_lost` or, after an automatic commit, `on_partitions_revoked`. A cooperative member keeps
+        its partitions.
+        """
         membership = self._membership
         owned = sorted(self._subscription.partitions)
         if membership.is_lost:
@@ -270,7 +280,7 @@ class ConsumerGroup:
 def _make_membership(
     network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
 ) -> GroupMembership:
-    """Returns the membership of the configured protocol; the module of the other one is not imported."""
+    """Returns the membership of the configured protocol; the module of the other protocol is not imported."""
     if config["group.protocol"].lower() == "consumer":
         from kafkapy.client.consumer_membership import ConsumerMembership
 

@@ -1,4 +1,4 @@
-"""A consumer's membership in a group of the consumer protocol (KIP-848), in which the coordinator assigns.
+"""A consumer's membership in a group of the consumer protocol (KIP-848): the coordinator assigns the partitions.
 
 ConsumerGroupHeartbeat is the only request. It contains the fields that have changed since the last request with a
 response (all fields when the member joins, or after a lost response). The response may contain an assignment. The

@@ -24,8 +24,8 @@ def encode_subscription(
 ) -> bytes:
     """Encodes a member's subscription for one assignor.
 
-    Only a cooperative member still owns partitions when it joins; the eager sticky assignor stores the partitions that
-    the member had in the user data.
+    Only a cooperative member still owns partitions when it joins. For the eager sticky assignor, the partitions that
+    the member had before are encoded in the user data.
     """
     partitions = sorted(owned)
     message = ConsumerProtocolSubscription(

@@ -34,7 +34,8 @@ COORDINATOR_MOVED = frozenset(
 class OffsetAndMetadata(NamedTuple):
     """A committed offset: the offset of the next record to read.
 
-    `metadata` is text of the application; `leader_epoch` is the epoch of the last record read, -1 if unknown.
+    `metadata` is text of the application; `leader_epoch` is the leader epoch of the last record that was read, -1 if
+    unknown.
     """
 
     offset: int
@@ -45,7 +46,7 @@ class OffsetAndMetadata(NamedTuple):
 def with_metadata(
     offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Converts the offsets of an application, in which a plain number has no metadata and no leader epoch."""
+    """Converts plain offsets of an application to OffsetAndMetadata, without metadata and leader epoch."""
     return {
         TopicPartition(*topic_partition): OffsetAndMetadata(each) if isinstance(each, int) else each
         for topic_partition, each in offsets.items()
@@ -88,7 +89,7 @@ class Coordinator:
         self.fatal: ApiError | None = None
 
     def node(self, monotonic_ms: int) -> int | None:
-        """Returns the node id of the connection to the coordinator; None while it is looked up.
+        """Returns the id of the connection to the coordinator (see COORDINATOR_IDS); None while it is looked up.
 
         Raises ApiError if the lookup has failed for good.
         """
@@ -99,7 +100,10 @@ class Coordinator:
         return self._node_id
 
     def next_attempt_ms(self, monotonic_ms: int) -> int:
-        """Returns the monotonic time at which the lookup is retried."""
+        """Returns the monotonic time (ms) at which the lookup is retried.
+
+        The time is never reached while a request is in flight.
+        """
         return 1 << 62 if self._has_request else max(self._not_before_ms, monotonic_ms + 1)
 
     def forget(self) -> None:
@@ -155,7 +159,8 @@ def commit_offsets(
 ) -> None:
     """Sends one OffsetCommit; called with the lock held.
 
-    `on_done` is called with the first error of a partition, or with None after a success.
+    `on_done` is called once: with None after a success, otherwise with the error of the request or the first error of a
+    partition.
     """
 
     def build(version: int) -> OffsetCommitRequest:
@@ -206,8 +211,8 @@ def fetch_offsets(
 ) -> None:
     """Sends one OffsetFetch; called with the lock held.
 
-    `on_done` is called with the offsets of the partitions that have a committed offset, and an error or None. With
-    `require_stable` it is an error if a transaction is committing offsets of these partitions.
+    `on_done` is called once with the offsets of the partitions that have a committed offset, and an error or None. With
+    `require_stable` the error is UNSTABLE_OFFSET_COMMIT while a transaction is committing offsets of these partitions.
     """
 
     def build(version: int) -> OffsetFetchRequest:

@@ -20,7 +20,7 @@ OnResult = Callable[[Any, Exception | None], None]
 
 
 def is_retried(error: Exception | None) -> bool:
-    """Returns whether a request is repeated after an error; it is not if the group rebalances."""
+    """Returns whether a request is repeated after an error; REBALANCE_IN_PROGRESS is not retried."""
     if not isinstance(error, ApiError) or error.error is Error.REBALANCE_IN_PROGRESS:
         return False
     return error.error in _RETRIED or error.error.retriable

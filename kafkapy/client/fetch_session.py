@@ -20,7 +20,10 @@ class FetchPosition(NamedTuple):
 
 
 class FetchPlan(NamedTuple):
-    """The contents of one fetch request: its place in the session, the partitions it names and those it removes."""
+    """The contents of one fetch request.
+
+    `wanted` are the partitions that the request names, and `forgotten` those that it removes from the session.
+    """
 
     session_id: int
     epoch: int

@@ -41,8 +41,8 @@ _LOST_SESSION = frozenset(
 class Fetcher:
     """The task of a consumer that fetches records; it owns the fetch requests and the fetch sessions.
 
-    The network runs the task with its lock held. `errors` are waiting for the next `collect`, which raises them.
-    `is_hungry` says that the last `collect` has emptied a buffer, so that another fetch can be sent.
+    The network runs the task with its lock held. `errors` contains the error, if any, that the next `collect` without
+    records raises. `is_hungry` says that the last `collect` has emptied a buffer, so that another fetch can be sent.
     """
 
     def __init__(self, network: Network, subscription: Subscription, config: ClientConfig) -> None:
@@ -96,7 +96,10 @@ class Fetcher:
         return due
 
     def _source(self, topic_partition: TopicPartition, state: PartitionState) -> int:
-        """Returns the replica to read from: the one that the leader prefers for this client's rack, or the leader."""
+        """Returns the id of the broker to fetch from.
+
+        This is the replica that the leader prefers for this client, or the leader.
+        """
         if state.preferred_replica in self._network.cluster.nodes:
             return state.preferred_replica
         return self._network.cluster.leader(*topic_partition)
@@ -302,7 +305,7 @@ class Fetcher:
     def _on_error(
         self, topic_partition: TopicPartition, state: PartitionState, error: Error, data: Any, nodes: list[Node]
     ) -> None:
-        """Handles the error of one partition: resets the position, updates the leader, or reports it by the next poll.
+        """Handles the error of one partition: resets the position, updates the leader, or makes the next poll raise it.
 
         `data` is the partition's part of the response, and `nodes` are the brokers that the response names.
         """

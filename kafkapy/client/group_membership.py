@@ -49,7 +49,7 @@ class GroupMembership(ABC):
     @property
     @abstractmethod
     def is_member(self) -> bool:
-        """Returns whether the group knows the member, and it is not joining again."""
+        """Returns whether the consumer is a member of the group at present; False while it is joining."""
 
     @property
     @abstractmethod
@@ -63,7 +63,7 @@ class GroupMembership(ABC):
 
     @abstractmethod
     def run(self, monotonic_ms: int) -> int:
-        """Sends the requests that are due; returns when to run again."""
+        """Sends the requests that are due; returns the monotonic time (ms) at which to run again."""
 
     @abstractmethod
     def begin_join(self) -> None:
@@ -85,7 +85,7 @@ class GroupMembership(ABC):
 
     @abstractmethod
     def assignment_applied(self, *, has_revoked: bool) -> None:
-        """Is called after `poll` has applied an assignment; `has_revoked` if it has taken partitions away."""
+        """Is called after `poll` has applied an assignment; `has_revoked` says whether partitions were revoked."""
 
     @abstractmethod
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:

@@ -118,7 +118,10 @@ class Network(BrokerConnections):
                     self.lock.release()
 
     def wake_for(self, due_ms: int) -> None:
-        """Ensures that a step runs at the monotonic time `due_ms` or earlier. Any thread, without the lock."""
+        """Ensures that a step runs at the monotonic time `due_ms` or earlier.
+
+        May be called by any thread, without the lock.
+        """
         if self._stepping_thread == threading.get_ident():
             return
         if self._thread_sleeps_until_ms > due_ms:
@@ -128,12 +131,15 @@ class Network(BrokerConnections):
             self._wake()
 
     def wake_waiters(self) -> None:
-        """Makes the callers that wait check their condition again. Any thread."""
+        """Makes the callers that wait check their condition again. May be called by any thread."""
         self._thread_wanted.set()
         self._wake()
 
     def interrupt(self) -> None:
-        """Makes the call that waits now, or else the next call that waits, raise WakeupError. Any thread."""
+        """Makes the call that waits now, or else the next call that waits, raise WakeupError.
+
+        May be called by any thread.
+        """
         self._is_interrupted = True
         self.wake_waiters()
 
@@ -217,8 +223,8 @@ class Network(BrokerConnections):
     def _step(self, *, closes_idle: bool = True) -> int:
         """Runs one step with the lock held; returns the monotonic time (ms) at which the next step is due.
 
-        `closes_idle` checks the connections without requests. `try_step` leaves that out, because each check costs a
-        system call.
+        With `closes_idle`, connections without requests are closed if the broker has closed them or they were idle for
+        too long. `try_step` does not check them, because each check costs a system call.
         """
         self._stepping_thread = threading.get_ident()
         try:

@@ -25,8 +25,8 @@ Offsets = dict[TopicPartition, OffsetAndMetadata]
 class OffsetCommits:
     """The offset commits of one consumer, including auto-commit. Called by the application's thread without the lock.
 
-    The callbacks of finished commits run in `call_back`, on the application's thread. `on_committed` is called with all
-    committed offsets.
+    The callbacks of finished commits run in `call_back`, on the application's thread. `on_committed` is called with the
+    offsets of every successful commit.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ class Partitioner(Protocol):
 
 
 def default_partition(key_bytes: bytes, partition_count: int) -> int:
-    """Returns the partition of a key as Kafka's clients choose it, including partitions without a leader."""
+    """Returns the partition of a key as Kafka's clients choose it; the partition may be without a leader."""
     return partition_of_key(key_bytes, partition_count)
 
 

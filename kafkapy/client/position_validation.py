@@ -1,9 +1,9 @@
 """Checks a consumer's position after a change of leader, because an unclean election may lose records (KIP-320).
 
-The record before a position was written under some leader epoch. When the partition's leader has a later epoch than
-the one that the position was checked under, OffsetForLeaderEpoch returns where the leader's log ends for the
-position's epoch. An end before the position means that the log was truncated: the consumer has read records that no
-longer exist.
+The record before a position was written under some leader epoch. When the partition's leader has a later epoch than the
+one that the position was checked under, OffsetForLeaderEpoch returns the end offset of the position's epoch in the
+leader's log. An end before the position means that the log was truncated: the consumer has read records that no longer
+exist.
 """
 
 from __future__ import annotations

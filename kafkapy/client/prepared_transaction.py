@@ -29,7 +29,7 @@ class PreparedTransaction(NamedTuple):
 def end_transactions(
     properties: Mapping[str, Any], prepared: Sequence[PreparedTransaction], *, committed: bool, timeout_s: float = 60.0
 ) -> None:
-    """Commits or aborts each transaction; repeating the same end is allowed. Blocks up to `timeout_s` for each.
+    """Commits or aborts each transaction; the same call may be repeated. Blocks up to `timeout_s` seconds for each.
 
     `properties` are the configuration of a client. Raises ApiError with PRODUCER_FENCED if another producer uses the
     transactional id or the transaction has timed out, and RequestTimedOut if the coordinator does not respond in time.

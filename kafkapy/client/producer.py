@@ -46,18 +46,20 @@ STEP_BYTES = 64 << 10
 class Producer(RecordAccumulator):
     """Sends records to topics. Thread-safe; a program usually has one for all its threads.
 
-    `properties` has Apache Kafka's configuration keys of a producer; a key can also be a keyword argument with `_` for
-    `.`: `Producer(bootstrap_servers="localhost:9092", linger_ms=20)`. Raises ConfigError for an invalid configuration.
+    `properties` has Apache Kafka's configuration keys of a producer; a key can also be a keyword argument, with `_`
+    instead of `.`: `Producer(bootstrap_servers="localhost:9092", linger_ms=20)`. Raises ConfigError for an invalid
+    configuration.
 
     `send` and `send_many` add records to batches and do not wait for their delivery; a batch is sent when it is full or
     `linger.ms` after its first record. The outcome of a record is in its `DeliveryFuture` and is passed to its
-    callback. Callbacks are called by any thread of the producer, and must neither block nor take long. The errors of a
-    record are ApiError, or RequestTimedOut (a TimeoutError) after `delivery.timeout.ms`.
+    callback. A callback is called by the networking thread or by any thread that calls a method of the producer; it
+    must neither block nor take long. The errors of a record are ApiError, or RequestTimedOut (a TimeoutError) after
+    `delivery.timeout.ms`.
 
-    All time-outs are in seconds. The transactional methods need a `transactional.id`; they block, and raise
-    RequestTimedOut after the given time-out, by default `max.block.ms`. Every one of them raises ApiError if the
-    coordinator refuses, with PRODUCER_FENCED if another producer has taken over the transactional id, and
-    TransactionError in the wrong order.
+    All time-outs are in seconds. The transactional methods need a `transactional.id`. All but `begin_transaction`
+    block, and raise RequestTimedOut after the given time-out, by default `max.block.ms`. They raise ApiError if the
+    coordinator refuses the request, with PRODUCER_FENCED if another producer has taken over the transactional id; and
+    TransactionError if they are called in the wrong order.
 
     The members inherited from RecordAccumulator are internal, except `send` and `send_many`.
     """
@@ -117,13 +119,14 @@ class Producer(RecordAccumulator):
 
     @property
     def config(self) -> ClientConfig:
-        """The typed configuration, by Kafka's keys."""
+        """The configuration as typed values, such as `config["linger.ms"]`."""
         return self._config
 
     def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
         """Returns the partitions of a topic.
 
-        Blocks until its metadata are known. Raises RequestTimedOut after `max.block.ms`, ApiError for an invalid name.
+        Blocks until the topic's metadata are known. Raises RequestTimedOut after `max.block.ms`, and ApiError for an
+        error that is not retriable, such as an invalid name.
         """
         self._queues_of(topic)
         return self._network.cluster.topics[topic].partitions
@@ -153,8 +156,8 @@ class Producer(RecordAccumulator):
     def close(self, timeout: float | None = None) -> None:
         """Aborts an open transaction, flushes, and closes the connections. May be called again.
 
-        Blocks up to `timeout` seconds (None: without a limit); records that are not delivered then fail with
-        NETWORK_EXCEPTION.
+        The abort and the flush block up to `timeout` seconds each (None: five seconds for the abort, no limit for the
+        flush). Records that are not delivered by then fail with NETWORK_EXCEPTION.
         """
         with self._closing:
             if self._is_closed:
@@ -214,8 +217,9 @@ class Producer(RecordAccumulator):
     def prepare_transaction(self, timeout: float | None = None) -> PreparedTransaction | None:
         """Sends the remaining records and leaves the transaction open for another process to end. Blocks.
 
-        The process that gets the result commits or aborts with `prepared_transaction.end_transactions`; this producer
-        can only be closed. Returns None if the transaction is empty. Raises the error of a record that has failed.
+        The process that receives the result commits or aborts the transaction with
+        `prepared_transaction.end_transactions`. Afterwards this producer can only be closed. Returns None if the
+        transaction is empty. Raises the error of a record that has failed.
         """
         self.takes_plain_records = False
         return self._need_transactions().prepare(self._limit(timeout))
@@ -237,7 +241,10 @@ class Producer(RecordAccumulator):
         headers: Headers | None,
         on_delivery: OnDelivery | None,
     ) -> DeliveryFuture:
-        """Sends a record that the accumulator cannot add alone: serializers, a new topic, no memory left."""
+        """Sends a record that the accumulator's quick path cannot add: serializers, a new topic, no memory left.
+
+        Blocks while the topic's metadata are unknown or no memory is left.
+        """
         if self._is_closed:
             raise ClientClosed("Cannot perform operation after producer has been closed")
         if self._transactions is not None:
@@ -261,7 +268,7 @@ class Producer(RecordAccumulator):
         return future
 
     def _choose_sticky(self, topic_queues: TopicQueues) -> None:
-        """Chooses the partition for the next records without a key, which fill one batch."""
+        """Chooses the partition for the next records without a key, until they have filled about one batch."""
         if len(topic_queues.queues) == 1:
             topic_queues.sticky = topic_queues.sticky_bytes = 0
             return
@@ -274,15 +281,15 @@ class Producer(RecordAccumulator):
         topic_queues.sticky_bytes = 0
 
     def _on_batch_closed(self) -> None:
-        """Runs a step of the network after a batch was filled, if no other thread does.
+        """Runs a step of the network after a batch was filled, unless another thread is running one.
 
-        Small batches are collected while responses are awaited, because these cause the next step.
+        Small batches do not cause a step each while requests are in flight, because the responses cause steps too.
         """
         if self.closed_batches % self._batches_per_step == 0 or not self._sender.in_flight:
             self._network.try_step()
 
     def _on_queue_opened(self) -> None:
-        """Ensures that a step runs after linger.ms when a partition has got its first waiting record."""
+        """Ensures that a step runs after linger.ms; called when a partition gets its first waiting record."""
         self._network.wake_for(self._network.clock.monotonic_ms() + self._linger_ms)
 
     def _wait_for_batch(self, batch: ProducerBatch, timeout: float | None) -> None:
@@ -328,7 +335,7 @@ class Producer(RecordAccumulator):
         return notify
 
     def _queues_of(self, topic: str) -> TopicQueues:
-        """Returns the queues of a topic; blocks until its metadata are known."""
+        """Returns the queues of a topic's partitions; blocks until the topic's metadata are known."""
         known = self.topics.get(topic)
         info = self._network.cluster.topics.get(topic)
         if known is not None and info is not None and len(info.partitions) <= len(known.queues):

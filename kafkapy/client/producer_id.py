@@ -17,8 +17,9 @@ log = logging.getLogger("kafkapy.client")
 class ProducerIdSource:
     """The identity of a producer without transactions. The sender calls it with the network's lock held.
 
-    After a batch with a sequence was given up, it is unknown whether the broker wrote it. Once no batch is in flight
-    the epoch is raised and the sequences start at 0 again, as the broker expects of a new epoch (KIP-360).
+    After a batch with a sequence was given up, it is unknown whether the broker has written the batch. As soon as no
+    batch is in flight, the epoch is raised and the sequences start at 0 again, as the broker expects of a new epoch
+    (KIP-360).
     """
 
     highest_produce_version: int | None = None
@@ -54,7 +55,7 @@ class ProducerIdSource:
     def run(self, monotonic_ms: int, has_in_flight: bool) -> bool:
         """Returns whether batches may be sent now; requests an id if there is none.
 
-        `has_in_flight` says whether batches are on their way, during which the epoch cannot be raised.
+        `has_in_flight` says whether batches are in flight; the epoch cannot be raised until they have a response.
         """
         if not self.is_idempotent:
             return True
@@ -67,7 +68,7 @@ class ProducerIdSource:
         return self.identity.is_valid
 
     def may_send_to(self, queue: PartitionQueue) -> bool:
-        """Returns whether a partition may be written to; a transaction may have to add it first."""
+        """Returns whether the sender may write to a partition: always True without a transaction."""
         return True
 
     def on_sequence_given_up(self) -> None:
@@ -75,7 +76,7 @@ class ProducerIdSource:
         self._has_unknown_sequence = True
 
     def on_error(self, error: ApiError) -> None:
-        """Is called with every error that is not retried; a transaction fails with it."""
+        """Is called with every error that is not retried; does nothing without a transaction."""
 
     def _raise_epoch(self) -> None:
         self._has_unknown_sequence = False

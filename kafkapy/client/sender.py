@@ -103,8 +103,8 @@ class Sender:
     def _choose(self, monotonic_ms: int, has_identity: bool, chosen: dict[int, list[ProducerBatch]]) -> int:
         """Adds to `chosen` the batches of one request to each broker, at most one batch of each partition.
 
-        `has_identity` says whether the producer has the id that batches need. Returns the monotonic time (ms) at which
-        to choose again.
+        `has_identity` says whether the producer has the producer id, if it needs one to send. Returns the monotonic
+        time (ms) at which to choose again.
         """
         due = NEVER
         sizes: dict[int, int] = {}
@@ -327,7 +327,7 @@ class Sender:
         self._on_finished(batch)
 
     def fail_all(self, error: Exception) -> None:
-        """Fails all batches that wait to be sent; those in flight end with their responses."""
+        """Fails all batches that wait to be sent; batches in flight are finished by their responses."""
         for queue in list(self._accumulator.active):
             while (batch := queue.take()) is not None:
                 if batch.has_sequence:
@@ -337,7 +337,7 @@ class Sender:
 
 
 def _is_single_success(response: ProduceResponse) -> bool:
-    """Returns whether a response is of one partition and without an error, as nearly all responses are."""
+    """Returns whether a response contains one partition, without an error; this is the usual case."""
     if len(response.responses) != 1 or len(response.responses[0].partition_responses) != 1:
         return False
     return not response.responses[0].partition_responses[0].error_code

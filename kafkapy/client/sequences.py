@@ -11,7 +11,7 @@ _SEQUENCES = 2**31
 
 
 class ProducerIdentity(NamedTuple):
-    """The id and epoch by which brokers know a producer; -1 if it has none."""
+    """The id and epoch by which brokers identify a producer; both are -1 if it has none."""
 
     producer_id: int = -1
     epoch: int = -1
@@ -40,7 +40,8 @@ class PartitionSequences:
     Invariant: a batch gets its sequence when it is first sent and keeps it until it is finished or the epoch changes;
     after a failure the batches are sent again in that order, each only when it is the first. Until the first batch is
     acknowledged they are sent one at a time: a broker accepts any first sequence of a producer that it does not know,
-    so a later batch could be written although the one before was refused (by a broker that is not the leader yet).
+    so a later batch could be written although the preceding batch was refused (by a broker that was not the leader
+    yet).
     """
 
     __slots__ = ("is_known", "next_sequence", "producer_id", "unfinished")

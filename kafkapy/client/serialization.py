@@ -60,7 +60,7 @@ def deserialize_msgpack(topic: str, data: bytes | None) -> Any:
 
 
 _JAVA = "org.apache.kafka.common.serialization."
-# The names that a configuration may use instead of a callable; Java's are for files that Java's clients read too.
+# The names that a configuration may use instead of a callable; Java's names are for files that Java's clients read too.
 SERIALIZERS: dict[str, Serializer | None] = {
     "bytes": None,
     "text": serialize_text,

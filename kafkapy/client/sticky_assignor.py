@@ -6,7 +6,7 @@ partitions as it may have, and the others are assigned in turn (`_EqualShares`).
 member with the fewest partitions among those that read the topic, and partitions are then moved as long as that makes
 the assignment more even (`_Balance`).
 
-Where Java keeps the previous partitions in a hash table, members are in alphabetical order here.
+Where Java iterates over members in the order of a hash table, this module uses alphabetical order.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ def _assign(members: Members, counts: PartitionCounts) -> tuple[Assignment, dict
 def _valid_ownership(members: Members, counts: PartitionCounts) -> tuple[Assignment, set[TopicPartition]]:
     """Returns the partitions that each member owns, and the disputed partitions.
 
-    Of claims from different generations the latest is valid. Several claims of the same generation make a partition
-    disputed: no member owns it. Partitions that no longer exist are left out.
+    If members claim a partition for different generations, the claim of the latest generation is valid. If several
+    members claim it for the same generation, the partition is disputed and has no owner. Partitions that no longer
+    exist are left out.
     """
     owned: Assignment = {}
     owner: dict[TopicPartition, str] = {}
@@ -103,7 +104,7 @@ def _valid_ownership(members: Members, counts: PartitionCounts) -> tuple[Assignm
 
 
 def _moving(members: Members, assigned: Assignment) -> dict[TopicPartition, str]:
-    """Returns the new owners of the partitions that move from one member to another."""
+    """Returns the new owner of each partition that moves from one member to another."""
     given = {
         topic_partition: member_id
         for member_id, each in assigned.items()
@@ -265,7 +266,7 @@ class _Balance:
         return any(len(self.readers[topic_partition.topic]) > 1 for topic_partition in mine)
 
     def _level(self, partitions: list[TopicPartition]) -> bool:
-        """Moves partitions to members with at least two fewer partitions, until the assignment is balanced.
+        """Moves partitions to members that have at least two partitions fewer, until the assignment is balanced.
 
         Returns whether a partition has moved.
         """
@@ -292,7 +293,10 @@ class _Balance:
                 return has_moved
 
     def _previous_owner_owners(self) -> dict[TopicPartition, str]:
-        """Returns the owner of each partition in the most recent generation before the current one."""
+        """Returns the previous owner of each partition.
+
+        This is the member that claims it for the most recent generation before the current one.
+        """
         latest = max((member.generation for member in self.members.values()), default=-1)
         found: dict[TopicPartition, tuple[int, str]] = {}
         for member_id in sorted(self.members):
@@ -315,7 +319,7 @@ class _Balance:
         self._give(moved, receiver)
 
     def _is_balanced(self) -> bool:
-        """Returns whether no member could get a partition of a member that has more."""
+        """Returns whether no member could get a partition from a member that has more partitions."""
         if self.order[0][0] >= self.order[-1][0] - 1:
             return True
         for count, member_id in self.order:
@@ -330,7 +334,7 @@ class _Balance:
 
 
 class _Movements:
-    """The moves made so far, which prevent that two members exchange two partitions of one topic.
+    """The moves made so far, stored so that two members do not exchange two partitions of one topic.
 
     Instead of moving a second partition in the opposite direction, the first one is moved back.
     """

@@ -71,7 +71,7 @@ class PartitionState:
         self.last_collect = 0  # the number of the last `collect` that served this partition first
 
     def jump(self, position: int | None, leader_epoch: int = -1) -> None:
-        """Sets the position and drops the buffered records; `leader_epoch` is the preceding record's, if known."""
+        """Sets the position and drops the buffered records; `leader_epoch` is that of the preceding record, or -1."""
         self.position = position
         self.leader_epoch = leader_epoch
         self.checked_epoch = -1

@@ -37,7 +37,7 @@ FATAL = frozenset(
 
 
 class TransactionPhase(Enum):
-    """The phases of a transactional producer, from `init_transactions` on."""
+    """The phases of a transactional producer; `init_transactions` ends UNINITIALIZED."""
 
     UNINITIALIZED = auto()
     READY = auto()
@@ -123,7 +123,7 @@ class TransactionState(ProducerIdSource):
         return self.failure
 
     def run(self, monotonic_ms: int, has_in_flight: bool) -> bool:
-        """Returns whether batches may be sent; adds the partitions that wait to be added."""
+        """Returns whether batches may be sent; sends AddPartitionsToTxn for the partitions that wait to be added."""
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.ENDING):
             return False
         if self._wanted and not self.is_adding and monotonic_ms >= self._add_not_before_ms:
@@ -210,7 +210,10 @@ class TransactionState(ProducerIdSource):
 
 
 def first_error(response: Any) -> Error:
-    """Returns the first error code of a transactional response, at its top or of one of its partitions."""
+    """Returns the first error of a transactional response, at the top level or of a partition; NONE if there is none.
+
+    A missing response is NETWORK_EXCEPTION.
+    """
     if response is None:
         return Error.NETWORK_EXCEPTION
     if getattr(response, "error_code", 0):

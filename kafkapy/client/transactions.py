@@ -32,8 +32,9 @@ __all__ = ["TransactionError", "Transactions"]
 class Transactions:
     """Begins and ends the transactions of one producer. Called by the application's thread without the network's lock.
 
-    All methods but `begin` block until the coordinator has responded, and raise RequestTimedOut after `timeout_s`
-    seconds. Methods raise ApiError if the transaction or the producer has failed, TransactionError in the wrong phase.
+    Methods with `timeout_s` block until the coordinator has responded, and raise RequestTimedOut after `timeout_s`
+    seconds. Methods raise ApiError if the transaction or the producer has failed, and TransactionError in the wrong
+    phase.
     """
 
     def __init__(self, network: Network, state: TransactionState, sender: Sender, config: ClientConfig) -> None:
@@ -236,10 +237,10 @@ class Transactions:
         *,
         highest: int | None = None,
     ) -> Any:
-        """Returns a coordinator's response, at most in version `highest`; raises an error that is not retried.
+        """Sends a request in version `highest` at most and returns the coordinator's response.
 
-        Such an error fails the transaction, except RequestTimedOut, after which the request may be repeated. `goal` is
-        for the error's message.
+        Raises an error that is not retried, which also fails the transaction; or RequestTimedOut with `goal` in its
+        message (see `request_until_done`), after which the request may be repeated.
         """
 
         def send(node_id: int, on_result: Callable[[Any, Exception | None], None]) -> None:

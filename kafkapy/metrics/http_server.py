@@ -1,10 +1,11 @@
-"""A small HTTP server for pages that programs read: GET only, one thread, everything bounded.
+"""A small HTTP server for pages that programs read: GET and HEAD, one thread, limits on connections, sizes and times.
 
     accept (at most 32 connections) -> head (at most 8 KB, within 10 s) -> page -> sent (within 30 s) -> the next head
 
-The server reads the request line and `Connection` only; a request with a body is refused and its connection closed. The
-33rd client replaces the one that was silent for longest. Pages are made on this thread, which sleeps without any timer
-while no client is connected; a page that waits for another thread (`Pending`) does not delay others.
+The server evaluates the request line, `Connection` and the headers that announce a body; a request with a body is
+refused and its connection closed. The 33rd client replaces the client whose time limit ends first. Pages are made on
+this thread, which sleeps without any timer while no client is connected; a page that waits for another thread
+(`Pending`) does not delay others.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Pending:
         self.wake: Callable[[], None] | None = None
 
     def resolve(self, response: Response) -> None:
-        """Sets the response. Any thread, once; a call after `patience_s` seconds has no effect."""
+        """Sets the response. Called once, by any thread; a call after `patience_s` seconds has no effect."""
         self.response = response
         if self.wake is not None:
             self.wake()
@@ -85,7 +86,7 @@ class _Client:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Parses `host:port`, `[host]:port` or `port`, which is on loopback. Raises ValueError for anything else."""
+    """Parses `host:port`, `[host]:port` or `port`, which means localhost. Raises ValueError for anything else."""
     host, _, port = text.strip().rpartition(":")
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"{text!r} is not host:port")
@@ -95,7 +96,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def bind(address: str) -> socket.socket:
-    """Returns a listening socket. Raises OSError, whose text is one sentence for the user."""
+    """Returns a socket that listens on `host:port`. Raises OSError with a message for the user if it cannot."""
     host, port = parse_address(address)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -115,7 +116,7 @@ def bind(address: str) -> socket.socket:
 
 
 class HttpServer:
-    """A server of pages.
+    """An HTTP server whose pages are made by functions (`Route`), one for each path.
 
     Owns the listening socket from `__init__` on, its thread from `start` to `close`, and all connections.
     """
@@ -133,7 +134,7 @@ class HttpServer:
         self._thread = threading.Thread(target=self._run, name="kafkapy-metrics", daemon=True)
 
     def start(self, routes: Mapping[str, Route]) -> None:
-        """Starts the thread, which calls and serves `routes`."""
+        """Starts the thread, which responds to a GET of each path in `routes` with the result of its function."""
         self._routes = routes
         self._thread.start()
 
@@ -151,7 +152,7 @@ class HttpServer:
         os.close(self._wake_write)
 
     def _wake(self) -> None:
-        """Wakes the server's thread to check the pages that it waits for. Any thread."""
+        """Makes the server's thread check the pages that it waits for. May be called by any thread."""
         with self._wake_lock:
             if not self._is_closing:
                 with suppress(BlockingIOError):  # full: it will wake up

@@ -10,7 +10,10 @@ LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 class Metric:
-    """One family of series. Immutable by agreement; `labels` are in the order in which their values are given."""
+    """One metric: a family of series, one for each combination of label values. Must not be changed.
+
+    The values of a series are given in the order of `labels`.
+    """
 
     __slots__ = ("documentation", "kind", "labels", "name")
 
@@ -70,7 +73,7 @@ def escape(text: str) -> str:
 
 
 def format_number(value: float) -> str:
-    """Returns the number as Prometheus reads it."""
+    """Returns the number in Prometheus's text format."""
     if isinstance(value, int):
         return str(int(value))
     if value != value:

@@ -19,7 +19,7 @@ REST_S = 0.0001
 
 
 class Pace:
-    """A pause between slices of work, in which other threads can run Python. One thread."""
+    """A pause between slices of work, in which other threads can run Python. Used by one thread."""
 
     __slots__ = ("_until_ns",)
 
@@ -34,7 +34,7 @@ class Pace:
 
 
 class Page:
-    """The text of a page so far. One thread.
+    """The text of a page so far. Used by one thread.
 
     Every family is begun once, and written completely before the next family begins.
     """
@@ -65,7 +65,10 @@ class Page:
         self.pace()
 
     def part(self, metric: Metric, values: tuple[object, ...], number: float, name: str, part: object) -> None:
-        """Writes one quantile of a summary or one bucket of a histogram, which the label `name` distinguishes."""
+        """Writes one quantile of a summary or one bucket of a histogram.
+
+        `name` is the additional label, `quantile` or `le`, and `part` is its value.
+        """
         suffix = "_bucket" if name == "le" else ""
         labels = format_labels((*metric.labels, name), (*values, part))
         self.native.text(f"{metric.name}{suffix}{labels} {format_number(number)}\n".encode())

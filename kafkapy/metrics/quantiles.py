@@ -1,7 +1,7 @@
 """Quantiles of the last minute, computed from counts that only grow.
 
 Nothing runs between two scrapes: each scrape stores its reading and compares it with the oldest reading within the
-window. The first scrape compares with the start.
+window. The first scrape compares with the reading at the start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Window(Generic[T]):
-    """The readings of the last minute, oldest first. One thread."""
+    """The readings of the last minute, oldest first. Used by one thread."""
 
     def __init__(self, first: T, now_s: float, window_s: float = WINDOW_S) -> None:
         self._window_s = window_s
@@ -42,8 +42,8 @@ class Window(Generic[T]):
 def quantile(fraction: float, counts: Sequence[int], bounds: Sequence[float]) -> float:
     """Returns the value below which `fraction` of all values lie, interpolated in its bucket.
 
-    Returns NaN if there are no values. `counts[n]` values lie between `bounds[n - 1]` and `bounds[n]`; for the last
-    bucket, which is open, its lower bound counts.
+    Returns NaN if there are no values. `counts[n]` values lie between `bounds[n - 1]` and `bounds[n]`; the last bucket
+    has no upper bound, and its lower bound is returned.
     """
     total = sum(counts)
     if total == 0:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class RequestErrors:
-    """The numbers of errors since the start. The reactor's thread counts, any thread may copy.
+    """The numbers of errors since the start, by API key and error code. Only the reactor's thread may call `count`.
 
-    APIs and errors are numbers from tables, which bounds the size of this table.
+    The number of APIs and of errors is fixed, which bounds the size of this table.
     """
 
     __slots__ = ("_counts",)
@@ -19,5 +19,5 @@ class RequestErrors:
         self._counts[key] = self._counts.get(key, 0) + 1
 
     def counts(self) -> dict[tuple[int, int], int]:
-        """Returns a copy of the counts by (API key, error code). Any thread."""
+        """Returns a copy of the counts by (API key, error code). May be called by any thread."""
         return self._counts.copy()

@@ -1,7 +1,7 @@
 """Counters by topic: a bounded number of topics have counters of their own, the others share the counters of "(other)".
 
-A topic keeps its counters while it is hosted, so that a series never falls. A topic that is created when the limit is
-reached shares counters until it is deleted and created again.
+A topic keeps its counters while it is hosted, so that a counter never decreases. A topic that is created when the limit
+is reached shares the counters of "(other)" until it is deleted and created again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TopicCounterTable:
         self._has_shared = False
 
     def enter(self, topic: str) -> TopicCounters:
-        """Returns the counters for a partition of the topic that is hosted from now on."""
+        """Counts one more hosted partition of the topic, and returns the counters that the partition uses."""
         hosted = self._partitions.get(topic, 0)
         self._partitions[topic] = hosted + 1
         counters = self._own.get(topic)
@@ -42,7 +42,7 @@ class TopicCounterTable:
         return counters
 
     def leave(self, topic: str) -> None:
-        """Removes a partition of the topic. The last partition removes the topic's counters, as in Kafka."""
+        """Counts one hosted partition of the topic less; the last one removes the topic's counters, as in Kafka."""
         left = self._partitions.get(topic, 0) - 1
         if left > 0:
             self._partitions[topic] = left

@@ -20,7 +20,7 @@ ANOTHER_PORT = (
     " Choose another port by the key listeners in the configuration file, or by "
     "--override listeners=PLAINTEXT://localhost:PORT"
 )
-# The limit may be raised by configuration while no connection is closed.
+# How often a full listener is checked, because a change of the configuration may raise the limit.
 FULL_RECHECK_MS = 1000
 
 
@@ -63,8 +63,9 @@ def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
 class Acceptor:
     """The listening socket of one listener. Reactor thread only.
 
-    The system queues clients from `__init__` on (so that a port in use is found at once); `start` serves them. While a
-    limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its descriptor.
+    The socket listens from `__init__` on, so that a port in use is found early; the system queues clients until
+    `start`. While a limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its
+    descriptor.
     """
 
     def __init__(self, listener: Listener, config: BrokerConfig, reactor: Reactor) -> None:
@@ -118,9 +119,9 @@ class Acceptor:
             self._reactor.schedule(duration_ms, self.resume)
 
     def _accept_one(self) -> bool:
-        """Accepts one connection; returns whether it did.
+        """Accepts one connection; returns False if no client waits or none can be accepted now.
 
-        Returns False if no client waits or none can be accepted now.
+        Returns True even if the client has aborted the connection, or has too many of them and is rejected.
         """
         assert self._quotas is not None
         try:
@@ -160,7 +161,7 @@ class Acceptor:
         self._quotas.add(self.listener.name, host)
 
     def _make_room(self) -> None:
-        """Closes the least recently used connection of another listener, because this listener is protected."""
+        """Closes the least recently used connection of another listener, because this listener is the protected one."""
         for connection in self._reactor.idle_order():
             if connection.listener.name != self.listener.name:
                 connection.close("max.connections is reached and a broker connects")

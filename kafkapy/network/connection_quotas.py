@@ -59,7 +59,7 @@ class ConnectionQuotas:
         return self._total
 
     def by_listener(self) -> dict[str, int]:
-        """Returns the number of open connections of each listener. Any thread."""
+        """Returns the number of open connections of each listener. May be called by any thread."""
         return self._by_listener.copy()
 
     def is_protected(self, listener_name: str) -> bool:

@@ -17,8 +17,9 @@ Work = Callable[[], Callable[[], object] | None]
 class HandlerPool:
     """The threads for handlers that may block: up to `thread_count`, each started when it is first needed.
 
-    `submit` and the continuations belong to the reactor's thread. When `queue_limit` (queued.max.requests) pieces of
-    work wait, `pause` is called, and `resume` when there is room again; the reactor reads no requests in between.
+    Work may return a continuation, which `post` makes the reactor's thread run; `submit` is called by that thread too.
+    When `queue_limit` (queued.max.requests) pieces of work wait, `pause` is called, and `resume` when there is room
+    again; the reactor reads no requests in between.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class HandlerPool:
 
     @property
     def idle_share(self) -> float:
-        """The share of the `thread_count` threads that are idle, 0 to 1. Any thread."""
+        """The share of the `thread_count` threads that are idle, 0 to 1. May be read by any thread."""
         return 1 - min(self._unfinished, self._thread_count) / self._thread_count
 
     def submit(self, work: Work) -> None:
@@ -66,7 +67,10 @@ class HandlerPool:
             self._pause()
 
     def stop(self, timeout_s: float = 1.0) -> None:
-        """Finishes submitted work, waiting at most `timeout_s` for each thread. Any thread except the pool's."""
+        """Finishes submitted work, waiting at most `timeout_s` for each thread.
+
+        May be called by any thread except those of the pool.
+        """
         self._stopped = True
         for _ in self._threads:
             self._queue.put(None)

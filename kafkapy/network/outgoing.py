@@ -19,7 +19,7 @@ class OutgoingConnector:
     """Opens connections on the reactor. Used by the reactor's thread only."""
 
     def __init__(self, reactor: Reactor, run_in_background: Callable[[Callable[[], None]], None]) -> None:
-        """`run_in_background` runs work that may wait for a name server."""
+        """`run_in_background` runs a function, which may wait for a name server, on another thread."""
         self._reactor = reactor
         self._run_in_background = run_in_background
         self._numbers = count()
@@ -72,7 +72,7 @@ class OutgoingConnector:
 
 
 def resolve(host: str, port: int, flags: int = 0) -> list[Any] | OSError:
-    """Returns (family, address) of a host, IPv4 first as in the JVM, or the error."""
+    """Returns the (family, address) pairs of a host, IPv4 first as in the JVM; or the error."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
     except OSError as error:
@@ -81,7 +81,7 @@ def resolve(host: str, port: int, flags: int = 0) -> list[Any] | OSError:
 
 
 def open_connecting(family: int, address: Any) -> socket.socket:
-    """Returns a non-blocking socket that is connecting. Raises OSError if it is refused at once."""
+    """Returns a non-blocking socket that is connecting. Raises OSError if the connection fails at once."""
     opened = socket.socket(family, socket.SOCK_STREAM)
     try:
         opened.setblocking(False)

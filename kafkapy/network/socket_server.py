@@ -1,4 +1,4 @@
-"""All listeners of a broker, and the accounting of connections that end."""
+"""The listeners of a broker or controller, and the accounting when their connections end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTEWORTHY = frozenset(
 
 
 def log_callback_error(error: BaseException) -> None:
-    """Logs the error of a posted callback, timer or close listener."""
+    """Logs an error that a posted callback, a timer or a close listener of the reactor has raised."""
     logger.error("Uncaught error on the reactor thread", exc_info=error)
 
 
@@ -46,11 +46,11 @@ def _nobody_serves(requests: object) -> None:
 
 
 class SocketServer:
-    """The listeners of a broker, with their acceptors and the connection quotas.
+    """The listeners of a broker or controller, with their acceptors and the connection quotas.
 
-    Call `__init__` and `start` before the reactor runs, or on its thread. The order of a start: construct, which binds
-    everything, so that a port in use fails early; read `endpoints` for the real ports; call `start` when the broker is
-    ready to serve.
+    Call `__init__` and `start` before the reactor runs, or on its thread. The constructor binds all listeners, so that
+    a port in use is found early; then `endpoints` has the actual ports. `start` is called when the node is ready to
+    serve.
     """
 
     def __init__(self, listeners: Sequence[Listener], config: BrokerConfig, reactor: Reactor) -> None:
@@ -80,7 +80,7 @@ class SocketServer:
         return self._quotas.total
 
     def connections_by_listener(self) -> dict[str, int]:
-        """Returns the number of open connections by the listener's name. Any thread."""
+        """Returns the number of open connections by the listener's name. May be called by any thread."""
         return self._quotas.by_listener()
 
     def start(self, names: Collection[str]) -> None:

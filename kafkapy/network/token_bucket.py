@@ -6,7 +6,7 @@ from __future__ import annotations
 class TokenBucket:
     """A bucket of tokens, which is full at first. Not thread-safe; the caller passes the time.
 
-    It holds at most the tokens of one second, and at least one token.
+    Its capacity is the number of tokens that are added in one second, but at least 1.
     """
 
     __slots__ = ("_rate", "_tokens", "_updated_ms")

@@ -1,1 +1,1 @@
-"""Kafka's protocol: definitions, the generator that turns them into classes, api keys and versions."""
+"""Kafka's protocol: definitions, the generator that turns them into classes, API keys and versions."""

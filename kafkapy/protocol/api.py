@@ -39,13 +39,13 @@ class Api(NamedTuple):
     lowest: int
     highest: int
     flexible_from: int  # 32767: never
-    listeners: tuple[str, ...]  # "broker", "controller", "zkBroker"; empty: no release of today serves it
+    listeners: tuple[str, ...]  # "broker", "controller", "zkBroker"; empty: no current release serves it
     latest_version_unstable: bool
     served_by: dict[str, tuple[int, int] | None]  # release -> (lowest, highest); None: known there but not served
 
 
 API_TABLE: dict[ApiKey, Api] = {ApiKey(row[0]): Api(ApiKey(row[0]), *row[1:]) for row in ROWS}
-# For the header of every request, without creating an enum member or a tuple.
+# Used for the header of every request: a lookup here creates neither an enum member nor a tuple.
 FLEXIBLE_FROM: dict[int, int] = {int(key): api.flexible_from for key, api in API_TABLE.items()}
 HEADER_START = Struct(">hh")
 # The APIs that a broker forwards to the active controller.
@@ -105,7 +105,7 @@ def request_header_version(key: ApiKey, version: int) -> int:
 def response_header_version(key: ApiKey, version: int) -> int:
     """Returns the version of the response header.
 
-    It is always 0 for ApiVersions, because the client does not know our versions yet (KIP-511).
+    It is always 0 for ApiVersions, because the client does not know the broker's versions yet (KIP-511).
     """
     return 1 if version >= FLEXIBLE_FROM[key] and key != ApiKey.API_VERSIONS else 0
 

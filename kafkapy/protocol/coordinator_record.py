@@ -40,7 +40,7 @@ def encode_coordinator(message: Message, version: int = 0) -> bytes:
 
 
 def decode_coordinator_key(data: Any, coordinator: Coordinator = Coordinator.GROUP) -> Message:
-    """Returns the key; its class attribute API_KEY is the record type.
+    """Returns the decoded key of a record; its class attribute API_KEY is the record type.
 
     Raises UnknownRecordError for an unknown record type.
     """
@@ -53,7 +53,10 @@ def decode_coordinator_key(data: Any, coordinator: Coordinator = Coordinator.GRO
 
 
 def decode_coordinator_value(key_type: int, data: Any, coordinator: Coordinator = Coordinator.GROUP) -> Message:
-    """Returns the value for a key of type `key_type`. Raises UnknownRecordError for an unknown type or version."""
+    """Returns the decoded value of a record whose key has the type `key_type`.
+
+    Raises UnknownRecordError for an unknown type or version.
+    """
     return decode_version_prefixed(_classes(key_type, coordinator)[1], data)
 
 

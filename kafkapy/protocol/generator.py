@@ -1,7 +1,7 @@
 """Converts `definitions/*.msg` into `kafkapy/protocol/messages/`: one module per API, and the table of APIs.
 
 It also writes a Cython enumeration to `_core/gate`, which may not import from here: the keys of the APIs in `GATED`,
-and the first version of each of their fields and behaviours.
+the first version of each of their later fields, and the versions of their since lines.
 
 setup.py runs this file (by hand: `python kafkapy/protocol/generator.py`). It uses only the standard library. Files with
 unchanged content are not written, so that a rebuild compiles only what changed. The messages of the definitions in
@@ -96,7 +96,7 @@ def record_table(definition: Definition) -> list[str]:
     Returns [] if the messages of the definition have no record types.
     """
     if definition.name == "metadata_records":
-        # Two record types of 2.8 no longer exist; the number of one of them belongs to a successor.
+        # Two record types of 2.8 no longer exist; another record type has the number of one of them today.
         rows = [f"    {m.key}: {m.name}," for m in definition.messages if NEWEST_RELEASE in m.served]
         return ["", "METADATA_RECORDS: dict[int, type[Message]] = {", *rows, "}"]
     if definition.name not in COORDINATORS:
@@ -124,7 +124,7 @@ def stub_module(definition: Definition) -> str:
 
 
 def gate_versions(definitions: Iterable[Definition]) -> str:
-    """Returns the enumeration for the gate: keys of the gated APIs, first versions of their fields and behaviours.
+    """Returns the enumeration for the gate: the keys of the gated APIs, and first versions (`Message.first_versions`).
 
     Raises DefinitionError if a name has two values.
     """

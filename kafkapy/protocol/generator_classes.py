@@ -22,7 +22,10 @@ ARRAYS_IN_ONE_CALL = frozenset(["int8", "int16", "int32", "int64", "uuid", "stri
 
 
 def condition(wanted: Versions, given: Versions) -> str:
-    """Returns a Python expression that is true for `wanted` among the versions `given`; "" if it always is."""
+    """Returns a Python expression that is true if `version` is in `wanted`; "" if it always is.
+
+    `given` are the versions that `version` can have.
+    """
     if wanted >= given:
         return ""
     low, high = min(wanted), max(wanted)
@@ -169,7 +172,7 @@ class ClassWriter:
     # -- defaults
 
     def default(self, field: Field) -> str:
-        """Returns the expression of the field's default.
+        """Returns the expression of the field's default value.
 
         The result is EMPTY for a value that each message has to create for itself, such as a list.
         """
@@ -190,7 +193,7 @@ class ClassWriter:
         return "[]" if field.is_array else f"{self.class_name(field.struct)}()" if field.struct else default
 
     def is_set(self, field: Field) -> str:
-        """Returns an expression that is true if the field does not have its default."""
+        """Returns an expression that is true if the field's value is not its default value."""
         value, default = f"self.{field.attribute}", self.default(field)
         if default == "None":
             return f"{value} is not None"

@@ -1,8 +1,8 @@
 """Writes a message as a Cython extension type, with a stub for Python's type checker.
 
 Part of the generator: standard library only. The classes have the same shape as the plain ones, but numbers are C
-fields, and structs read and write each other without Python calls. Extension types cannot be nested: the nested classes
-come before their message, under a joint name, and are attributes of it.
+fields, and structs read and write each other without Python calls. Extension types cannot be nested: the class of a
+nested struct precedes the message's class, has its name as prefix, and is an attribute of it.
 """
 
 from kafkapy.protocol.generator_classes import ClassWriter

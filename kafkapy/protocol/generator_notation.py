@@ -112,7 +112,7 @@ class Message:
         return min(self.flexible, default=FLEXIBLE_NEVER)
 
     def first_versions(self) -> dict[str, int]:
-        """Returns the first version of each behaviour, and of each field that is younger than its struct."""
+        """Returns the first version of each behaviour (since line), and of each field that is newer than its struct."""
         found = {snake_case(name): first for name, first in self.behaviours.items()}
         for struct in (self.root, *self.structs.values()):
             for field in struct.fields:
@@ -123,7 +123,7 @@ class Message:
 
 
 class Definition(NamedTuple):
-    """One file: its first comment and its messages."""
+    """One definition file: its name, its first comment and its messages."""
 
     name: str
     about: str
@@ -135,7 +135,7 @@ def snake_case(name: str) -> str:
 
 
 def parse_versions(text: str, allowed: Versions) -> Versions:
-    """Parses `3+`, `0-12`, `1`, `0,8` or `none`, within `allowed`."""
+    """Parses `3+`, `0-12`, `1`, `0,8` or `none`; the result is limited to `allowed`, unless that is empty."""
     found: set[int] = set()
     if text == "none":
         return NO_VERSIONS

@@ -1,7 +1,7 @@
 """Messages as JSON, in the form of Apache Kafka's own converters: for tools that show the content of records.
 
-Fields come in the order of their definition, as far as the version has them. A tagged field with its default is left
-out. Bytes are base64, uuids have Kafka's short form.
+Fields are in the order of their definition, without those that the version lacks. A tagged field with its default value
+is left out. Bytes are base64, uuids have Kafka's short form.
 """
 
 import base64
@@ -13,7 +13,7 @@ from kafkapy.types import uuid_to_string
 
 
 def message_json(message: Message, version: int) -> dict[str, Any]:
-    """Returns the fields of a message that was read in `version`.
+    """Returns the JSON object of a message that was read in `version`.
 
     Only messages that are stored in records have a JSON form.
     """

@@ -1,4 +1,4 @@
-"""The mechanisms of SCRAM and their limits, as in clients, requests and metadata records (KIP-554)."""
+"""The mechanisms of SCRAM and their limits, for clients, requests and metadata records (KIP-554)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """An operation that waits: it completes when an event fulfils its condition, or at its deadline.
 
-Only `on_complete` responds to the client, timeouts included; that is why it runs exactly once.
+Only `on_complete` responds to the client, also after a time-out; therefore it runs exactly once.
 
     try_complete()  -- the condition holds --> force_complete() -> on_complete()
     the deadline    -------------------------> force_complete() -> on_complete()
@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class TimerEntry(Protocol):
-    """The timer entry that the injected scheduler returns."""
+    """The entry of the reactor's timer that completes an operation at its deadline."""
 
     def cancel(self) -> object: ...
 
@@ -49,7 +49,7 @@ class DelayedOperation(ABC):
 
     @abstractmethod
     def on_complete(self) -> None:
-        """Reads or collects the result and responds."""
+        """Produces the result, even if the condition does not hold, and responds to the client."""
 
     def force_complete(self) -> bool:
         """Completes the operation unless it is complete already; returns whether this call has completed it."""
@@ -66,12 +66,12 @@ class DelayedOperation(ABC):
         return True
 
     def watched_by(self, purgatory: Watcher, keys: tuple[Hashable, ...]) -> None:
-        """Is called by the purgatory that has added the operation under `keys`."""
+        """Stores the purgatory that has added the operation under `keys`; called by that purgatory."""
         self._purgatory = purgatory
         self._watched_keys = keys
 
     def timed_by(self, timer_entry: TimerEntry) -> None:
-        """Is called by the purgatory with the timer entry that completes the operation at its deadline."""
+        """Stores the timer entry that completes the operation at its deadline; called by the purgatory."""
         self._timer_entry = timer_entry
 
     def expire(self) -> None:

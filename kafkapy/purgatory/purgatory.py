@@ -48,7 +48,8 @@ class Purgatory:
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
         """Keeps the operation until an event on one of `keys` or its deadline.
 
-        The caller has tested the operation's condition, which causes no event.
+        The caller has already tested the operation's condition. It is not tested again here, because that test cannot
+        have caused an event.
         """
         self._enter(operation, keys)
         self._time(operation)

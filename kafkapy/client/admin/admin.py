@@ -26,10 +26,10 @@ class Admin(
     ClusterOperations,
     PrincipalOperations,
 ):
-    """Administers a cluster of kafkapy or of Apache Kafka. Thread-safe; `close` or a `with` block ends it.
+    """Administers a cluster of kafkapy or of Apache Kafka. Thread-safe; closed by `close` or a `with` block.
 
-    `properties` has Apache Kafka's configuration keys of an admin client; a key can also be a keyword argument with `_`
-    for `.`: `Admin(bootstrap_servers="localhost:9092")`. Raises ConfigError for an invalid configuration.
+    `properties` has Apache Kafka's configuration keys of an admin client; a key can also be a keyword argument, with
+    `_` instead of `.`: `Admin(bootstrap_servers="localhost:9092")`. Raises ConfigError for an invalid configuration.
 
     Every operation blocks until the brokers have responded, at most `timeout` seconds (`default.api.timeout.ms` unless
     given). An operation on several keys returns `Results`, with a value or an ApiError for each:

@@ -87,7 +87,10 @@ class AdminCalls:
         return self._network.least_loaded()
 
     def _broker(self, node_id: int) -> Target:
-        """Returns the target for a broker's id; without such a broker the request fails with BROKER_NOT_AVAILABLE."""
+        """Returns the Target of a request for this broker.
+
+        If the cluster has no such broker, the request fails with BROKER_NOT_AVAILABLE.
+        """
 
         def target(monotonic_ms: int) -> int | None:
             if node_id in self._network.cluster.nodes:
@@ -104,11 +107,11 @@ class AdminCalls:
         return self._network.clock.monotonic_ms() + int((self._timeout_s if timeout is None else timeout) * 1000)
 
     def _left_ms(self, deadline_ms: int) -> int:
-        """Returns the ms left until `deadline_ms`, at least 1, for requests that limit the broker's time."""
+        """Returns the ms left until `deadline_ms`, at least 1; many requests contain it as the broker's time-out."""
         return max(deadline_ms - self._network.clock.monotonic_ms(), 1)
 
     def _send_all(self, requests: Collection[AdminRequest], deadline_ms: int) -> None:
-        """Sends requests and blocks until each has a response or an error."""
+        """Sends requests and blocks until each has a response or an error, which may be RequestTimedOut."""
         if self._network.is_closed():
             raise ClientClosed("This admin client is closed")
         with self._network.lock:

@@ -153,7 +153,7 @@ class ClusterOperations(AdminLookups):
     def update_features(
         self, updates: Mapping[str, FeatureUpdate], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, None]:
-        """Changes the finalized levels of features; from Apache Kafka 4.0 on either all or none. Blocks."""
+        """Changes the finalized levels of features; Apache Kafka 4.0 or newer changes either all or none. Blocks."""
         deadline_ms = self._deadline_ms(timeout)
 
         def build(version: int) -> UpdateFeaturesRequest:

@@ -35,7 +35,10 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSynonym(NamedTuple):
-    """A value of a key, and its source as a number of `kafkapy.config.row.ConfigSource` (0 if it is unknown)."""
+    """The value of a key in one source, such as the topic or the defaults.
+
+    `source` is a number of `kafkapy.config.row.ConfigSource`, 0 if it is unknown.
+    """
 
     name: str
     value: str | None
@@ -90,7 +93,7 @@ class ConfigOperations(AdminLookups):
         include_documentation: bool = False,
         timeout: float | None = None,
     ) -> Results[ConfigResource, dict[str, ConfigEntry]]:
-        """Returns the configuration keys of each resource by name, in the broker's order. Blocks.
+        """Returns the configuration entries of each resource by key, in the broker's order. Blocks.
 
         Raises ValueError if a resource is a broker whose name is not a broker id.
         """
@@ -130,7 +133,7 @@ class ConfigOperations(AdminLookups):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> Results[ConfigResource, None]:
-        """Changes single keys. For each resource either all changes are made or none. Blocks.
+        """Changes single configuration keys. For each resource either all changes are made or none. Blocks.
 
         With `validate_only` the broker only checks the changes. An invalid value has the error INVALID_CONFIG.
         """

@@ -32,7 +32,7 @@ class GroupOffsetOperations(AdminLookups):
         """Returns the committed offsets of each group, without the partitions that have none. Blocks.
 
         `groups` maps each group to its partitions (None: all), or names groups whose partitions are all wanted. With
-        `require_stable` it waits for transactions that are committing offsets.
+        `require_stable` the call waits for transactions that are committing offsets.
         """
         wanted = dict(groups) if isinstance(groups, Mapping) else dict.fromkeys(groups)
         partitions = {group: None if each is None else as_partitions(each) for group, each in wanted.items()}

@@ -16,9 +16,9 @@ from kafkapy.types import TopicPartition, by_topic
 
 
 class ReplicaInfo(NamedTuple):
-    """A replica in a log directory: its size in bytes, and how many records it is behind the end of the log.
+    """A replica in a log directory: its size in bytes, and how many records it is behind the high watermark.
 
-    A future replica, which is being moved here, is compared with the current replica.
+    A future replica is one that is being moved to this directory; its lag is its distance from the current replica.
     """
 
     size: int
@@ -27,7 +27,10 @@ class ReplicaInfo(NamedTuple):
 
 
 class LogDirDescription(NamedTuple):
-    """A log directory; `error` is set if it is offline. The sizes in bytes are -1 before Apache Kafka 3.3."""
+    """A log directory; `error` is set if it is offline.
+
+    The sizes in bytes are -1 before Apache Kafka 3.3. A cordoned directory gets no new partitions.
+    """
 
     error: ApiError | None
     replicas: dict[TopicPartition, ReplicaInfo]
@@ -50,7 +53,7 @@ class LogDirOperations(AdminLookups):
     def describe_log_dirs(
         self, brokers: Iterable[int] | None = None, *, timeout: float | None = None
     ) -> Results[int, dict[str, LogDirDescription]]:
-        """Returns the log directories of brokers (None: all) by path, with their replicas. Blocks."""
+        """Returns, for each broker (None: all), its log directories by path, with their replicas. Blocks."""
         deadline_ms = self._deadline_ms(timeout)
         wanted = list(self._brokers(deadline_ms) if brokers is None else dict.fromkeys(brokers))
         requests = {

@@ -1,4 +1,4 @@
-"""Operations on the offsets of partitions: look them up by time or at the ends, and delete records before one."""
+"""Operations on the offsets of partitions: look them up by time or at the ends, delete earlier records."""
 
 from __future__ import annotations
 

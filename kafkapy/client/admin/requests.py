@@ -24,7 +24,7 @@ def constant(message: Message) -> Callable[[int], Message]:
 
 
 def no_error(response: Any) -> ApiError | None:
-    """Returns None, because the response only has errors of single keys."""
+    """Returns None; for responses in which every error concerns a single key."""
     return None
 
 
@@ -41,7 +41,7 @@ def error_of(result: Any) -> ApiError | None:
 
 
 class AdminRequest:
-    """One request and, in the end, its response or error. Accessed with the network's lock held.
+    """One request and, when it is done, its response or error. Accessed with the network's lock held.
 
     `find_error(response)` returns the error of the response as a whole, or None. A request with a retriable error is
     repeated.

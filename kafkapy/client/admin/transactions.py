@@ -63,8 +63,8 @@ class TransactionOperations(AdminLookups):
     ) -> list[TransactionListing]:
         """Returns the transactional ids of all brokers that pass the filters, each of which is optional. Blocks.
 
-        `states` and `producer_ids` are the accepted ones, `longer_than_ms` is the shortest time for which a transaction
-        is open (-1 accepts all), and `pattern` is a regular expression (RE2) for the transactional id.
+        `states` and `producer_ids` are the accepted ones, `longer_than_ms` is the time for which a transaction must
+        have been open (-1 accepts all), and `pattern` is a regular expression (RE2) for the transactional id.
         """
         deadline_ms = self._deadline_ms(timeout)
         wanted_states, wanted_ids = list(states), list(producer_ids)
@@ -144,7 +144,10 @@ class TransactionOperations(AdminLookups):
     def fence_producers(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> Results[str, ProducerIdentity]:
-        """Raises the epochs of transactional ids: their producers are fenced, and open transactions aborted. Blocks."""
+        """Raises the epochs of transactional ids: their producers are fenced, and open transactions aborted. Blocks.
+
+        The results are the producer ids with their new epochs.
+        """
 
         def make_request(node_id: int, keys: list[str]) -> AdminRequest:
             (transactional_id,) = keys
