@@ -96,8 +96,11 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used: a broker uses the connections of this package without the rest, and
-    a producer should start without the many protocol messages of Admin."""
+    """Imports a public name when it is first used.
+
+    A broker uses the connections of this package without the rest, and a producer starts without the many protocol
+    messages of Admin.
+    """
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

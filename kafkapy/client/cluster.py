@@ -158,7 +158,7 @@ def with_leader(
 ) -> Cluster:
     """Returns the view with the leader that a broker named in an error response (KIP-951).
 
-    Returns `known` unchanged if its leader epoch of the partition is not older, or if it lacks the partition.
+    Returns `known` unchanged if it lacks the partition, or has the same or a later leader epoch for it.
     """
     info = known.topics.get(topic_partition.topic)
     if leader < 0 or info is None or topic_partition.partition >= len(info.partitions):

@@ -50,7 +50,7 @@ class NotSubscribed(KafkapyError, RuntimeError):
 
 
 class SubscriptionError(KafkapyError, RuntimeError):
-    """A consumer's subscription by names, subscription by pattern and manual assignment were mixed."""
+    """An application has mixed a consumer's subscription to topics with a manual assignment of partitions."""
 
 
 class TransactionError(KafkapyError, RuntimeError):

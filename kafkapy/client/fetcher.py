@@ -41,8 +41,9 @@ _LOST_SESSION = frozenset(
 class Fetcher:
     """The task of a consumer that fetches records; it owns the fetch requests and the fetch sessions.
 
-    The network runs the task with its lock held. `errors` contains the error, if any, that the next `collect` without
-    records raises. `is_hungry` says that the last `collect` has emptied a buffer, so that another fetch can be sent.
+    The network runs the task with its lock held. `errors` contains the error, if there is one, that `collect` raises
+    when no records are buffered. `is_hungry` says that the last `collect` has emptied a buffer, so that another fetch
+    can be sent.
     """
 
     def __init__(self, network: Network, subscription: Subscription, config: ClientConfig) -> None:

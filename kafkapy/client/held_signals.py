@@ -22,7 +22,7 @@ Handler = Callable[[int, FrameType | None], object]
 
 
 class HeldSignals:
-    """A context in which no handler of SIGINT or SIGTERM runs; they run when it ends. It must not be nested.
+    """A context that defers the handlers of SIGINT and SIGTERM until it ends. It must not be nested.
 
     Handlers run in the main thread only, so that the context has no effect in other threads.
     """

@@ -14,7 +14,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 IN_FLIGHT_LIMIT = 5
-# Up to this version EndTxn leaves the epoch unchanged, so that it can be repeated.
+# Up to this version EndTxn leaves the epoch unchanged, so that the request can be repeated.
 HIGHEST_REPEATABLE = 4
 
 

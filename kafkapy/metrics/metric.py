@@ -26,7 +26,7 @@ class Metric:
         self.documentation = documentation
 
     def head(self) -> bytes:
-        """Returns the HELP and TYPE lines before the series."""
+        """Returns the HELP and TYPE lines, which precede the metric's series on the page."""
         documentation = self.documentation.replace("\\", "\\\\").replace("\n", "\\n")
         return f"# HELP {self.name} {documentation}\n# TYPE {self.name} {self.kind}\n".encode()
 

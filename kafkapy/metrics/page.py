@@ -1,7 +1,8 @@
 """A page being rendered: one family after the other, in slices between which the interpreter lock is released.
 
 The rendering thread holds the lock for less than a fifth of a millisecond, because other threads that run Python, and
-with them requests on the reactor's Python path, wait for that long. Many lines of one kind are written natively.
+with them requests on the reactor's Python path, wait for that long. Families with a line for each topic or partition
+are written by compiled code.
 """
 
 from __future__ import annotations

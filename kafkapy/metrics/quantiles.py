@@ -1,7 +1,7 @@
 """Quantiles of the last minute, computed from counts that only grow.
 
-Nothing runs between two scrapes: each scrape stores its reading and compares it with the oldest reading within the
-window. The first scrape compares with the reading at the start.
+Nothing runs between two scrapes: each scrape stores its reading and compares it with a reading that is about one minute
+old. The first scrape compares with the reading at the start.
 """
 
 from __future__ import annotations

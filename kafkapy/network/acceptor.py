@@ -77,7 +77,7 @@ class Acceptor:
         self._watch: Watch | None = None
         self._accepted = 0
         self._exhausted = False
-        # The gate serves the data of brokers, which is not served to the clients of a controller.
+        # The gate serves the partitions of a broker, which clients of a controller's listener may not access.
         self._is_gated = listener.name not in config.controller_listener_names
 
     def start(self, quotas: ConnectionQuotas) -> None:

@@ -32,7 +32,7 @@ DEFINITIONS = HERE / "definitions"
 MESSAGES = HERE / "messages"
 GATE_VERSIONS = HERE.parent / "_core" / "gate" / "request_versions.pxd"
 GATED = ("produce", "fetch")
-# Messages of every request are compiled. All others stay plain Python, which takes no build time.
+# The messages of the most frequent requests are compiled. All others stay plain Python, which takes no build time.
 COMPILED = frozenset(["header", "api_versions", "metadata", "produce", "fetch"])
 # The definition files that share a module, and the names of their tables.
 COORDINATORS = {

@@ -22,7 +22,7 @@ class DefinitionError(Exception):
 
 
 class Field:
-    """One field of a struct."""
+    """One field of a struct, with the attributes that `definitions/README.md` describes."""
 
     __slots__ = (
         "default",

@@ -20,7 +20,10 @@ class UnknownRecordError(ValueError):
 
 
 def encode_metadata_record(message: Message, version: int) -> bytes:
-    """Returns the value of a record of the metadata log. Raises EncodeError if the version cannot carry the message."""
+    """Returns the value of a record of the metadata log.
+
+    Raises EncodeError if the message cannot be written in this version.
+    """
     key: int = type(message).API_KEY
     if METADATA_RECORDS.get(key) is not type(message):
         raise UnknownRecordError(f"{type(message).__name__} is not a metadata record")
@@ -53,7 +56,10 @@ def decode_metadata_record(value: Any) -> Message:
 
 
 def encode_version_prefixed(message: Message, version: int) -> bytes:
-    """Returns `version` and the message encoded in it. Raises EncodeError if the version cannot carry the message."""
+    """Returns the encoded `version`, followed by the message encoded in that version.
+
+    Raises EncodeError if the message cannot be written in this version.
+    """
     writer = Writer()
     writer.write_int16(version)
     writer.write_raw(message.encode(version))

@@ -1,8 +1,8 @@
 """The purgatory holds delayed operations under the keys whose events may complete them, and on a timer.
 
 Kafka's purgatory leaves completed operations in the lists of their other keys until a reaper removes them, since
-another thread may iterate over those lists. Here one thread owns everything, so that a completed operation is removed
-from all its lists at once, and no reaper is needed.
+another thread may iterate over those lists. Here one thread owns the purgatory, so that a completed operation is
+removed from all its lists at once, and no reaper is needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The admin client, composed of its groups of operations."""
+"""The class Admin, which combines the operations on topics, groups, configurations and so on."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesR
 
 
 class ResourceType(IntEnum):
-    """The kinds of resources that have a configuration; the values are the protocol's."""
+    """The kinds of resources that have a configuration; the values are the protocol's numbers."""
 
     TOPIC = 2
     BROKER = 4

@@ -106,7 +106,7 @@ class RequestQueue:
         self._waiting += requests
 
     def give_up(self, requests: Iterable[AdminRequest], reason: str) -> None:
-        """Ends those of the requests that are unfinished with RequestTimedOut; `reason` is the error's message."""
+        """Ends the unfinished ones among `requests` with RequestTimedOut; `reason` is the error's message."""
         for request in requests:
             if not request.is_done:
                 self._finish(request, None, RequestTimedOut(reason))
