@@ -17,10 +17,10 @@ _READ_BYTES = 256 * 1024
 
 
 class PartitionLoader:
-    """The load of one partition, with the position that it has reached in the log. Owner thread only.
+    """The load of one partition, with the position that has been reached in its log. Owner thread only.
 
-    The end of the log is read again after each read, so that batches appended during the load (transaction markers) are
-    loaded too.
+    The log end offset is queried again after each read, so that batches appended during the load (transaction markers)
+    are loaded too.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class PartitionLoader:
         self._batches: Iterator[RecordBatch] = iter(())
 
     def step(self) -> bool:
-        """Replays one slice; returns whether the end of the log is reached.
+        """Replays one slice of the log; returns whether the end of the log has been reached.
 
-        Raises ApiError if the log cannot be read, or the error that a bad record has caused.
+        Raises ApiError if the log cannot be read, and any error that replaying an invalid record raises.
         """
         deadline = self._clock.monotonic_ms() + SLICE_MS
         while True:

@@ -25,7 +25,8 @@ OnProducerId = Callable[[int | Error], None]
 def blocks_from_controller(
     controller: Controller, post: Callable[[Callable[[], None]], None], node_id: int
 ) -> AllocateBlock:
-    """Returns a function that requests a block from `controller` and posts the response to the owner thread."""
+    """Returns a function that requests a block of producer ids from `controller` and passes the block, or the error, to
+    its callback on the owner thread."""
 
     def allocate(on_block: OnBlock) -> None:
         def done(future: Future[Any]) -> None:

@@ -6,8 +6,7 @@
 
 When this broker becomes the leader of a partition, the load of the shard begins, during which requests are refused with
 COORDINATOR_LOAD_IN_PROGRESS. When it loses the leadership, the shard is unloaded, and the requests that still wait are
-refused with NOT_COORDINATOR. Everything happens on the owner
-thread; nothing blocks.
+refused with NOT_COORDINATOR. All code here runs on the owner thread, and nothing blocks.
 """
 
 from __future__ import annotations
@@ -241,7 +240,8 @@ class CoordinatorRuntime(Generic[S]):
         self.run(active, operation, on_response, on_error)
 
     def execute_on_all(self, operation: Callable[[S], CoordinatorResult[Any]]) -> None:
-        """Runs `operation` on each loaded shard, without a response. Ignores errors, because the caller repeats it."""
+        """Runs `operation` on each loaded shard, without a response. Errors are ignored, because the caller runs the
+        operation again at its next interval."""
         for partition, _ in self.loaded_partitions():
             self.execute_unanswered(partition, operation)
 
@@ -275,7 +275,7 @@ class CoordinatorRuntime(Generic[S]):
     ) -> None:
         """Appends the marker batch of a transaction to the partition and applies the marker to the shard.
 
-        `on_done` gets the error of the log, which is not translated to an error of coordinators.
+        `on_done` gets the error of the append unchanged; it is not translated to a coordinator's error.
         """
         try:
             active = self._active(partition)
@@ -370,7 +370,8 @@ def _ignore_error(error: Error, message: str | None) -> None:
 
 
 def _check(result: CoordinatorResult[Any]) -> None:
-    """Asserts that the result's `state_change` agrees with its callback and its producer."""
+    """Asserts that the result has the `on_committed` that its `state_change` requires, and that a transactional result
+    is replayed."""
     if result.state_change is StateChange.ON_COMMIT:
         assert result.on_committed is not None, "a change on commit needs on_committed"
     if result.producer is not None:
@@ -384,7 +385,7 @@ def _settle(
     on_response: Callable[[R], None],
     on_error: ErrorResponder,
 ) -> None:
-    """Reports the outcome of an append to the operation and to its caller."""
+    """Calls `on_committed` of the result with the outcome of the append, then responds to the client."""
     if active.is_resigned:
         error = Error.NOT_COORDINATOR
     if result.on_committed is not None:

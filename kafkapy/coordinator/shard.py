@@ -26,7 +26,7 @@ class CoordinatorShard(Protocol):
 
 
 class ShardContext(Protocol):
-    """The means of a shard to start operations, now or later."""
+    """The port through which a shard runs and schedules operations."""
 
     clock: Clock
     leader_epoch: int

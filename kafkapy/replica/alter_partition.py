@@ -26,7 +26,8 @@ class IsrChange(NamedTuple):
 
 
 class AlterPartitionResult(NamedTuple):
-    """The controller's response: the state that it has made durable if `error` is NONE, otherwise only the error."""
+    """The controller's response to one change: the state that it has made durable if `error` is NONE, otherwise only
+    the error."""
 
     error: Error
     leader: int = -1
@@ -36,6 +37,7 @@ class AlterPartitionResult(NamedTuple):
 
 
 class AlterPartitionPort(Protocol):
-    """Submits changes of ISRs. `on_result` is called exactly once, later, on the owner thread."""
+    """The port that submits changes of ISRs. `on_result` is called exactly once, on the owner thread, after the call
+    has returned."""
 
     def submit(self, change: IsrChange, on_result: Callable[[AlterPartitionResult], None]) -> None: ...

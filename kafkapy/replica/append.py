@@ -9,10 +9,10 @@ UNKNOWN_OFFSET = -1
 
 
 class PartitionResponse:
-    """The result for one partition of a produce request; offsets are -1 if an error made them unknown.
+    """The result for one partition of a produce request. Offsets are -1 if they are unknown because of an error.
 
-    `log_append_time_ms` is -1 unless the topic has log append time. `record_errors` holds (index in the batch, message)
-    of each refused record.
+    `log_append_time_ms` is -1 unless message.timestamp.type is LogAppendTime. `record_errors` holds (index in the
+    batch, message) of each refused record.
     """
 
     __slots__ = ("base_offset", "error", "error_message", "log_append_time_ms", "log_start_offset", "record_errors")

@@ -13,7 +13,8 @@ INVALID_LOW_WATERMARK = -1
 
 
 class DeleteRecordsResult:
-    """The result for one partition: the low watermark reached, -1 with an error."""
+    """The result of DeleteRecords for one partition. `low_watermark` is the smallest log start offset of the replicas,
+    or -1 if there is an error."""
 
     __slots__ = ("error", "low_watermark")
 
@@ -26,9 +27,10 @@ DeleteRecordsCallback = Callable[[dict[TopicPartition, DeleteRecordsResult]], No
 
 
 class DelayedDeleteRecords(DelayedOperation):
-    """Completes when each partition's low watermark has reached the required offset, or this broker no longer leads it.
+    """Completes when, for each partition, the low watermark has reached the required offset or this broker no longer
+    leads it.
 
-    The result of a waiting partition is REQUEST_TIMED_OUT already, as in DelayedProduce.
+    The result of a partition that waits is set to REQUEST_TIMED_OUT in advance, so that expiry needs no further step.
     """
 
     __slots__ = ("_find_partition", "_on_response", "_results", "_waiting")

@@ -1,4 +1,4 @@
-"""A fetch that waits on the Python path; when it completes, for any reason, the log is read again.
+"""A fetch that waits on the Python path. When it completes, for any reason, the log is read again for the response.
 
 Fetches that the data gate serves wait as a HeldFetch instead. A DelayedFetch serves all other fetches: fetches that
 open or change a session, fetches of partitions with open transactions, and every fetch while the gate is shut.
@@ -22,11 +22,13 @@ Waiting = list[tuple[FetchPartition, LogOffsetMetadata]]
 class DelayedFetch(FetchOperation):
     """Completes when one of these conditions holds for any partition (the letters are Kafka's, in DelayedFetch.scala):
 
-    A, B  this broker no longer leads it;  C  does not know it;  D  its directory went offline
+    A, B  this broker no longer leads the partition
+    C     this broker does not know the partition
+    D     the log directory of the partition went offline
     E     the leader epoch of the request is fenced
     F     the fetch offset is no longer on the segment of the last readable offset (the log rolled, or was truncated)
     G     the bytes that became readable, over all partitions, reach the minimum
-    H     the log was truncated below what the fetcher has
+    H     the log was truncated below the end of the fetcher's log (its fetch offset)
     """
 
     __slots__ = ("_find_partition", "_on_response", "_params", "_partitions", "_read_again")
@@ -39,7 +41,8 @@ class DelayedFetch(FetchOperation):
         read_again: Callable[[FetchParams, list[FetchPartition]], LogRead],
         on_response: FetchCallback,
     ) -> None:
-        """`partitions` holds, for each partition, the place of its fetch offset in the log, found by the first read."""
+        """`partitions` holds each partition with the position of its fetch offset in the log, which the first read
+        found."""
         super().__init__(params.max_wait_ms, is_from_follower=params.is_from_follower)
         self._params = params
         self._partitions = partitions

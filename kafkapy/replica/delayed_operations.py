@@ -11,7 +11,8 @@ from kafkapy.types import TopicPartition
 
 
 class FetchOperation(DelayedOperation):
-    """Base of the fetches that wait: a follower waits for the log end, and a consumer for the high watermark."""
+    """Base class of the fetches that wait: a follower's fetch waits until the log end advances, a consumer's until the
+    high watermark does."""
 
     __slots__ = ("is_from_follower",)
 
@@ -23,8 +24,8 @@ class FetchOperation(DelayedOperation):
 class DelayedOperations:
     """Owns the purgatories of delayed produce, fetch and delete-records requests. Used by the owner thread only.
 
-    Their keys are partitions (a TopicPartition or an equal tuple). The fetches of followers that are held for the gate
-    have the follower's broker id as their only key, since each may have thousands of partitions.
+    Operations are watched under the keys of their partitions (a TopicPartition or an equal tuple). Only a follower's
+    held fetch is watched under the follower's broker id instead, because it may have thousands of partitions.
     """
 
     __slots__ = ("delete_records", "fetch", "produce")
@@ -35,7 +36,8 @@ class DelayedOperations:
         self.delete_records = Purgatory("DeleteRecords", schedule)
 
     def complete_all(self, partition: PartitionState, topic_partition: TopicPartition) -> None:
-        """Tries all operations that wait for the partition, after an append or a change of its watermarks or role."""
+        """Tries to complete the operations that wait for the partition, after an append or a change of its watermarks
+        or role."""
         if self.fetch.delayed_count:
             self.fetch.check_and_complete(topic_partition)
             self.complete_held(partition.remote_replicas)
@@ -45,15 +47,16 @@ class DelayedOperations:
             self.delete_records.check_and_complete(topic_partition)
 
     def complete_held(self, followers: Iterable[int]) -> None:
-        """Tries the held fetches of these followers."""
+        """Tries to complete the held fetches of these followers."""
         for broker_id in followers:
             self.fetch.check_and_complete(broker_id)
 
     def complete_and_mark(self, partition: PartitionState, topic_partition: TopicPartition) -> None:
-        """Does what `complete_all` does, and sets the partition's fields `is_watched` and `is_commit_watched` again.
+        """Calls `complete_all`, then sets the partition's fields `is_watched` and `is_commit_watched` for the
+        operations that still wait.
 
         By these fields the gate knows whether a change of the partition may complete an operation. A held fetch sets
-        them itself whenever it was tried and waits on.
+        them itself when it was tried and continues to wait.
         """
         partition.is_watched = partition.is_commit_watched = False
         self.complete_all(partition, topic_partition)
@@ -64,6 +67,6 @@ class DelayedOperations:
             partition.is_commit_watched = True
 
     def force_complete_all(self) -> None:
-        """Completes all operations as if their deadlines had come."""
+        """Completes all operations as if their deadlines had passed."""
         for purgatory in (self.produce, self.fetch, self.delete_records):
             purgatory.force_complete_all()

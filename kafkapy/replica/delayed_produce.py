@@ -14,10 +14,10 @@ ProduceCallback = Callable[[Mapping[TopicPartition, PartitionResponse]], None]
 
 
 class DelayedProduce(DelayedOperation):
-    """Completes when no partition waits any more: the append was refused, this broker no longer leads the partition, or
-    its high watermark has reached the required offset.
+    """Completes when no partition is waiting. A partition stops waiting if its append was refused, if this broker no
+    longer leads it, or if its high watermark has reached the required offset.
 
-    The response of a waiting partition is REQUEST_TIMED_OUT already, so that expiry needs no further step.
+    The response of a partition that waits is set to REQUEST_TIMED_OUT in advance, so that expiry needs no further step.
     """
 
     __slots__ = ("_find_partition", "_on_response", "_responses", "_waiting")
@@ -30,7 +30,7 @@ class DelayedProduce(DelayedOperation):
         find_partition: FindPartition,
         on_response: ProduceCallback,
     ) -> None:
-        """`required_offsets` has the required high watermark of each partition that was appended to."""
+        """`required_offsets` has the high watermark to wait for, for each partition that was appended to."""
         super().__init__(timeout_ms)
         self._responses = responses
         self._waiting = required_offsets

@@ -27,7 +27,8 @@ class FetchIsolation(IntEnum):
 
     @classmethod
     def of(cls, replica_id: int, isolation_level: int) -> FetchIsolation:
-        """Returns the limit of consumers, by isolation level (1: read_committed), or of followers: the log end."""
+        """Returns the log end for followers; for consumers the last stable offset if `isolation_level` is 1
+        (read_committed), otherwise the high watermark."""
         if replica_id >= 0 or replica_id == FUTURE_LOCAL_REPLICA_ID:
             return cls.LOG_END_OFFSET
         return cls.LAST_STABLE_OFFSET if isolation_level == 1 else cls.HIGH_WATERMARK
@@ -36,8 +37,9 @@ class FetchIsolation(IntEnum):
 class FetchParams:
     """The parameters of a whole fetch request. Immutable.
 
-    `is_recorded` is True if the gate has recorded the follower's positions already. `only_leader` is False for
-    consumers that may read from a follower (KIP-392); `client_rack` ("": unknown) and `listener` are the consumer's.
+    `is_recorded` is True if the gate has already recorded the follower's positions. `only_leader` is False for
+    consumers that may read from a follower (KIP-392). `client_rack` is the consumer's rack, "" if unknown; `listener`
+    is the listener on which the request arrived.
     """
 
     __slots__ = (
@@ -116,7 +118,7 @@ class FetchPartition(FetchPartitionState):
 
 
 class FetchResult:
-    """The result for one partition; offsets are -1 if an error made them unknown."""
+    """The result of a fetch for one partition. Offsets are -1 if they are unknown because of an error."""
 
     __slots__ = (
         "aborted_transactions",
@@ -151,7 +153,8 @@ class FetchResult:
 
 
 class LogRead:
-    """The results of one pass over the partitions of a fetch; `places` has no entry for partitions with an error."""
+    """The results of reading each partition of a fetch once. `places` has the position of each fetch offset in its log,
+    except for partitions with an error."""
 
     __slots__ = ("bytes_readable", "must_answer", "places", "results")
 

@@ -16,7 +16,8 @@ from kafkapy.types import Clock
 
 
 class HeldFetch(FetchOperation):
-    """Completes when the gate answers or declines the fetch. The counterpart of DelayedFetch for gated fetches."""
+    """Completes when the gate answers or declines the held fetch, or at its deadline. Corresponds to DelayedFetch on
+    the Python path."""
 
     __slots__ = ("_clock", "_gate", "_is_answered", "_request", "_serve_in_python")
 
@@ -30,7 +31,8 @@ class HeldFetch(FetchOperation):
         *,
         is_from_follower: bool,
     ) -> None:
-        """`serve_in_python` serves the fetch on the Python path, which waits `Request.waited_ms` less."""
+        """`serve_in_python` serves the fetch on the Python path, which subtracts `Request.waited_ms` from the time to
+        wait."""
         super().__init__(max_wait_ms, is_from_follower=is_from_follower)
         self._request = request
         self._gate = gate

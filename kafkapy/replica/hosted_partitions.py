@@ -53,7 +53,7 @@ class HostedPartitions:
         self.topic_counters = TopicCounterTable(config.kafkapy_metrics_series_limit)
 
     def find(self, topic_partition: TopicPartition) -> Partition | Error:
-        """Returns the partition, or the error for a request that names it."""
+        """Returns the partition, or the error with which to answer a request for it."""
         partition = self.online.get(topic_partition)
         if partition is not None:
             return partition
@@ -73,7 +73,8 @@ class HostedPartitions:
         self._checkpointed = {}
 
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Applies one metadata delta: deleted topics first, since a new topic may have an old name."""
+        """Applies one metadata delta. Deleted topics are removed first, because a new topic may have the name of a
+        deleted one."""
         self._context.follow_brokers(image.brokers)
         self.drop_topics(delta.deleted_topics.values())
         if delta.changed_configs:
@@ -82,7 +83,7 @@ class HostedPartitions:
             self._change(delta.changed_topics.values(), image)
 
     def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
-        """Removes the partitions of deleted topics, so that neither the gate nor this thread uses their logs."""
+        """Removes the partitions of deleted topics, after which neither the gate nor this thread uses their logs."""
         for topic in deleted:
             for index in topic.partitions:
                 topic_partition = TopicPartition(topic.name, index)
@@ -126,7 +127,8 @@ class HostedPartitions:
             followed.append(partition)
 
     def _is_given_up(self, state: PartitionImage) -> bool:
-        """Returns whether this broker's controlled shutdown has removed it from the partition's in-sync replicas."""
+        """Returns True if this broker is in controlled shutdown, and the partition has no leader or this broker is no
+        longer in its ISR."""
         return self.is_in_controlled_shutdown and (state.leader == NO_LEADER or self._context.node_id not in state.isr)
 
     def may_follow(self, partition: Partition) -> bool:
@@ -190,7 +192,7 @@ class HostedPartitions:
             self._gate.remove(partition, topic_partition.topic, partition.topic_id, topic_partition.partition)
 
     def _fail_waiting(self, partition: Partition) -> None:
-        """Completes the requests that wait for a partition that was taken out."""
+        """Completes the requests that wait for a partition that is no longer in `online`."""
         self._context.delayed_operations.complete_all(partition, partition.topic_partition)
         if self._gate is not None:
             error = self.find(partition.topic_partition)
@@ -199,7 +201,7 @@ class HostedPartitions:
     # -- configuration -------------------------------------------------------------------------------------------
 
     def _change_configs(self, changed: set[tuple[int, str]], image: MetadataImage) -> None:
-        """Applies changed topic configurations; a change of the broker's configuration applies to all topics."""
+        """Applies changed topic configurations. If the broker's configuration changed, updates all topics."""
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in changed):
             topics = {partition.topic for partition in self.online}
         else:
@@ -215,7 +217,7 @@ class HostedPartitions:
                     partition.maybe_increment_high_watermark(self._context.clock.monotonic_ms())
 
     def follow_broker_config(self, image: MetadataImage) -> None:
-        """Updates the settings that topics inherit from the broker's configuration."""
+        """Updates the topics' settings after a change of the broker's configuration, from which topics inherit."""
         self._change_configs({(BROKER_RESOURCE, "")}, image)
 
     def _min_insync_replicas(self, topic: str, image: MetadataImage) -> int:
@@ -238,7 +240,8 @@ class HostedPartitions:
         return [partition.topic_partition for partition in lost]
 
     def _watch_isr(self) -> None:
-        """Schedules the search for followers that fell behind, twice per lag limit, if there are followers."""
+        """Schedules the next search for followers that fell behind, if there are followers. It runs every half of
+        replica.lag.time.max.ms."""
         if self._isr_expiration is None and any(partition.remote_replicas for partition in self.online.values()):
             period_ms = self._context.replica_lag_max_ms // 2
             self._isr_expiration = self._context.schedule(period_ms, self._expire_isr)

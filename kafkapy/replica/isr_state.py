@@ -9,10 +9,11 @@ from __future__ import annotations
 
 
 class IsrState:
-    """The ISR that the controller confirmed last (`isr`) and the leader's proposal (`proposed_isr`). Immutable.
+    """The ISR that the controller confirmed last (`isr`) and the ISR that the leader proposes (`proposed_isr`).
+    Immutable.
 
-    The high watermark waits for `maximal_isr`, their union: whatever the controller decides, a replica that may be in
-    the ISR has every record below the high watermark. Invariant: isr and proposed_isr are subsets of maximal_isr.
+    The high watermark waits for `maximal_isr`, the union of both, so that every replica that the controller may put
+    into the ISR has all records below the high watermark. Invariant: isr and proposed_isr are subsets of maximal_isr.
     """
 
     __slots__ = ("is_in_flight", "isr", "maximal_isr", "proposed_isr")

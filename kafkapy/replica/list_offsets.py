@@ -43,10 +43,11 @@ def find_offset(
     current_leader_epoch: int,
     only_leader: bool,
 ) -> TimestampAndOffset:
-    """Returns the first offset with `timestamp` (ms) or later, or the offset of a special timestamp, or NOT_FOUND.
+    """Returns the first record with `timestamp` (ms) or later, or the offset that a special timestamp denotes;
+    NOT_FOUND if there is none.
 
-    Raises ApiError: OFFSET_NOT_AVAILABLE while a new leader's high watermark is below the start of its epoch, since a
-    later result could be lower; NOT_LEADER_OR_FOLLOWER; or an error of the epoch. Raises OSError.
+    Raises ApiError: OFFSET_NOT_AVAILABLE while a new leader's high watermark is below the start of its epoch, because a
+    later result could be lower; NOT_LEADER_OR_FOLLOWER; or an error of the leader epoch. Raises OSError.
     """
     partition.check_access(current_leader_epoch, only_leader=only_leader)
     log = partition.log
@@ -69,9 +70,11 @@ def find_offset(
 
 
 def find_offsets_before(partition: Partition, timestamp: int, max_offsets: int, *, from_client: bool) -> list[int]:
-    """Returns at most `max_offsets` base offsets of segments modified before `timestamp`, newest first (version 0).
+    """Returns at most `max_offsets` base offsets of segments last modified at or before `timestamp`, newest first
+    (version 0).
 
-    The log end counts as a base offset; for a client no offset is above the high watermark. Raises ApiError, OSError.
+    For the timestamp -1 (latest) the log end offset comes first. For a client, offsets above the high watermark are
+    replaced by the high watermark. Raises ApiError or OSError.
     """
     partition.check_access(-1, only_leader=True)
     log = partition.log

@@ -54,7 +54,7 @@ class Partition(PartitionState):
 
     Used by the owner thread only. Invariants: as leader log_start_offset <= high_watermark <= log_end_offset; epochs do
     not decrease; a leader never proposes an ISR without itself; `remote_replicas` is empty unless this broker leads;
-    the base class has the sizes of `isr_state`.
+    the ISR sizes in the base class agree with `isr_state`.
     """
 
     __slots__ = (
@@ -151,7 +151,7 @@ class Partition(PartitionState):
         self.set_isr(len(state.isr), state.maximal_isr, state.is_in_flight)
 
     def _complete_waiting(self, former_followers: Iterable[int] = ()) -> None:
-        """Tries all requests that wait for this partition, in the purgatories and in the gate."""
+        """Tries to complete the requests that wait for this partition, in the purgatories and in the gate."""
         delayed_operations = self._context.delayed_operations
         delayed_operations.complete_held(former_followers)
         delayed_operations.complete_and_mark(self, self.topic_partition)
@@ -166,8 +166,8 @@ class Partition(PartitionState):
     def _agrees_with_proposal(self, image: PartitionImage) -> bool:
         """Returns whether the proposed ISR is still undecided after `image`.
 
-        This is the case if the proposal has the partition epoch of `image`: until the controller responds, the high
-        watermark has to wait for the replicas that the controller may add to the ISR.
+        It is undecided if `image` has the epochs and the ISR from which the proposal was made. Until the controller
+        responds, the high watermark has to wait for the replicas that the controller may add to the ISR.
         """
         state = self.isr_state
         return (
@@ -188,7 +188,8 @@ class Partition(PartitionState):
         self.replicas = image.replicas
 
     def check_access(self, current_leader_epoch: int, *, only_leader: bool) -> None:
-        """Raises ApiError if the caller's epoch (-1: none) is not current, or if `only_leader` is set on a follower."""
+        """Raises ApiError if `current_leader_epoch` of a request (-1: none) is not this partition's, or if
+        `only_leader` and this broker does not lead."""
         if current_leader_epoch not in (NO_EPOCH, self.leader_epoch):
             if current_leader_epoch < self.leader_epoch:
                 raise ApiError(Error.FENCED_LEADER_EPOCH)
@@ -208,7 +209,7 @@ class Partition(PartitionState):
     ) -> AppendInfo:
         """Appends records and raises the high watermark if possible.
 
-        Raises ApiError or StorageError, with nothing written.
+        Raises ApiError if the records are refused, or StorageError; neither makes any record visible.
         """
         if not self.is_leader:
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
@@ -225,7 +226,8 @@ class Partition(PartitionState):
         return info
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, Error]:
-        """Returns whether a produce request that ends before `required_offset` is complete, and its error."""
+        """Returns whether a produce request that ends before `required_offset` is complete, and the error to respond
+        with."""
         if not self.is_leader:
             return False, Error.NOT_LEADER_OR_FOLLOWER
         if self.log.high_watermark < required_offset:
@@ -237,7 +239,8 @@ class Partition(PartitionState):
     # -- high watermark and ISR ----------------------------------------------------------------------------------
 
     def maybe_increment_high_watermark(self, monotonic_ms: int) -> bool:
-        """Raises the high watermark if possible, and returns whether it rose. Completes the gate's produce requests."""
+        """Raises the high watermark if possible, and returns whether it rose. If it did, completes produce requests
+        that wait in the gate."""
         if not self.raise_high_watermark(monotonic_ms):
             return False
         log = self.log
@@ -248,7 +251,8 @@ class Partition(PartitionState):
         return True
 
     def maybe_shrink_isr(self, monotonic_ms: int) -> None:
-        """Proposes an ISR without the followers that fell behind. The high watermark may rise when it is confirmed."""
+        """Proposes an ISR without the followers that fell behind. The high watermark may rise when the controller
+        confirms it."""
         state = self.isr_state
         if not self.is_leader or state.is_in_flight:
             return
@@ -267,7 +271,8 @@ class Partition(PartitionState):
             self._propose_isr(self.isr_state.expanding(replica.broker_id))
 
     def _propose_isr(self, proposal: IsrState) -> None:
-        """Proposes an ISR to the controller. Until its result, the high watermark waits for the larger ISR."""
+        """Proposes an ISR to the controller. Until the result arrives, the high watermark waits for the replicas in
+        both the old and the proposed ISR."""
         assert self._context.node_id in proposal.proposed_isr, "a leader cannot leave the ISR by itself"
         self._set_isr_state(proposal)
         new_isr = tuple(replica for replica in self.replicas if replica in proposal.proposed_isr)
@@ -284,7 +289,8 @@ class Partition(PartitionState):
         self._context.alter_partition.submit(change, lambda result: self._on_isr_result(proposal, result))
 
     def _broker_epoch(self, replica_id: int) -> int:
-        """Returns the broker epoch of the replica's last fetch; -1 if it is unknown, and for this broker."""
+        """Returns the broker epoch in the replica's last fetch, or -1 if it is unknown or the replica is this
+        broker."""
         replica: RemoteReplica | None = self.remote_replicas.get(replica_id)
         if replica is None or replica.broker_epoch < 0:
             return NO_BROKER_EPOCH
@@ -338,9 +344,9 @@ class Partition(PartitionState):
     def fetch_records(
         self, params: FetchParams, asked: FetchPartition, max_bytes: int, *, min_one_message: bool, update_state: bool
     ) -> tuple[FetchResult, FetchData | None]:
-        """Reads records for a consumer or a follower. With `update_state` a follower's position is recorded.
+        """Reads records for a consumer or a follower. With `update_state`, records a follower's position.
 
-        The data is None if the result is a diverging epoch (KIP-595). Raises ApiError.
+        The FetchData is None if the result is a diverging epoch (KIP-595). Raises ApiError if the read is refused.
         """
         self.check_access(asked.current_leader_epoch, only_leader=params.only_leader)
         log = self.log
@@ -372,7 +378,8 @@ class Partition(PartitionState):
         return result, data
 
     def refer_to(self, preferred_read_replica: int, asked: FetchPartition) -> FetchResult:
-        """Returns the result for a consumer that should read from a follower. Raises ApiError."""
+        """Returns the result, without records, for a consumer that should read from the follower
+        `preferred_read_replica`. Raises ApiError if the leader epoch of the request is not current."""
         self.check_access(asked.current_leader_epoch, only_leader=False)
         log = self.log
         return FetchResult(
@@ -384,7 +391,7 @@ class Partition(PartitionState):
         )
 
     def _aborted_transactions(self, fetch_offset: int, data: FetchData) -> list[AbortedTransaction]:
-        """Returns the aborted transactions with records in what was read, which is within one segment."""
+        """Returns the aborted transactions that overlap the records in `data`, all of which are in one segment."""
         if not len(data.records):
             return []
         log = self.log
@@ -405,9 +412,11 @@ class Partition(PartitionState):
         return replica
 
     def _diverging_epoch(self, asked: FetchPartition) -> OffsetAndEpoch | None:
-        """Returns the end of the largest common epoch if the fetcher's log diverges from this log, otherwise None.
+        """Returns the largest epoch that both logs have, with its end in this log, if the fetcher's log diverges from
+        this log; otherwise None.
 
-        Raises ApiError OFFSET_OUT_OF_RANGE if the fetch offset is below the log start offset, or the epoch is unknown.
+        Raises ApiError OFFSET_OUT_OF_RANGE if the fetch offset is below the log start offset, or the last fetched epoch
+        is unknown.
         """
         end = self.log.end_offset_for_epoch(asked.last_fetched_epoch)
         if end.offset == -1 or end.epoch == -1:
@@ -424,7 +433,8 @@ class Partition(PartitionState):
     def _update_follower(
         self, replica: RemoteReplica, asked: FetchPartition, leader_end_offset: int, broker_epoch: int
     ) -> None:
-        """Records a fetch. Raises ApiError, NOT_LEADER_OR_FOLLOWER, if it is older than the broker's registration."""
+        """Records a follower's fetch. Raises ApiError NOT_LEADER_OR_FOLLOWER if the fetch has an older broker epoch
+        than the follower's registration."""
         if replica.is_outdated(broker_epoch):
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
         monotonic_ms = self._context.clock.monotonic_ms()
@@ -440,14 +450,16 @@ class Partition(PartitionState):
     def last_offset_for_leader_epoch(
         self, current_leader_epoch: int, leader_epoch: int, *, only_leader: bool
     ) -> OffsetAndEpoch:
-        """Returns the largest epoch <= `leader_epoch` and its end offset, (-1, -1) without one. Raises ApiError."""
+        """Returns the largest epoch <= `leader_epoch` with its end offset, or (-1, -1) if there is none. Raises
+        ApiError as `check_access`."""
         self.check_access(current_leader_epoch, only_leader=only_leader)
         return self.log.end_offset_for_epoch(leader_epoch)
 
     # -- delete --------------------------------------------------------------------------------------------------
 
     def delete_records_on_leader(self, offset: int) -> int:
-        """Moves the log start offset to `offset` (-1: the high watermark) and returns it. Raises ApiError."""
+        """Moves the log start offset to `offset` (-1: the high watermark) and returns it. Raises ApiError if the offset
+        is out of range or this broker does not lead."""
         if not self.is_leader:
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
         if not self.log.config.retention.delete:

@@ -33,7 +33,8 @@ class RemoteReplica(ReplicaState):
         self.broker_epoch = NEVER_FETCHED
 
     def reset(self, monotonic_ms: int, leader_end_offset: int, *, is_new_leader: bool, is_in_sync: bool) -> None:
-        """Begins a leader epoch: an in-sync follower has the whole lag limit to fetch before it can leave the ISR."""
+        """Resets the state at the beginning of a leader epoch. A follower in the ISR then has replica.lag.time.max.ms
+        to fetch before it can leave the ISR."""
         caught_up_ms = monotonic_ms if is_in_sync else NEVER_MS
         self.last_caught_up_ms = caught_up_ms
         if is_new_leader:

@@ -1,10 +1,13 @@
 """AlterReplicaLogDirs (KIP-113): moves partitions between this broker's log directories while they are served.
 
-    create the future log | copy until it has caught up, flush | the metadata says the new directory (KIP-858) |
-    on the owner's thread: the last records, then the future log is the partition's log | flush | names
+    1  create the future log
+    2  copy the current log until little is left, and flush the copy
+    3  record the new directory in the metadata (KIP-858)
+    4  on the owner's thread: copy the last records, and make the future log the partition's log
+    5  flush, delete the old directory, and rename the new one
 
 After a kill the next start finds two logs and uses the one that has all records: the current one during the copy, and
-the future one as soon as it is appended to. Threads start with the first move and end with the last.
+the future one as soon as it is appended to. The threads start with the first move and end after the last one.
 """
 
 from __future__ import annotations
@@ -39,11 +42,12 @@ AssignDirectories = Callable[[dict[tuple[bytes, int], bytes]], "Future[None]"]
 
 
 class MoveEnded(Exception):
-    """Ends a move: it was cancelled, its partition was deleted, a directory is offline, or the broker stops."""
+    """Raised to end a move early: it was cancelled, its partition was deleted, a directory is offline, or the broker
+    stops."""
 
 
 class Move:
-    """One partition that is moved. `is_given_up` is set by any thread and read by the one that copies."""
+    """The move of one partition. Any thread may set `is_given_up`; the thread that copies reads it."""
 
     __slots__ = ("current", "future", "is_given_up")
 
@@ -97,7 +101,8 @@ class ReplicaAlterLogDirsManager:
     # -- requests ------------------------------------------------------------------------------------------------
 
     def alter(self, directories: Mapping[TopicPartition, str]) -> dict[TopicPartition, Error]:
-        """Begins to move each partition to its directory, and returns the error of each. Not the owner thread."""
+        """Begins to move each partition to its directory, and returns the error of each. The owner thread must not call
+        it."""
         results = {}
         with self._altering:
             for partition, path in directories.items():
@@ -138,7 +143,7 @@ class ReplicaAlterLogDirsManager:
         self._begin(current, self._log_manager.create_future_log(current, directory))
 
     def resume(self) -> None:
-        """Continues the moves whose future logs were found at the start."""
+        """Continues the moves whose future logs were found when the broker started."""
         for future in self._log_manager.futures.logs():
             current = self._log_manager.get_log(future.topic_partition)
             if current is not None and current.topic_id == future.topic_id:
@@ -160,7 +165,7 @@ class ReplicaAlterLogDirsManager:
             self._threads.append(thread)
 
     def _give_up(self, partition: TopicPartition, future: Log) -> None:
-        """Discards the future log. The thread that copies notices it with its next chunk, and closes the files."""
+        """Discards the future log. The thread that copies notices this at its next chunk, and closes the files."""
         with self._condition:
             moves = [*self._waiting, *self._running.values()]
             for move in moves:
@@ -174,7 +179,8 @@ class ReplicaAlterLogDirsManager:
             raise StorageError(future.directory.path, f"Error while giving up {future}: {error}") from error
 
     def stop(self) -> None:
-        """Interrupts the running moves, which continue at the next start, and waits for the threads."""
+        """Interrupts the running moves, which the next start of the broker continues, and waits until the threads have
+        ended."""
         with self._condition:
             self._is_stopping = True
             self._condition.notify_all()
@@ -207,7 +213,8 @@ class ReplicaAlterLogDirsManager:
                 self._end(move)
 
     def _next_move(self) -> Move | None:
-        """Returns the first move that waits for no other move of its partition; None ends this thread."""
+        """Returns the first waiting move whose partition has no running move, and marks it as running. Returns None if
+        this thread must end, because no move waits or the broker stops."""
         with self._condition:
             while self._waiting and not self._is_stopping:
                 for move in self._waiting:
@@ -250,7 +257,7 @@ class ReplicaAlterLogDirsManager:
             self._cleaner.resume(partition)
 
     def _catch_up(self, move: Move, replica: FutureReplica, throttle: IoThrottle) -> None:
-        """Copies until little is left to copy, and makes the copy durable."""
+        """Copies until less than MOST_BYTES_AT_THE_END was copied since the last flush, and makes the copy durable."""
         copied = MOST_BYTES_AT_THE_END
         while copied >= MOST_BYTES_AT_THE_END:
             copied = 0
@@ -262,7 +269,8 @@ class ReplicaAlterLogDirsManager:
             move.future.flush()
 
     def _replace(self, move: Move, replica: FutureReplica) -> bool:
-        """Copies the last records and makes the future log the partition's log. Returns False if too many are left."""
+        """Copies the last records and makes the future log the partition's log. Returns False if too many bytes are
+        left to copy."""
 
         def replace() -> bool:
             self._check(move)
@@ -295,23 +303,23 @@ class ReplicaAlterLogDirsManager:
                 self._check(move)
 
     def _assign_back(self, current: Log) -> None:
-        """Records the old directory in the metadata again, after a move that ended early."""
+        """Assigns the partition to its old directory again in the metadata, after a move that ended early."""
         if self._log_manager.get_log(current.topic_partition) is current and not self._is_stopping:
             key = current.topic_id, current.topic_partition.partition
             self._assign_directories({key: current.directory.directory_id})
 
     def _rate(self) -> float:
-        """Returns the bytes per second of each running move."""
+        """Returns the limit of each running move in bytes per second."""
         limit: int = self._config.replica_alter_log_dirs_io_max_bytes_per_second
         return max(1.0, limit / max(1, len(self._running)))
 
     def _wait(self, move: Move, wait_ms: int) -> bool:
-        """Waits at most `wait_ms`. Returns whether the move has to end."""
+        """Waits at most `wait_ms`. Returns True if the move has to end."""
         with self._condition:
             return self._condition.wait_for(lambda: self._is_stopping or move.is_given_up, wait_ms / 1000)
 
     def _drop(self, move: Move) -> None:
-        """Discards a future log that cannot be completed."""
+        """Discards the future log of a move that cannot be completed."""
         if self._log_manager.futures.get(move.future.topic_partition) is move.future:
             self._give_up(move.future.topic_partition, move.future)
 

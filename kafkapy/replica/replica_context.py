@@ -17,7 +17,7 @@ NO_BROKER_EPOCH = -1
 
 
 class ReplicaContext:
-    """Shared by the partitions of one replica manager. Owner thread only, except for `metadata.image`."""
+    """The objects that the partitions of one replica manager share. Owner thread only, except for `metadata.image`."""
 
     __slots__ = (
         "_brokers",
@@ -58,12 +58,12 @@ class ReplicaContext:
         self.isr_expands = 0
 
     def is_alive(self, broker_id: int) -> bool:
-        """Returns whether the broker is registered and not fenced."""
+        """Returns whether the broker is registered and not fenced in the newest image."""
         registration = self.metadata.image.brokers.get(broker_id)
         return registration is not None and not registration.fenced
 
     def peer(self, broker_id: int) -> PeerState:
-        """Returns the state of another broker, which all replicas on it share and `follow_brokers` updates."""
+        """Returns the state of another broker, which all its replicas share. `follow_brokers` updates it."""
         peer = self._peers.get(broker_id)
         if peer is None:
             peer = self._peers[broker_id] = PeerState()

@@ -110,7 +110,7 @@ class ReplicaManager:
     # -- life ----------------------------------------------------------------------------------------------------
 
     def startup(self, image: MetadataImage) -> None:
-        """Creates the partitions that `image` places here. The log manager has loaded their logs."""
+        """Creates the partitions that `image` places on this broker. The log manager has loaded their logs."""
         high_watermarks: dict[TopicPartition, int] = {}
         for directory in self._log_manager.directories:
             if directory.is_online:
@@ -126,19 +126,21 @@ class ReplicaManager:
         self.hosted.startup(image, high_watermarks)
 
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Applies one metadata delta. New logs exist already, and deleted ones were dropped by `drop_topics`."""
+        """Applies one metadata delta. Logs of new partitions exist already, and `drop_topics` has removed deleted
+        ones."""
         self.hosted.apply(delta, image)
         if self.fetchers is not None and delta.changed_configs:
             self.fetchers.reconfigure(self._config)
 
     def follow_broker_config(self, image: MetadataImage) -> None:
-        """Updates the settings that topics inherit from the broker's configuration."""
+        """Updates the topics' settings after a change of the broker's configuration, from which topics inherit."""
         self.hosted.follow_broker_config(image)
         if self.fetchers is not None:
             self.fetchers.reconfigure(self._config)
 
     def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
-        """Removes the partitions of deleted topics before their logs are deleted. `apply` gets these topics too."""
+        """Removes the partitions of deleted topics before their logs are deleted. The delta for `apply` contains these
+        topics as well."""
         self.hosted.drop_topics(deleted)
 
     def handle_directory_failure(self, directory: str) -> list[TopicPartition]:
@@ -156,14 +158,14 @@ class ReplicaManager:
             self.delayed_operations.fetch.force_complete(topic_partition)
 
     def checkpoint_high_watermarks(self) -> None:
-        """Writes `replication-offset-checkpoint` in each directory where it changed. Any thread, one at a time; fsyncs.
+        """Writes `replication-offset-checkpoint` in each directory where it has changed. Any thread, one at a time.
 
-        It reads numbers that the owner thread changes; a high watermark that is too low is harmless.
+        It reads high watermarks while the owner thread changes them, because a checkpoint that is too low is harmless.
         """
         self._log_manager.write_high_watermarks()
 
     def shutdown(self) -> None:
-        """Stops fetching, and completes all waiting requests. The caller writes the last checkpoint."""
+        """Stops fetching, and completes all waiting requests. The caller writes the last high watermark checkpoint."""
         if self.fetchers is not None:
             self.fetchers.close()
         self.hosted.stop()
@@ -187,7 +189,7 @@ class ReplicaManager:
     # -- following -----------------------------------------------------------------------------------------------
 
     def _on_roles(self, led: list[Partition], followed: list[Partition]) -> None:
-        """Starts and stops fetching, then informs the listener."""
+        """Starts and stops fetching of the partitions, then calls `on_leadership`."""
         if self.fetchers is None and self._make_fetchers is not None:
             node_id = self.context.node_id
             if any(partition.leader_id not in (NO_LEADER, node_id) for partition in followed):
@@ -197,13 +199,14 @@ class ReplicaManager:
         self._on_leadership(led, followed)
 
     def begin_controlled_shutdown(self) -> None:
-        """From now on, partitions without a leader or without this broker in their ISR are no longer fetched."""
+        """Stops fetching partitions that have no leader, or whose ISR does not contain this broker, now and until the
+        broker stops."""
         self.hosted.is_in_controlled_shutdown = True
         if self.fetchers is not None:
             self.fetchers.on_roles((), [self.partitions[name] for name in tuple(self.fetchers.partitions)])
 
     def on_followed_high_watermarks(self, changed: Iterable[TopicPartition]) -> None:
-        """Completes the reads that wait for the high watermark of a followed partition (KIP-392)."""
+        """Completes the consumers' fetches that wait for the high watermark of a followed partition (KIP-392)."""
         for topic_partition in changed:
             partition = self.partitions.get(topic_partition)
             if partition is not None and partition.is_watched:
@@ -269,16 +272,19 @@ class ReplicaManager:
                 self.delayed_operations.complete_all(changed, topic_partition)
 
     def gated_produces(self) -> tuple[int, int]:
-        """Returns the numbers of produce requests that wait in the gate, and that have expired there. Any thread."""
+        """Returns how many produce requests now wait in the gate, and how many have expired there since the start. Any
+        thread."""
         return (0, 0) if self._gate is None else (self._gate.awaited_count, self._gate.expired_count)
 
     def counters_of(self, topic_partition: TopicPartition) -> TopicCounters:
-        """Returns the counters of a partition's topic, or the sum of all topics if this broker does not host it."""
+        """Returns the counters of the partition's topic, or the counters of all topics together if this broker does not
+        host the partition."""
         partition = self.partitions.get(topic_partition)
         return self.topic_counters.total if partition is None else partition.counters
 
     def gate_appended(self, partition: Partition) -> None:
-        """Tries the operations that wait for a partition, after the gate appended to it or a follower fetched."""
+        """Tries to complete the operations that wait for a partition, after the gate appended to it or served a
+        follower's fetch."""
         self.delayed_operations.complete_and_mark(partition, partition.topic_partition)
 
     def gate_failed_to_append(self, partition: Partition, error_number: int) -> None:
@@ -304,7 +310,7 @@ class ReplicaManager:
     # -- fetch ---------------------------------------------------------------------------------------------------
 
     def fetch_messages(self, params: FetchParams, partitions: list[FetchPartition], on_response: FetchCallback) -> None:
-        """Reads `partitions`, and waits for more if it finds less than `min_bytes` and no error.
+        """Reads `partitions`, and waits for more data if it finds less than `min_bytes` and no error.
 
         `on_response` is called with (FetchPartition, FetchResult) pairs in the order of `partitions`.
         """
@@ -321,9 +327,10 @@ class ReplicaManager:
         self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
 
     def hold_fetch(self, request: Request, serve_in_python: Callable[[Request], None]) -> None:
-        """Holds a fetch until the gate finds enough to read, or until its deadline.
+        """Holds a fetch until the gate finds enough data, or until its deadline.
 
-        `serve_in_python(request)` serves the fetch on the Python path if the gate declines it, now or later.
+        `serve_in_python(request)` serves the fetch on the Python path if the gate declines it, at once or while it is
+        held.
         """
         gate = self._gate
         assert gate is not None, "only the gate marks requests that wait"
@@ -344,7 +351,8 @@ class ReplicaManager:
     ) -> LogRead:
         """Reads each partition once.
 
-        Returns at most `max_bytes`, but at least one whole batch from the first partition that has records.
+        The records are at most `max_bytes` in all, but at least one whole batch of the first partition that has
+        records.
         """
         read = LogRead()
         results = read.results
@@ -398,7 +406,7 @@ class ReplicaManager:
         self._log_manager.take_offline(directory.path, error)
 
     def fetch_offset(self, topic_partition: TopicPartition, find: Callable[[Partition], Found]) -> Found:
-        """Returns what `find`, a search of replica/list_offsets, finds in the partition. Raises ApiError."""
+        """Returns the result of `find`, a search of replica/list_offsets, for the partition. Raises ApiError."""
         partition = self.get_partition(topic_partition)
         try:
             return find(partition)
@@ -409,7 +417,8 @@ class ReplicaManager:
     def offset_for_leader_epoch(
         self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
     ) -> OffsetAndEpoch:
-        """Returns the end of `leader_epoch` in a log that is led here, (-1, -1) if it is unknown. Raises ApiError."""
+        """Returns the largest epoch <= `leader_epoch` of a partition led here, with its end offset, or (-1, -1) if
+        there is none. Raises ApiError."""
         partition = self.get_partition(topic_partition)
         return partition.last_offset_for_leader_epoch(current_leader_epoch, leader_epoch, only_leader=True)
 
@@ -418,7 +427,8 @@ class ReplicaManager:
     def delete_records(
         self, timeout_ms: int, offsets: Mapping[TopicPartition, int], on_response: DeleteRecordsCallback
     ) -> None:
-        """Moves log start offsets up to `offsets` (-1: the high watermark), and waits for all replicas."""
+        """Moves log start offsets up to `offsets` (-1: the high watermark), and responds when all replicas have moved
+        theirs, or after `timeout_ms`."""
         results: dict[TopicPartition, DeleteRecordsResult] = {}
         required: dict[TopicPartition, int] = {}
         for topic_partition, offset in offsets.items():

@@ -20,19 +20,21 @@ ReplicaSelector = Callable[[Partition, FetchParams, int, Mapping[int, BrokerRegi
 
 
 def own_rack(config: BrokerConfig) -> bytes | None:
-    """Returns the rack whose consumers always read from this broker's leaders, or None if all consumers do."""
+    """Returns this broker's rack, whose consumers always read from the leaders here; None if no selector is configured,
+    so that all consumers do."""
     return (config.broker_rack or "").encode() if config.replica_selector_class == RACK_AWARE_SELECTOR else None
 
 
 def replica_selector(class_name: str | None) -> ReplicaSelector | None:
-    """Returns the selector with the name of Kafka's class, or None if consumers always read from the leader."""
+    """Returns the selector that Kafka's class name denotes, or None if consumers always read from the leader."""
     return select_in_rack if class_name == RACK_AWARE_SELECTOR else None
 
 
 def select_in_rack(
     partition: Partition, params: FetchParams, fetch_offset: int, brokers: Mapping[int, BrokerRegistration]
 ) -> int:
-    """Returns NO_REPLICA if the leader is in the consumer's rack, otherwise the most caught-up in-sync replica there.
+    """Returns NO_REPLICA if the leader is in the consumer's rack or no replica is, otherwise the most caught-up in-sync
+    replica in that rack.
 
     Replicas without the requested offset, and brokers without the consumer's listener, are not considered.
     """

@@ -23,7 +23,7 @@ class AssignedTopic(NamedTuple):
 
 
 class AssignedMember(NamedTuple):
-    """A member, the existing topics that it subscribes to, and its previous target."""
+    """A member, the existing topics that it subscribes to, and its previous target assignment."""
 
     member_id: str
     instance_id: str | None
@@ -93,7 +93,8 @@ def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[st
 def _keep(
     members: Sequence[AssignedMember], everything: Sequence[Partition], quotas: Mapping[str, int]
 ) -> tuple[dict[str, set[Partition]], list[Partition]]:
-    """Returns the partitions of its previous target that each member keeps, and the partitions that are left over."""
+    """Returns, for each member, the partitions of its previous target that it keeps, at most its quota; and all
+    partitions that no member keeps."""
     free = set(everything)
     owned: dict[str, set[Partition]] = {}
     for member in members:
@@ -115,8 +116,8 @@ def _assign_within_racks(
     quotas: Mapping[str, int],
     unassigned: Sequence[Partition],
 ) -> list[Partition]:
-    """Assigns partitions to members with a replica in their rack, within their quotas; returns the partitions left
-    over."""
+    """Assigns each partition to a member in the rack of one of its replicas, if a member there is below its quota;
+    returns the partitions that remain unassigned."""
     by_rack: dict[str, list[str]] = {}
     for member in reversed(members):
         if member.rack_id:
@@ -161,8 +162,8 @@ def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[
 
 
 def _level(topic_id: bytes, subscribers: Sequence[str], owned: Mapping[str, set[Partition]]) -> bool:
-    """Moves partitions of the topic from its most to its least loaded subscriber, until their loads differ by at most
-    one."""
+    """Moves partitions of the topic from its most to its least loaded subscriber, until their loads (numbers of
+    partitions of all topics) differ by at most one. Returns whether a partition was moved."""
     has_moved = False
     while subscribers:
         taker = min(subscribers, key=lambda member_id: len(owned[member_id]))

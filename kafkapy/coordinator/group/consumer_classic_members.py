@@ -186,7 +186,7 @@ class ClassicMembers:
         self._membership.start_timers(group)
 
     def on_unloaded(self, group: ConsumerGroup) -> None:
-        """Does nothing: no member waits for a response."""
+        """Does nothing: JoinGroup and SyncGroup of these members never wait for other members."""
 
     def tombstones(self, group: ConsumerGroup) -> list[CoordinatorRecord]:
         return group_tombstones(group)
@@ -233,8 +233,8 @@ def _classic_member(
 
 
 def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Returns whether the member has to join again: for a new epoch, to revoke partitions, or to get partitions that
-    other members have released."""
+    """Returns whether the member has to join again, because its epoch is old, because it has to revoke partitions, or
+    because other members have released partitions of its target."""
     if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)

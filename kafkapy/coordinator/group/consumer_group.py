@@ -116,16 +116,14 @@ class ConsumerGroup:
     # -- queries
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """Returns the topics that the member subscribes to, existing or not."""
+        """Returns the topics that the member subscribes to by name or by expression, even if they do not exist."""
         names = frozenset(member.subscribed_topic_names)
         resolved = self.regexes.get(member.subscribed_topic_regex)
         return names if resolved is None else names | resolved.topics
 
     def subscribed_topics(self, changed: ConsumerMember | None = None, without: Iterable[str] = ()) -> set[str]:
-        """Returns the topics that the group would subscribe to after a change.
-
-        In this change the member `changed` replaces its old state, and the members with the ids in `without` leave.
-        """
+        """Returns the topics that the group would subscribe to if `changed` replaced the member with its id, and the
+        members with the ids in `without` left."""
         topics = set(self.topic_subscribers)
         gone = [self.members[member_id] for member_id in without if member_id in self.members]
         if changed is not None:
@@ -162,10 +160,10 @@ class ConsumerGroup:
         return "Reconciling"
 
     def preferred_assignor(self, assignors: Sequence[str], changed: ConsumerMember | None = None) -> str:
-        """Returns the element of `assignors` that most members name.
+        """Returns the assignor that most members request, out of `assignors`.
 
-        Of elements that are named equally often, or not at all, the first wins. The new state of the member `changed`
-        counts.
+        The first one wins if several are requested equally often, or none is requested. `changed` is counted instead of
+        the present state of the member with its id.
         """
         members = dict(self.members)
         if changed is not None:

@@ -71,7 +71,8 @@ class HeartbeatCall(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """True if the member joins or the request has all fields, so that the response must have the assignment."""
+        """True if the member joins or the request contains all fields. The response then contains the assignment even
+        if it has not changed."""
         has_subscription = self.subscribed_topic_names is not None or self.subscribed_topic_regex is not None
         return self.member_epoch == 0 or (
             self.rebalance_timeout_ms != -1 and has_subscription and self.owned is not None
@@ -190,7 +191,11 @@ class ConsumerMembership:
     def replace_static(
         self, group: ConsumerGroup, owner: ConsumerMember, member_id: str, records: list[CoordinatorRecord]
     ) -> ConsumerMember:
-        """Returns the static member under another member id, to which its place, target and partitions move."""
+        """Returns the static member with the new `member_id` and epoch 0, and appends the records of the replacement to
+        `records`.
+
+        The target and the partitions of the old member id move to the new one, and the old id's timers are cancelled.
+        """
         self.cancel_timers(group.group_id, owner.member_id)
         member = owner._replace(member_id=member_id, member_epoch=0, previous_member_epoch=0)
         records += member_tombstones(group.group_id, owner.member_id)
@@ -200,7 +205,7 @@ class ConsumerMembership:
         return member
 
     def _with_changes(self, group: ConsumerGroup, member: ConsumerMember, call: HeartbeatCall) -> ConsumerMember:
-        """Returns the member with the fields that the request changes."""
+        """Returns the member with the fields that the request contains, and with its other fields unchanged."""
         names, regex = call.subscribed_topic_names, call.subscribed_topic_regex
         if regex and regex != member.subscribed_topic_regex and regex not in group.regexes:
             check_regex(regex)
@@ -260,7 +265,7 @@ class ConsumerMembership:
         return CoordinatorResult(records, response, on_committed)
 
     def is_last_of_new_protocol(self, group: ConsumerGroup, member_id: str) -> bool:
-        """Returns whether the group may become a classic group when a classic member replaces `member_id`."""
+        """Returns whether the group becomes a classic group if a classic member replaces the member `member_id`."""
         if group.members[member_id].classic is not None:
             return False
         is_alone = len(group.members) == 1 and self._settings.can_downgrade
@@ -280,14 +285,15 @@ class ConsumerMembership:
     # -- timers
 
     def start_timers(self, group: ConsumerGroup) -> None:
-        """Starts the timers after a load. Every member has one session timeout to send a heartbeat."""
+        """Starts the timers after the group was read from the log. Every member has one session timeout to send a
+        heartbeat."""
         for member in group.members.values():
             self.after_change(group, member, has_progressed=True)
 
     def after_change(self, group: ConsumerGroup, member: ConsumerMember, *, has_progressed: bool) -> None:
-        """Renews the member's session and starts the evaluation of its expressions.
+        """Renews the member's session and starts the evaluation of its regular expression.
 
-        If the member has progressed, starts or cancels the rebalance timer, as its new state requires.
+        If `has_progressed`, starts or cancels the rebalance timer, as the member's new state requires.
         """
         group_id, member_id = group.group_id, member.member_id
         self.reschedule_session(group_id, member)
@@ -330,7 +336,8 @@ class ConsumerMembership:
     # -- regular expressions
 
     def _resolve(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """Starts the evaluation of new expressions, and of all expressions of the group when topics have changed."""
+        """Starts the evaluation of a regular expression that is new, and of all expressions of the group if topics have
+        changed."""
         pattern = member.subscribed_topic_regex
         image = self._settings.image()
         wanted = {pattern} if pattern and pattern not in group.regexes else set()
@@ -427,10 +434,10 @@ def _rebalance_key(group_id: str, member_id: str) -> str:
 
 
 def join_key(group_id: str, member_id: str) -> str:
-    """Returns the key of the timer that removes a classic member if it does not join again."""
+    """Returns the key of the timer that removes a classic member that does not join again."""
     return f"consumer-join\0{group_id}\0{member_id}"
 
 
 def sync_key(group_id: str, member_id: str) -> str:
-    """Returns the key of the timer that removes a classic member if it has joined and does not sync."""
+    """Returns the key of the timer that removes a classic member that has joined, but does not send SyncGroup."""
     return f"consumer-sync\0{group_id}\0{member_id}"

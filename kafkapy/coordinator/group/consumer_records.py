@@ -142,7 +142,8 @@ def group_tombstones(group: ConsumerGroup) -> list[CoordinatorRecord]:
 
 
 def whole_group(group: ConsumerGroup) -> list[CoordinatorRecord]:
-    """Returns all records of the group, for a log that has none of them."""
+    """Returns the records that describe the complete group, to be written when a classic group becomes a consumer
+    group."""
     group_id = group.group_id
     records = [subscription_record(group_id, member) for member in group.members.values()]
     records.append(group_epoch_record(group_id, group.group_epoch, group.metadata_hash))
@@ -164,7 +165,7 @@ def _tombstone(key: Any) -> CoordinatorRecord:
 
 
 def replay_into(group: ConsumerGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
-    """Applies one record to its group; returns whether it deletes the group."""
+    """Applies one record to its group; returns True if the record is the tombstone that deletes the group."""
     key: Any = decode_coordinator_key(key_bytes)
     value: Any = None if value_bytes is None else decode_coordinator_value(kind, value_bytes)
     if kind == GROUP_EPOCH_KEY:
@@ -241,9 +242,9 @@ LEFT = -1
 
 
 def _from(entries: Iterable[Any], member_epoch: int) -> dict[bytes, dict[int, int]]:
-    """Returns the partitions that a record lists, with their assignment epochs.
+    """Returns the partitions that a record lists, by topic id, with the epoch in which each was assigned.
 
-    Records from before 4.3 have no assignment epochs; the member epoch of the record is the safe choice for them.
+    Records from before 4.3 have no assignment epochs. The member epoch of the record replaces them.
     """
     owned = {}
     for entry in entries:

@@ -34,7 +34,8 @@ class ConsumerGroupSettings:
 
     @property
     def is_enabled(self) -> bool:
-        """True if consumer groups are served: the protocol is configured, and the feature is finalized."""
+        """True if consumer groups are served: group.coordinator.rebalance.protocols contains `consumer`, and the
+        finalized group.version is at least 1."""
         is_configured = "consumer" in self._config.group_coordinator_rebalance_protocols
         return is_configured and self.image().features.get(GROUP_VERSION, 0) > 0
 
@@ -86,8 +87,8 @@ class ConsumerGroupSettings:
         )
 
     def _of_group(self, group_id: str, name: str, broker_name: str, limits: tuple[str, str]) -> int:
-        """Returns the group's own value, limited to the broker's current range, or the broker's value if the group has
-        none."""
+        """Returns the group's own value of the key `name`, limited to the range that the broker's configuration sets,
+        or the broker's value if the group has none."""
         override = self.image().config(GROUP_RESOURCE, group_id).get(name)
         if override is None:
             return int(self._config[broker_name])

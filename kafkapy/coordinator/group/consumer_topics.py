@@ -25,9 +25,10 @@ def topic_ids(image: MetadataImage, names: Iterable[str]) -> frozenset[bytes]:
 
 
 def metadata_hash(image: MetadataImage, names: Iterable[str]) -> int:
-    """Returns a signed 64-bit digest of all that an assignment depends on: ids, partitions and racks; 0 without topics.
+    """Returns a signed 64-bit digest of the metadata that an assignment depends on: topic ids, partitions and racks.
+    Returns 0 if there are no topics.
 
-    Apache Kafka computes another digest, so after a change of brokers each group computes its target once more.
+    Apache Kafka computes a different digest, so that each group computes its target once more after a swap.
     """
     digest = hashlib.blake2b(digest_size=8)
     has_topics = False

@@ -19,9 +19,10 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ForeignGroup:
-    """A group whose protocol this broker does not serve: the keys of its records. Owner thread only.
+    """A group whose protocol this broker does not serve; only the keys of its records are stored. Owner thread only.
 
-    Its members cannot reach this broker, so the group counts as empty and an administrator can delete it.
+    The broker refuses the requests of its members, so that the group counts as empty and an administrator can delete
+    it.
     """
 
     __slots__ = ("group_id", "keys")
@@ -78,7 +79,8 @@ class ShareGroup(ForeignGroup):
 
 
 class StreamsGroup(ForeignGroup):
-    """A streams group (KIP-1071). Administrators change its offsets, and a classic member takes the group over."""
+    """A streams group (KIP-1071). Administrators may change its offsets. When a classic member joins, a classic group
+    replaces it."""
 
     __slots__ = ()
     group_type = "streams"
@@ -127,13 +129,13 @@ class ForeignProtocol:
         raise ApiError(Error.UNKNOWN_MEMBER_ID)
 
     def on_commit(self, group: ForeignGroup, member_id: str) -> None:
-        """Does nothing: there are no sessions."""
+        """Does nothing: members of foreign groups have no sessions."""
 
     def on_loaded(self, group: ForeignGroup) -> None:
-        """Does nothing: there are no timers."""
+        """Does nothing: foreign groups have no timers."""
 
     def on_unloaded(self, group: ForeignGroup) -> None:
-        """Does nothing: no member waits."""
+        """Does nothing: no request of a member waits for a response."""
 
     def tombstones(self, group: ForeignGroup) -> list[CoordinatorRecord]:
         """Returns the tombstones of the group's records; the epoch record is last, because its deletion removes the
@@ -146,7 +148,7 @@ FOREIGN_PROTOCOL = ForeignProtocol()
 
 
 def key_type(key: bytes) -> int:
-    """Returns the record type in front of a key; raises ValueError when the key is too short to hold one."""
+    """Returns the record type, the first two bytes of a key; raises ValueError when the key is shorter."""
     if len(key) < 2:
         raise ValueError("a coordinator key without a type")
     return int.from_bytes(key[:2], "big", signed=True)

@@ -46,16 +46,17 @@ class Group(Protocol):
         may be committed."""
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Returns the error of each offset of a TxnOffsetCommit; clients from before KIP-447 name no member.
+        """Returns the error of each offset of a TxnOffsetCommit, or an empty sequence when all may be committed. Raises
+        ApiError when none may be committed.
 
-        Returns and raises otherwise the same as `validate_commit`.
+        Clients from before KIP-447 name no member, so that no member is validated.
         """
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Raises ApiError when the member may not fetch offsets, or the kind of group has no offsets."""
+        """Raises ApiError when the member may not fetch offsets, or when groups of this kind have no offsets."""
 
     def validate_offset_deletion(self) -> None:
-        """Raises ApiError when OffsetDelete may delete no offset of the group."""
+        """Raises ApiError when OffsetDelete must not delete any offset of the group."""
 
     def is_subscribed_to(self, topic: str) -> bool:
         """Returns whether a member consumes the topic, as far as the broker knows."""
@@ -67,7 +68,7 @@ class Group(Protocol):
 
     @property
     def is_unused(self) -> bool:
-        """True if the group is deleted once it has no offsets left."""
+        """True if the group is deleted when its last committed offset has been removed."""
 
     @property
     def is_replaceable(self) -> bool:
@@ -81,21 +82,23 @@ G = TypeVar("G", bound=Group, contravariant=True)
 
 
 class GroupProtocol(Protocol[G]):
-    """The classic APIs, timers and deletion of the groups of one kind. The shard owns the groups. Owner thread only."""
+    """The handlers of the classic APIs, the timers and the deletion of groups of one kind. The shard owns the groups.
+    Owner thread only."""
 
     def join(self, group: G, call: JoinCall) -> CoordinatorResult[None]:
         """Handles JoinGroup; responds through `call.respond`."""
 
     def sync(self, group: G, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult[SyncGroupResponse]:
-        """Handles SyncGroup; a result without a response means that `respond` is called later. Raises ApiError."""
+        """Handles SyncGroup; a result without a response means that `respond` is called later. Raises ApiError if the
+        request is refused."""
 
     def heartbeat(self, group: G, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
-        """Handles Heartbeat. Raises ApiError."""
+        """Handles Heartbeat. Raises ApiError if the request is refused."""
 
     def leave(
         self, group: G, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
     ) -> CoordinatorResult[LeaveGroupResponse]:
-        """Handles LeaveGroup. Raises ApiError."""
+        """Handles LeaveGroup. Raises ApiError if the whole request is refused."""
 
     def on_commit(self, group: G, member_id: str) -> None:
         """Is notified of a valid OffsetCommit of the member; `member_id` is "" for an administrator."""
@@ -105,7 +108,7 @@ class GroupProtocol(Protocol[G]):
         heartbeat."""
 
     def on_unloaded(self, group: G) -> None:
-        """Responds to the waiting members, because this broker no longer leads the partition."""
+        """Answers the requests of members that wait, because this broker no longer leads the partition."""
 
     def tombstones(self, group: G) -> list[CoordinatorRecord]:
-        """Returns the records that delete the group, without its offsets."""
+        """Returns the records that delete the group. They do not delete its committed offsets."""

@@ -83,11 +83,13 @@ class GroupCoordinator:
         return coordinator_partition(group_id, self._config.partition_count)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """Loads the partition of `__consumer_offsets`, which this broker leads now, in slices."""
+        """Begins to load the partition of `__consumer_offsets`, which this broker now leads. The owner thread loads it
+        in short slices."""
         self._runtime.elect(partition, leader_epoch)
 
     def is_coordinator_of(self, partition: int) -> bool:
-        """Returns whether requests for keys of this partition are served here, or will be once its log is loaded."""
+        """Returns whether this broker coordinates the groups of this partition of `__consumer_offsets`, even if its log
+        is still being loaded."""
         return self._runtime.is_coordinator_of(partition)
 
     def resign(self, partition: int) -> None:
@@ -232,7 +234,8 @@ class GroupCoordinator:
             yield from list(shard.groups.values())
 
     def all_offsets(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yields (group, topic, partition, offset) of every committed offset. Any thread may call it."""
+        """Yields (group, topic, partition, offset) of every committed offset of the loaded partitions. Any thread may
+        call it."""
         for _, shard in self._runtime.loaded_partitions():
             for group_id in shard.offsets.group_ids():
                 for topic, partition, entry in shard.offsets.committed(group_id):
@@ -284,7 +287,8 @@ class GroupCoordinator:
     ) -> None:
         """Writes the marker batch of a transaction to the partition of `__consumer_offsets`.
 
-        With `committed` the offsets of the transaction take effect; otherwise they are discarded.
+        If `committed`, the offsets of the transaction take effect; otherwise they are discarded. `on_done` is called
+        with the error of the append.
         """
         self._runtime.end_transaction(partition, marker, producer_id, committed=committed, on_done=on_done)
 

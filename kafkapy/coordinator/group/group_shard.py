@@ -61,8 +61,8 @@ G = TypeVar("G")
 class GroupShard:
     """The groups and offsets of one partition. Owner thread only.
 
-    An operation returns a CoordinatorResult and does not append to the log. `replay` changes the offsets and the groups
-    that are in the log; the members of classic groups change in the operation itself.
+    An operation returns a CoordinatorResult and does not append to the log. Offsets and consumer groups change when
+    `replay` applies the records; the members of classic groups change in the operation itself.
     """
 
     def __init__(
@@ -255,7 +255,8 @@ class GroupShard:
     # -- offsets
 
     def commit(self, call: CommitCall) -> CoordinatorResult[list[Error]]:
-        """Commits offsets. The response has one error for each offset of the call, in order. Raises ApiError."""
+        """Commits offsets. The response has one error for each offset of the call, in order. Raises ApiError if the
+        whole request is refused."""
         group = self.groups.get(call.group_id)
         if group is not None:
             errors = group.validate_commit(call)
@@ -268,7 +269,8 @@ class GroupShard:
     def commit_transactional(self, call: CommitCall, producer: tuple[int, int]) -> CoordinatorResult[list[Error]]:
         """Commits offsets within the transaction of `producer` (id, epoch).
 
-        The response has one error for each offset of the call, in order. Raises ApiError.
+        The response has one error for each offset of the call, in order. Raises ApiError if the whole request is
+        refused.
         """
         group = self.groups.get(call.group_id)
         if group is not None:
@@ -280,7 +282,8 @@ class GroupShard:
     def _commit_result(
         self, call: CommitCall, producer: tuple[int, int] | None, member_errors: Sequence[Error]
     ) -> CoordinatorResult[list[Error]]:
-        """Builds the records of the valid offsets; an empty `member_errors` means that the member may commit all."""
+        """Returns the records of the valid offsets, with one error for each offset; an empty `member_errors` means that
+        the member may commit all of them."""
         wall_ms = self._context.clock.wall_ms()
         expire_ms = -1 if call.retention_ms == -1 else wall_ms + call.retention_ms
         errors: list[Error] = []
@@ -297,9 +300,9 @@ class GroupShard:
         return CoordinatorResult(records, response=errors, producer=producer)
 
     def fetch(self, call: FetchCall) -> list[FetchedOffset]:
-        """Returns the committed offsets, with -1 for a partition without one.
+        """Returns the committed offsets; a partition without a committed offset has the offset -1.
 
-        Raises ApiError when the member may not fetch them.
+        Raises ApiError when the member may not fetch offsets.
         """
         group = self.groups.get(call.group_id)
         if group is not None:
@@ -333,7 +336,8 @@ class GroupShard:
     def delete_offsets(
         self, group_id: str, partitions: Iterable[tuple[str, int]]
     ) -> CoordinatorResult[PartitionErrors]:
-        """Deletes committed offsets. The response maps (topic, partition) to its error. Raises ApiError."""
+        """Deletes committed offsets. The response maps (topic, partition) to its error. Raises ApiError if the whole
+        request is refused."""
         group = self._existing(group_id, Error.GROUP_ID_NOT_FOUND)
         group.validate_offset_deletion()
         errors: PartitionErrors = {}
@@ -360,7 +364,7 @@ class GroupShard:
         )
 
     def expire(self) -> CoordinatorResult[None]:
-        """Deletes offsets past their retention, and empty groups without offsets."""
+        """Deletes the offsets whose retention has ended, and empty groups that have no offsets."""
         wall_ms = self._context.clock.wall_ms()
         records: list[CoordinatorRecord] = []
         for group_id, group in list(self.groups.items()):

@@ -71,7 +71,7 @@ class OffsetStore:
     # -- reads
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        """Returns the entry as of the high watermark, or None if there is none."""
+        """Returns the committed offset as of the high watermark, or None if there is none."""
         entry = self._groups.get(group_id, {}).get((topic, partition))
         return None if entry is None else self._visible(entry, self._committed_offset())
 
@@ -84,7 +84,7 @@ class OffsetStore:
                 yield topic, partition, visible
 
     def newest(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """Yields (topic, partition, entry) of each entry that is not deleted, even above the high watermark."""
+        """Yields (topic, partition, entry) of each offset, including commits and deletions above the high watermark."""
         for (topic, partition), entry in list(self._groups.get(group_id, {}).items()):
             if not entry.is_deleted:
                 yield topic, partition, entry
@@ -106,7 +106,7 @@ class OffsetStore:
         return any((group_id, topic, partition) in pending for pending in self._pending.values())
 
     def group_ids(self) -> list[str]:
-        """Returns the groups that have offsets, some of which may still be pending in a transaction."""
+        """Returns the ids of the groups that have offsets, including offsets that are pending in a transaction."""
         pending = (group_id for offsets in self._pending.values() for group_id, _, _ in offsets)
         return list(dict.fromkeys([*self._groups, *pending]))
 
@@ -118,7 +118,8 @@ class OffsetStore:
         return None if found is None or found.is_deleted else found
 
     def _purge(self, horizon: int) -> None:
-        """Removes the entries of deletions below `horizon`, which are committed."""
+        """Forgets deleted offsets whose tombstone is below the offset `horizon` (the high watermark), and so is
+        committed."""
         while self._tombstones and self._tombstones[0][1].log_offset < horizon:
             (group_id, topic, partition), entry = self._tombstones.popleft()
             offsets = self._groups.get(group_id)

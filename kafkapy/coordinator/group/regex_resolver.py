@@ -14,9 +14,9 @@ Job = tuple[list[str], list[str], Callable[[Matches], None]]
 
 
 def evaluate(expressions: list[str], names: list[str]) -> Matches:
-    """Returns, for each expression, the names that it matches as a whole.
+    """Returns, for each expression, the topic names of `names` that it matches as a whole.
 
-    Internal topics are included, as in Apache Kafka. An expression that is too expensive matches no name.
+    Internal topics are included, as in Apache Kafka. An expression that is too expensive to match matches no name.
     """
     from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 

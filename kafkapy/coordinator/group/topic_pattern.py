@@ -156,7 +156,8 @@ class TopicPattern:
         return self._closure(taken)
 
     def _closure(self, start: Iterable[int]) -> frozenset[int]:
-        """Returns the instructions that jumps lead to: characters, the match, and assertions."""
+        """Returns the instructions that are reachable from `start` by following jumps and splits: sets of characters,
+        assertions, and the match."""
         seen: set[int] = set()
         stack = list(start)
         while stack:
@@ -172,7 +173,8 @@ class TopicPattern:
         return frozenset(pc for pc in seen if self._instructions[pc][0] in (_SET, _MATCH, _AT))
 
     def _resolve(self, threads: frozenset[int], before: str, after: str) -> set[int]:
-        """Returns the threads after the assertions that hold between two characters; "" means an end of the name."""
+        """Returns `threads` (indexes of instructions) and the instructions that follow their assertions that are true
+        between the characters `before` and `after`; "" is the beginning or end of the name."""
         resolved: set[int] = set()
         stack = list(threads)
         while stack:
@@ -196,7 +198,7 @@ def _checked_tree(expression: str, alphabet: _Alphabet) -> _Tree:
 
 
 def _size(tree: _Tree) -> int:
-    """Returns an upper bound of the number of instructions, and of the calls that emit them."""
+    """Returns an upper bound of the number of instructions for `tree`, which also bounds the calls of `emit`."""
     kind = tree[0]
     if kind in ("set", "at"):
         return 1
@@ -404,7 +406,8 @@ class _Parser:
         return tree
 
     def _group_start(self) -> bool:
-        """Reads the part after `(?`; returns True at the start of a group, and False if flags were set without one."""
+        """Reads the part of a group after `(?`; returns False if it only sets flags, as in `(?i)`, and begins no
+        group."""
         start = self._pos - 1
         self._pos += 1
         if self._peek() == "<" or self._peek(2) == "P<":
@@ -442,7 +445,8 @@ class _Parser:
         return ("set", self._folded(mask))
 
     def _escaped_set(self) -> tuple[int, str | None]:
-        """Returns the set that a backslash escape means, and the character, or None if the set is a class."""
+        """Returns the set of characters that an escape denotes, and the character, or None if the escape is a class
+        such as `\\d`."""
         start = self._pos - 1
         if self._pos >= len(self._text):
             raise PatternError("trailing backslash at end of expression: ``")

@@ -32,7 +32,8 @@ def described(transactional_id: str, found: TransactionMetadata) -> DescribeTran
 def listed(
     transactions: Iterable[tuple[str, TransactionMetadata]], wanted: ListFilter, wall_ms: int
 ) -> ListTransactionsResponse:
-    """Returns the transactions with the states, producer ids and duration of `wanted`; does not filter by id."""
+    """Returns the transactions whose state, producer id and duration match the filter `wanted`; does not filter by
+    transactional id."""
     known = {STATES_BY_TITLE[title] for title in wanted.states if title in STATES_BY_TITLE}
     unknown = sorted(title for title in wanted.states if title not in STATES_BY_TITLE)
     found = []

@@ -39,7 +39,8 @@ class MarkerWriter(Protocol):
 
 
 class MarkerDelivery:
-    """The delivery of markers, with the partitions that still wait for one. Owner thread only."""
+    """The delivery of transaction markers, with the partitions of each transaction that have no marker yet. Owner
+    thread only."""
 
     def __init__(
         self, context: ShardContext, writer: MarkerWriter, complete: Callable[[str], CoordinatorResult[None]]

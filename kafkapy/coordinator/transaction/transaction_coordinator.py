@@ -83,11 +83,13 @@ class TransactionCoordinator:
         return coordinator_partition(transactional_id, self._partition_count() or self._config.partition_count)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """Loads the partition of `__transaction_state`, which this broker leads now, in slices."""
+        """Begins to load the partition of `__transaction_state`, which this broker now leads. The owner thread loads it
+        in short slices."""
         self._runtime.elect(partition, leader_epoch)
 
     def is_coordinator_of(self, partition: int) -> bool:
-        """Returns whether requests for keys of this partition are served here, or will be once its log is loaded."""
+        """Returns whether this broker coordinates the transactional ids of this partition of `__transaction_state`,
+        even if its log is still being loaded."""
         return self._runtime.is_coordinator_of(partition)
 
     def resign(self, partition: int) -> None:
@@ -201,7 +203,8 @@ class TransactionCoordinator:
         operation: Callable[[TransactionShard, int], CoordinatorResult[ProducerResponse]],
         respond: Respond,
     ) -> None:
-        """Runs `operation(shard, producer_id)`, with a new producer id if `needs_one` returns True, otherwise -1."""
+        """Runs `operation(shard, producer_id)`, where `producer_id` is a new producer id if `needs_one` returns True,
+        otherwise -1."""
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond(ProducerResponse(error))
@@ -225,7 +228,8 @@ class TransactionCoordinator:
     # -- administration
 
     def find(self, transactional_id: str) -> TransactionMetadata:
-        """Returns the metadata of the id. Raises ApiError if the id or its shard is not found."""
+        """Returns the metadata of the id. Raises ApiError if the id does not exist, or if this broker cannot serve
+        it."""
         if not transactional_id:
             raise ApiError(Error.INVALID_REQUEST)
         metadata = self._runtime.shard(self.partition_for(transactional_id)).transactions.get(transactional_id)
@@ -234,9 +238,9 @@ class TransactionCoordinator:
         return metadata
 
     def transactions(self) -> Iterator[tuple[str, TransactionMetadata]]:
-        """Returns (transactional id, metadata) of all partitions that this broker leads.
+        """Returns (transactional id, metadata) of each transactional id in the partitions that this broker leads.
 
-        Raises ApiError COORDINATOR_LOAD_IN_PROGRESS while one of them is loading.
+        Raises ApiError COORDINATOR_LOAD_IN_PROGRESS while one of the partitions is loading.
         """
         if self._runtime.is_any_loading:
             raise ApiError(Error.COORDINATOR_LOAD_IN_PROGRESS)

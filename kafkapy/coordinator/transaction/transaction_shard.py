@@ -174,9 +174,10 @@ class TransactionShard:
     def end(
         self, transactional_id: str, request: EndRequest, next_producer_id: int = NO_PRODUCER_ID
     ) -> CoordinatorResult[ProducerResponse]:
-        """Ends a transaction. The response is sent when the outcome is durable.
+        """Ends a transaction. The response is sent when the outcome is durable, and contains the producer's id and
+        epoch for the next transaction.
 
-        It has the producer's id and epoch for the next transaction. Raises ApiError if the request is refused.
+        Raises ApiError if the request is refused.
         """
         metadata = self.transactions.get(transactional_id)
         if metadata is None:
@@ -200,7 +201,7 @@ class TransactionShard:
         return self._change(transactional_id, changed, answer)
 
     def complete(self, transactional_id: str) -> CoordinatorResult[None]:
-        """Completes a transaction, all of whose markers are written."""
+        """Completes a transaction whose markers are all written."""
         metadata = self.transactions.get(transactional_id)
         if metadata is None or metadata.state not in PREPARED_STATES or transactional_id in self._in_transit:
             return EMPTY_RESULT
@@ -214,7 +215,7 @@ class TransactionShard:
     # -- time
 
     def timed_out_transactions(self) -> list[str]:
-        """Returns the ids whose transactions are open for longer than their producers allowed."""
+        """Returns the transactional ids whose transactions have been open for longer than their timeout."""
         wall_ms = self._context.clock.wall_ms()
         return [
             transactional_id
@@ -263,7 +264,8 @@ class TransactionShard:
     ) -> CoordinatorResult[R]:
         """Returns the result that writes `changed` as the metadata of the transactional id.
 
-        `changed` takes effect when its record is committed. If that fails, `on_failure` is called instead.
+        `changed` takes effect when its record is committed. If the record cannot be written, `on_failure` is called
+        instead.
         """
         assert transactional_id not in self._in_transit, f"two changes of {transactional_id} at once"
         current = self.transactions.get(transactional_id)
@@ -285,7 +287,8 @@ class TransactionShard:
 
 
 def _goes_back(current: TransactionMetadata, changed: TransactionMetadata) -> bool:
-    """Returns whether the epoch would decrease, so that a fenced producer could write again."""
+    """Returns whether the change would decrease the epoch of the producer id; a fenced producer could then write
+    again."""
     return changed.producer_id == current.producer_id and changed.producer_epoch < current.producer_epoch
 
 

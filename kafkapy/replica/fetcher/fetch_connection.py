@@ -56,7 +56,7 @@ class Connect(Protocol):
 
 
 class FetchPorts(NamedTuple):
-    """The dependencies of fetchers on the broker. All are used on the owner thread."""
+    """The functions of the broker that fetchers use. All are called on the owner thread."""
 
     connect: Connect
     schedule: Schedule
@@ -102,7 +102,7 @@ class FetchConnection:
         self._is_closed = False
 
     def wake(self) -> None:
-        """Sends the next request unless one is unanswered. Called whenever the fetcher's partitions have changed."""
+        """Sends the next request if no request is unanswered. Called whenever the fetcher's partitions have changed."""
         if self._is_closed or self._plan is not None:
             return
         if self._in_flight is not None:
@@ -118,14 +118,15 @@ class FetchConnection:
             self._send(self._connection, plan)
 
     def _hurry(self, sent: _InFlight) -> None:
-        """Gives up a Fetch soon, unless it ends by itself, if it does not name all partitions."""
+        """Schedules giving up the unanswered Fetch after PATIENCE_MS if it lacks partitions that were added later,
+        because the leader may hold it for its full wait."""
         if isinstance(sent.plan, FetchPlan) and self._give_up_ms == NEVER and self.fetcher.has_new_partitions:
             monotonic_ms = self._ports.monotonic_ms()
             self._give_up_ms = monotonic_ms + PATIENCE_MS
             self._schedule(monotonic_ms, self._give_up_ms)
 
     def _give_up(self) -> None:
-        """Fetches all partitions over another connection, on which the leader does not hold a Fetch."""
+        """Abandons the unanswered Fetch, which the leader holds, and fetches all partitions over a new connection."""
         self._in_flight = None
         self._give_up_ms = NEVER
         self.fetcher.abandon_request()
@@ -133,7 +134,7 @@ class FetchConnection:
         self.wake()
 
     def close(self) -> None:
-        """Closes the connection; the fetcher is not used afterwards."""
+        """Closes the connection permanently; the fetcher is not used afterwards."""
         self._is_closed = True
         self._plan = self._in_flight = None
         self._cancel_timer()
@@ -184,7 +185,8 @@ class FetchConnection:
             self._lose(os.strerror(number) if number else connection.describe_close())
 
     def _lose(self, reason: str) -> None:
-        """Forgets the connection, which could not be opened or was closed, and delays all partitions."""
+        """Handles a connection that could not be opened or was closed: forgets it and delays the fetches of all
+        partitions."""
         logger.warning("%s Connection to node %d failed: %s", self.name, self._leader_id, reason)
         self._generation += 1
         self._attempts += 1
@@ -203,13 +205,14 @@ class FetchConnection:
     # -- time ----------------------------------------------------------------------------------------------------
 
     def _arm(self, timeout_ms: int) -> None:
-        """Sets the deadline of the request or of the opening. A timer that runs earlier is scheduled again."""
+        """Sets the deadline of the request, or of opening the connection, and schedules the timer. A timer that is due
+        earlier is kept, and is scheduled again when it runs."""
         monotonic_ms = self._ports.monotonic_ms()
         self._deadline_ms = monotonic_ms + timeout_ms
         self._schedule(monotonic_ms, min(self._deadline_ms, self._give_up_ms))
 
     def _sleep(self) -> None:
-        """Waits until the next delay of a partition ends."""
+        """Schedules the timer for the time at which the next delay of a partition ends."""
         deadline_ms = self.fetcher.next_deadline_ms()
         if deadline_ms is None:
             self._cancel_timer()

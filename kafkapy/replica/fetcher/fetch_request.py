@@ -15,14 +15,15 @@ _LAST_VERSION_WITH_NAMES = 12
 
 
 def fetch_version(plan: FetchPlan, metadata_version: int) -> int:
-    """Returns the request's version: the newest without topic ids if a topic has none."""
+    """Returns the version of the Fetch request for `metadata_version`; if a topic has no id, the newest version that
+    names topics instead."""
     if any(position.topic_id == ZERO_UUID for position in plan.positions.values()):
         return _LAST_VERSION_WITH_NAMES
     return fetch_request_version(metadata_version)
 
 
 def build_fetch(plan: FetchPlan, settings: FetchSettings, broker_epoch: int, version: int) -> FetchRequest:
-    """Returns the request of a replica. `broker_epoch` (KIP-903) is sent from version 15 on."""
+    """Returns the Fetch request of a follower. `broker_epoch` (KIP-903) is sent from version 15 on."""
     topics: dict[tuple[str, bytes], FetchRequest.FetchTopic] = {}
     for topic_partition, position in plan.positions.items():
         key = topic_partition.topic, position.topic_id
@@ -71,7 +72,7 @@ def forgotten_topics(plan: FetchPlan) -> list[FetchRequest.ForgottenTopic]:
 
 
 def build_list_offsets(query: OffsetQuery, node_id: int) -> ListOffsetsRequest:
-    """Returns the request for the leader's start or end offsets."""
+    """Returns the ListOffsets request for the leader's start or end offsets."""
     topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
     for topic_partition, leader_epoch in query.leader_epochs.items():
         topic = topics.get(topic_partition.topic)

@@ -21,7 +21,8 @@ _SESSION_LOST = frozenset({Error.FETCH_SESSION_ID_NOT_FOUND, Error.INVALID_FETCH
 
 
 class FetchPlan(NamedTuple):
-    """The contents of one fetch request: its place in the session, the partitions it names and those it removes."""
+    """The contents of one fetch request: session id and epoch, the partitions to add or change, and the partitions to
+    remove."""
 
     session_id: int
     session_epoch: int
@@ -30,7 +31,8 @@ class FetchPlan(NamedTuple):
 
 
 class FetchSession:
-    """The session of one fetcher with its leader. Call `plan` for a request, then `confirm`, `fail` or `lose`.
+    """The session of one fetcher with its leader. The caller calls `plan` for each request, then `confirm`, `fail` or
+    `lose`.
 
     `held` has the positions that the leader knows once it has received the last planned request.
     """
@@ -48,10 +50,10 @@ class FetchSession:
     def plan(
         self, candidates: Iterable[TopicPartition], position_of: Callable[[TopicPartition], FetchPosition | None]
     ) -> FetchPlan | None:
-        """Returns the next request, or None if nothing is to be fetched.
+        """Returns the next request, or None if there is nothing to fetch.
 
-        `candidates` are the partitions that may have changed since the last plan, or all if `is_full`; a partition
-        without a position is removed from the session.
+        `candidates` are the partitions that may have changed since the last plan, or all partitions if `is_full`. A
+        partition for which `position_of` returns None is removed from the session.
         """
         if self.is_full:
             self.held = {}
@@ -71,7 +73,7 @@ class FetchSession:
         return FetchPlan(self._session_id, self._epoch, changed, forgotten)
 
     def confirm(self, session_id: int) -> None:
-        """Updates the session after a response without an error for all partitions."""
+        """Advances the session after a response without a top-level error; `session_id` is the id in the response."""
         if session_id == _NO_SESSION:
             self.refuse()
         else:
@@ -79,7 +81,8 @@ class FetchSession:
             self._session_id = session_id
 
     def fail(self, error: Error) -> bool:
-        """Updates the session after an error for all partitions; returns whether it may be repeated at once."""
+        """Updates the session after a response with the top-level `error`; returns whether the request may be repeated
+        at once."""
         if error is Error.FETCH_SESSION_ID_NOT_FOUND:
             self.refuse()
         else:
@@ -87,9 +90,10 @@ class FetchSession:
         return error in _SESSION_LOST
 
     def refuse(self) -> None:
-        """Forgets the session, because the leader does not have it. The next request begins a new session."""
+        """Forgets the session, because the leader does not have it; the next request begins a new session."""
         self._session_id, self._epoch = _NO_SESSION, _FIRST_EPOCH
 
     def lose(self) -> None:
-        """Makes the next request replace the session, because it is unknown whether the last one arrived."""
+        """Makes the next request replace the session, because it is unknown whether the last request reached the
+        leader."""
         self._epoch = _FIRST_EPOCH

@@ -18,7 +18,7 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherManager")
 
 
 class ReplicaFetcherManager:
-    """Owns the fetchers of this broker, by leader and index. Used by the owner thread only.
+    """Owns the fetchers of this broker, by leader and fetcher number. Used by the owner thread only.
 
     Invariants: a partition belongs to at most one fetcher; a fetcher without partitions is closed.
     """
@@ -26,8 +26,8 @@ class ReplicaFetcherManager:
     def __init__(
         self, settings: FetchSettings, ports: FetchPorts, may_follow: Callable[[Partition], bool] = lambda _: True
     ) -> None:
-        """`may_follow` returns False for a partition that this broker no longer hosts, or that it gives up in its
-        controlled shutdown."""
+        """`may_follow` returns False for a partition that this broker no longer hosts, or no longer fetches because of
+        its controlled shutdown."""
         self.counters = AppendCounters()
         self._settings = settings
         self._ports = ports
@@ -42,11 +42,12 @@ class ReplicaFetcherManager:
 
     @property
     def partitions(self) -> Iterable[TopicPartition]:
-        """The partitions that are fetched, or were marked as failed."""
+        """The partitions that have a fetcher, including those marked as failed."""
         return self._assigned.keys()
 
     def on_roles(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """Fetches `followed` from their leaders, and stops fetching partitions that have no leader or are led here.
+        """Starts fetching `followed` from their leaders, and stops fetching `led` and the partitions of `followed` that
+        have no leader.
 
         A partition whose leader and leader epoch are unchanged continues where it was.
         """
@@ -58,7 +59,7 @@ class ReplicaFetcherManager:
         self._wake(touched)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Applies a changed configuration; a changed number of fetchers moves their partitions."""
+        """Applies a changed configuration by closing all fetchers and assigning their partitions to new ones."""
         settings = FetchSettings.from_config(config)
         if settings == self._settings:
             return
@@ -105,7 +106,8 @@ class ReplicaFetcherManager:
             touched[key] = None
 
     def _wake(self, touched: Iterable[tuple[int, int]]) -> None:
-        """Lets changed fetchers send their next request, and closes those without partitions."""
+        """Lets the fetchers whose partitions have changed send their next request, and closes fetchers without
+        partitions."""
         for key in touched:
             fetcher = self._fetchers[key]
             if fetcher.fetcher.partitions:

@@ -12,7 +12,7 @@ NOT_DELAYED = -1
 
 
 class FollowerLog(Protocol):
-    """The local log of a followed partition. The methods that write raise StorageError."""
+    """The local log of a followed partition. Methods that write raise StorageError if the log directory fails."""
 
     @property
     def log_start_offset(self) -> int: ...
@@ -24,22 +24,23 @@ class FollowerLog(Protocol):
     def latest_epoch(self) -> int: ...
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
-        """Returns the end of the largest epoch <= `epoch` and that epoch; both are -1 if there is none."""
+        """Returns the largest epoch <= `epoch` in the log, with its end offset; both are -1 if there is none."""
 
     def append(self, records: memoryview, leader_epoch: int) -> int:
-        """Appends the whole batches up to `leader_epoch`; returns their size in bytes.
+        """Appends the whole batches whose leader epoch is at most `leader_epoch`; returns their size in bytes.
 
-        Raises ApiError CORRUPT_MESSAGE for a damaged batch, and another ApiError if the offsets do not fit the log.
+        Raises ApiError CORRUPT_MESSAGE for a damaged batch, and another ApiError if the offsets do not continue the
+        log.
         """
 
     def truncate_to(self, offset: int) -> None:
-        """Removes every batch that ends at or after `offset`."""
+        """Removes every batch whose last offset is at or above `offset`."""
 
     def restart_at(self, offset: int) -> None:
-        """Removes all batches; the log starts and ends at `offset`."""
+        """Removes all batches; the empty log then starts and ends at `offset`."""
 
     def follow(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Adopts the leader's high watermark and log start offset, as far as they are within this log.
+        """Sets high watermark and log start offset to the leader's, limited to the offsets in this log.
 
         Returns whether the high watermark changed.
         """
@@ -66,9 +67,10 @@ class FetchPosition(NamedTuple):
 
 
 class FollowedPartition:
-    """One partition of a fetcher: its log, the leader's epoch, and its state.
+    """One partition of a fetcher: its log, the leader epoch, and the state of fetching.
 
-    Invariant: in FETCHING, `fetch_offset` is the log end offset and `last_fetched_epoch` the epoch of the last batch.
+    Invariant: in FETCHING, `fetch_offset` is the log end offset and `last_fetched_epoch` is the leader epoch of the
+    last batch.
     """
 
     __slots__ = (
@@ -113,10 +115,11 @@ class FollowedPartition:
 
 
 def truncation_offset(diverging: OffsetAndEpoch, own_end: OffsetAndEpoch, log_end_offset: int) -> int:
-    """Returns the offset to truncate the log to if, on the leader, `diverging.epoch` ends at `diverging.offset`.
+    """Returns the offset to which to truncate the follower's log.
 
-    `own_end` is the end of the largest own epoch up to that one. If it is a smaller epoch, the log is truncated to its
-    end, and the next fetch asks about that epoch (KIP-279).
+    `diverging` is the leader's response: an epoch, and the offset at which it ends in the leader's log. `own_end` is
+    the largest epoch of the follower's log that is not above that epoch, with its end. If `own_end` has a smaller
+    epoch, the log is truncated to its end, and the next fetch compares that epoch (KIP-279).
     """
     if own_end.offset == UNDEFINED_OFFSET:
         return min(diverging.offset, log_end_offset)

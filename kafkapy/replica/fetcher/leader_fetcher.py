@@ -63,7 +63,8 @@ class LeaderOffset(NamedTuple):
 class LeaderFetcher:
     """Owns the states of its partitions and the fetch session. Used by the owner thread only.
 
-    Invariant: `_changed` contains every partition whose position may differ from the one that the session has sent.
+    Invariant: `_changed` contains every partition whose position may differ from the last position in a planned
+    request.
     """
 
     def __init__(self, backoff_ms: int) -> None:
@@ -126,22 +127,26 @@ class LeaderFetcher:
         return plan
 
     def next_deadline_ms(self) -> int | None:
-        """Returns the time at which the next delay ends, or None."""
+        """Returns the time at which the next delay of a partition ends, or None if no partition is delayed."""
         return self._next_delay_ends_ms if self._delayed else None
 
     def next_urgent_retry_ms(self) -> int | None:
-        """Returns the time of the next of the first retries after transient errors, or None."""
+        """Returns the earliest end of a delay after a transient error, or None.
+
+        Only partitions with at most URGENT_RETRIES such errors count: their retries must not wait for the response to a
+        Fetch that the leader holds.
+        """
         delayed = [self.partitions[topic_partition] for topic_partition in self._delayed]
         urgent = [state.delayed_until_ms for state in delayed if 0 < state.transient_errors <= URGENT_RETRIES]
         return min(urgent, default=None)
 
     @property
     def has_new_partitions(self) -> bool:
-        """True if partitions are followed, or have a new leader epoch, since the last request."""
+        """True if partitions were added, or got a new leader epoch, since the last request."""
         return any(topic_partition in self.partitions for topic_partition in self._changed)
 
     def abandon_request(self) -> None:
-        """Makes the next request name all partitions; the last one gets no response."""
+        """Makes the next request name all partitions, because the last request will get no response."""
         self._session.lose()
 
     def _position_of(self, topic_partition: TopicPartition) -> FetchPosition | None:
@@ -149,7 +154,8 @@ class LeaderFetcher:
         return state.position() if state is not None and state.is_fetchable else None
 
     def _offset_query(self) -> OffsetQuery | None:
-        """Returns a query of end offsets if one is needed, otherwise of start offsets."""
+        """Returns a query of the leader's end offsets if a partition needs one, otherwise of its start offsets, or
+        None."""
         for phase, timestamp in ((Phase.ASKING_END, LATEST_TIMESTAMP), (Phase.ASKING_START, EARLIEST_TIMESTAMP)):
             asking = [self.partitions[topic_partition] for topic_partition in self._asking]
             epochs = {
@@ -325,7 +331,8 @@ class LeaderFetcher:
                 self._changed[state.topic_partition] = None
 
     def _truncate_diverging(self, state: FollowedPartition, diverging: OffsetAndEpoch) -> None:
-        """Truncates the log to the part that both logs have in common. The response's other offsets are not used."""
+        """Truncates the log to its common part with the leader's log. The other offsets of the response are not
+        used."""
         log = state.log
         own_end = log.end_offset_for_epoch(diverging.epoch)
         offset = truncation_offset(diverging, own_end, log.log_end_offset)
@@ -358,7 +365,7 @@ class LeaderFetcher:
     # -- offsets out of range ------------------------------------------------------------------------------------
 
     def on_offsets(self, query: OffsetQuery, found: dict[TopicPartition, LeaderOffset], monotonic_ms: int) -> None:
-        """Handles the leader's offsets; a partition that the response does not name is delayed."""
+        """Handles the response to an OffsetQuery; a partition that the response does not name is delayed."""
         phase = Phase.ASKING_END if query.timestamp == LATEST_TIMESTAMP else Phase.ASKING_START
         for topic_partition, leader_epoch in query.leader_epochs.items():
             state = self.partitions.get(topic_partition)
@@ -378,7 +385,7 @@ class LeaderFetcher:
     def _compare_end(self, state: FollowedPartition, leader_end_offset: int) -> None:
         """Truncates the log to the leader's end offset if the log is longer, as after an unclean election.
 
-        Otherwise the leader is asked for its start offset next.
+        If the log is not longer, the leader is asked for its start offset next.
         """
         own_end_offset = state.log.log_end_offset
         if leader_end_offset >= own_end_offset:
@@ -394,10 +401,8 @@ class LeaderFetcher:
             self._go_on(state)
 
     def _compare_start(self, state: FollowedPartition, leader_start_offset: int) -> None:
-        """Restarts the log at the leader's start offset if the leader has deleted all records up to this log's end.
-
-        Then fetching continues.
-        """
+        """Restarts the log at the leader's start offset if that is above the log end offset. Fetching then
+        continues."""
         log = state.log
         if leader_start_offset > log.log_end_offset:
             logger.warning(

@@ -14,7 +14,8 @@ from kafkapy.types import OffsetAndEpoch
 
 
 class AppendCounters:
-    """Counts appends since the start, by path. Owner thread writes, any thread reads."""
+    """Counts the appends of fetched batches since the start, separately for compiled code and for the Python path. The
+    owner thread writes; any thread may read."""
 
     __slots__ = ("batches", "batches_accounted_in_python", "bytes", "native", "python")
 
@@ -27,7 +28,8 @@ class AppendCounters:
 
 
 class PartitionLog:
-    """The FollowerLog of a Partition, whose log may be replaced by a move between directories. Owner thread only."""
+    """The FollowerLog of a Partition. Each call uses the partition's current log, which a move between directories may
+    replace. Owner thread only."""
 
     __slots__ = ("_counters", "_on_truncated", "_partition")
 

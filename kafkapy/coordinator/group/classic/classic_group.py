@@ -100,7 +100,8 @@ class ClassicGroup:
         self._check_generation()
 
     def _check_generation(self) -> None:
-        """Asserts the invariants of a new generation."""
+        """Asserts that no pending id is a member, that the leader is a member, and that every member supports the
+        protocol."""
         assert self.pending_members.isdisjoint(self.members), f"group {self.group_id}: a pending member has joined"
         if self.members:
             assert self.leader_id in self.members, f"group {self.group_id}: the leader {self.leader_id} is no member"
@@ -140,7 +141,8 @@ class ClassicGroup:
         return member
 
     def replace_static_member(self, group_instance_id: str, old_member_id: str, new_member_id: str) -> ClassicMember:
-        """Gives a static member a new member id. The caller has to fence requests that wait under the old id."""
+        """Replaces the member id of a static member, and returns the member. The caller has to answer requests that
+        wait under the old id with FENCED_INSTANCE_ID."""
         member = self.members.pop(old_member_id)
         self.pending_sync_members.discard(old_member_id)
         member.member_id = new_member_id
@@ -151,7 +153,8 @@ class ClassicGroup:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Makes a member that waits for the next generation the leader; returns False when no member waits."""
+        """Keeps the leader if it has joined the next generation, otherwise elects a member that has; returns False if
+        no member has joined."""
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_responder is not None:
             return True
@@ -197,7 +200,8 @@ class ClassicGroup:
         return {name for name, count in self._tally.spoken.items() if count == len(self.members)}
 
     def supports(self, protocol_type: str, protocols: list[tuple[str, bytes]]) -> bool:
-        """Returns whether a member with these protocols may join."""
+        """Returns whether a member with this protocol type and these protocols may join: all members must support at
+        least one of the protocols in common."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         # If the group has only pending ids and no members, both counts are 0 and every protocol is accepted.
@@ -220,9 +224,10 @@ class ClassicGroup:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def compute_subscribed_topics(self) -> None:
-        """Sets the topics that the members consume, or None if they are unknown.
+        """Sets `subscribed_topics` to the topics that the members subscribe to, or to None if they are unknown.
 
-        They are unknown if the group has another protocol type than consumers, or metadata that cannot be read.
+        They are unknown if the protocol type of the group is not `consumer`, or if the metadata of a member cannot be
+        read.
         """
         if not self.uses_consumer_protocol:
             self.subscribed_topics = None
@@ -236,7 +241,8 @@ class ClassicGroup:
             )
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Returns whether a member consumes the topic, or may consume it because its metadata cannot be read."""
+        """Returns whether a member subscribes to the topic, or may subscribe to it because its metadata cannot be
+        read."""
         if self.state is GroupState.EMPTY:
             return False
         if self.subscribed_topics is None:
@@ -250,7 +256,8 @@ class ClassicGroup:
         return self.state.value
 
     def describe_classic(self) -> DescribeGroupsResponse.DescribedGroup:
-        """Returns the group with its members; their metadata is included only in a stable group."""
+        """Returns the group with its members for DescribeGroups; the metadata of members is included only in a stable
+        group."""
         is_stable = self.state is GroupState.STABLE
         members = [
             DescribeGroupsResponse.DescribedGroupMember(
@@ -286,7 +293,12 @@ class ClassicGroup:
         return ()
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Validates the member only if the request names one: before KIP-447 the transactional id alone fences."""
+        """Raises ApiError if TxnOffsetCommit must be refused; otherwise returns (), because no single offset is
+        refused.
+
+        The member is validated only if the request names one: clients from before KIP-447 name none, and are fenced by
+        their transactional id alone.
+        """
         if self.state is GroupState.DEAD:
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         if call.names_member and not (call.generation_id < 0 and self.state is GroupState.EMPTY):

@@ -16,7 +16,10 @@ Protocols = list[tuple[str, bytes]]
 
 
 class MemberTally:
-    """Counts over the members of a group, kept up to date because a rebalance needs them at every join."""
+    """The number of members that wait for the next generation, and of the members that support each protocol.
+
+    The numbers are maintained at every change of a member, because each JoinGroup needs them.
+    """
 
     __slots__ = ("spoken", "waiting")
 
@@ -82,7 +85,7 @@ class ClassicMember:
         self.sync_responder: SyncResponder | None = None
 
     def count_in(self, tally: MemberTally | None) -> None:
-        """Removes the member from its previous tally and counts it in `tally`, unless that is None."""
+        """Removes the member from the tally that counts it, and adds it to `tally` unless `tally` is None."""
         for known, step in ((self._tally, -1), (tally, 1)):
             if known is not None:
                 known.count(self._protocols, step)
@@ -117,10 +120,8 @@ class ClassicMember:
 
     @property
     def has_satisfied_heartbeat(self) -> bool:
-        """True if the member stays in the group when its session timer expires.
-
-        A member whose request waits for a response need not send heartbeats.
-        """
+        """True if the member remains in the group when its session timer expires, because its JoinGroup or SyncGroup
+        waits for a response: such a member need not send heartbeats."""
         return not self.is_new and (self.join_responder is not None or self.sync_responder is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:

@@ -29,7 +29,8 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ClassicMembership:
-    """The handlers of the four requests of a member. Owner thread only. It has no state; the shard owns the groups."""
+    """The handlers of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. Owner thread only. It has no state; the shard
+    owns the groups."""
 
     def __init__(self, rebalance: ClassicRebalance, config: GroupConfig, new_uuid: Callable[[], str]) -> None:
         self._rebalance = rebalance
@@ -125,8 +126,8 @@ class ClassicMembership:
     def _replace_static(
         self, group: ClassicGroup, call: JoinCall, old_member_id: str, new_member_id: str
     ) -> CoordinatorResult[None]:
-        """Replaces a restarted static member: the new member id takes over its place and its assignment, and the old id
-        is fenced."""
+        """Handles the JoinGroup of a restarted static member: the member gets the new member id and keeps its
+        assignment, and requests with the old id are fenced."""
         assert call.group_instance_id is not None
         old_leader_id = group.leader_id
         member = group.members[old_member_id]
@@ -268,7 +269,7 @@ class ClassicMembership:
     # -- load, commit and unload
 
     def on_commit(self, group: ClassicGroup, member_id: str) -> None:
-        """Renews the session of the member, for which a commit counts as a heartbeat."""
+        """Renews the member's session, because an OffsetCommit counts as a heartbeat."""
         member = group.members.get(member_id)
         if member is not None:
             self._rebalance.reschedule_heartbeat(group, member)
@@ -285,7 +286,7 @@ class ClassicMembership:
 
 
 def _adopt(member: ClassicMember, call: JoinCall) -> None:
-    """Stores the member's new metadata, and lets the member wait for the next generation."""
+    """Stores the protocols and timeouts of the request in the member, which then waits for the next generation."""
     member.protocols = call.protocols
     member.session_timeout_ms = call.session_timeout_ms
     member.rebalance_timeout_ms = call.rebalance_timeout_ms

@@ -83,7 +83,8 @@ class ClassicRebalance:
         return EMPTY_RESULT
 
     def complete_join(self, group: ClassicGroup) -> CoordinatorResult[None]:
-        """Ends the join phase: removes the members that have not joined again, and responds to the others."""
+        """Ends the join phase: removes the dynamic members that have not joined again, begins the next generation, and
+        responds to the members that have joined."""
         self._context.cancel(_join_key(group))
         if group.is_in(GroupState.DEAD):
             return EMPTY_RESULT
@@ -184,7 +185,7 @@ class ClassicRebalance:
         )
 
     def await_pending_member(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-        """Gives the client one session timeout to join with its new member id."""
+        """Adds a pending member id, which is removed if no client joins with it within `timeout_ms`."""
         group.pending_members.add(member_id)
         self._context.schedule(
             _heartbeat_key(group, member_id), timeout_ms, lambda: self.expire_heartbeat(group, member_id)
@@ -200,9 +201,9 @@ class ClassicRebalance:
             self.cancel_heartbeat(group, member_id)
 
     def close(self, group: ClassicGroup) -> None:
-        """Ends a group that another broker coordinates now.
+        """Ends a group whose partition this broker no longer leads.
 
-        The waiting members get NOT_COORDINATOR and look for the new coordinator.
+        Requests that wait are answered with NOT_COORDINATOR, so that the clients look for the new coordinator.
         """
         group.transition_to(GroupState.DEAD, self._context.clock.wall_ms())
         for member in list(group.members.values()):
@@ -223,7 +224,8 @@ class ClassicRebalance:
         return self.after_removal(group, "a member's session expired")
 
     def remove_member(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """Removes the member, and responds to its waiting request so that a client that is alive joins again."""
+        """Removes the member, and answers its waiting request with UNKNOWN_MEMBER_ID, so that a client that is alive
+        joins again."""
         self.cancel_heartbeat(group, member.member_id)
         group.remove(member.member_id)
         respond_to_join(member, join_error(UNKNOWN_MEMBER_ID, Error.UNKNOWN_MEMBER_ID))

@@ -24,10 +24,11 @@ def join_success(
     with_members: bool | None = None,
     skip_assignment: bool = False,
 ) -> JoinGroupResponse:
-    """Returns the response with the current generation for `member`.
+    """Returns the JoinGroup response for `member` with the current generation.
 
-    Only the leader gets the list of members, unless `with_members` says otherwise. `leader` is the member id to name as
-    the leader, by default the group's leader.
+    The list of members is included for the leader, unless `with_members` is given. `leader` is the member id that the
+    response names as the leader, by default the group's leader. `skip_assignment` is True for a leader that must not
+    compute an assignment (KIP-814).
     """
     is_leader = group.leader_id == member.member_id
     members = []
