@@ -76,7 +76,7 @@ class ClientConfig:
         return key in self.originals
 
     def replace(self, key: str, value: Any) -> None:
-        """Sets a value that follows from other keys; only while the configuration is being made."""
+        """Sets a value that is derived from other keys; called only while the configuration is being made."""
         self._values[key] = value
 
     def _check_security(self) -> None:

@@ -335,7 +335,10 @@ class Connection:
         request.on_done(response, version, None)
 
     def _expire(self, monotonic_ms: int) -> None:
-        """Ends the connection if a response is late, because the responses after it would be late too."""
+        """Ends the connection if a response is late, because the responses after it would be late too.
+
+        A request that has not been sent ends with REQUEST_TIMED_OUT when it is late.
+        """
         if monotonic_ms < self._earliest_ms:
             return
         for _, request in self._in_flight:

@@ -2,8 +2,9 @@
 
 The state machines of a client (sender, fetcher, group membership) are `Task`s of its network. The thread that holds
 `Network.lock` runs the next *step*: it reads what has arrived, runs every task, and writes what the tasks have queued.
-That thread is the networking thread, a caller that waits (`poll`, `flush`, the result of a future) and so needs no
-hand-over between threads, or a caller that has just filled a batch and finds the lock free.
+That thread is the networking thread, a caller that waits (`poll`, `flush`, the result of a future), or a caller that
+has just filled a batch and finds the lock free. A caller that waits runs the steps itself, so that it need not be woken
+by another thread.
 """
 
 from __future__ import annotations

@@ -38,10 +38,10 @@ class PartitionSequences:
     """The next sequence of one partition, and its unfinished batches that have a sequence, in order.
 
     Invariant: a batch gets its sequence when it is first sent and keeps it until it is finished or the epoch changes;
-    after a failure the batches are sent again in that order, each only when it is the first. Until the first batch is
-    acknowledged they are sent one at a time: a broker accepts any first sequence of a producer that it does not know,
-    so a later batch could be written although the preceding batch was refused (by a broker that was not the leader
-    yet).
+    after a failure the batches are sent again in the order of their sequences, each one when it is the first unfinished
+    batch. Until the first batch is acknowledged, batches are sent one at a time: a broker accepts any first sequence of
+    a producer that it does not know, so a later batch could be written although the preceding batch was refused (by a
+    broker that was not the leader yet).
     """
 
     __slots__ = ("is_known", "next_sequence", "producer_id", "unfinished")

@@ -34,7 +34,7 @@ TEXT = "text/plain; charset=utf-8"
 
 
 class Response:
-    """The response of a page. `body` may be any bytes-like object; it is sent unchanged."""
+    """The HTTP response for a page. `body` may be any bytes-like object; it is sent unchanged."""
 
     __slots__ = ("body", "content_type", "status")
 

@@ -9,7 +9,7 @@ MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
 
 
 class ScramMechanism(IntEnum):
-    """The hash functions of SCRAM, by Kafka's numbers."""
+    """The SCRAM mechanisms, with the numbers that Kafka's protocol uses."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2

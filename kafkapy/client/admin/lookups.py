@@ -18,7 +18,7 @@ from kafkapy.types import TopicPartition
 
 
 def as_partitions(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
-    """Converts pairs of topic and number to TopicPartitions."""
+    """Converts pairs of topic and partition number to TopicPartitions."""
     return [TopicPartition(*each) for each in partitions]
 
 
