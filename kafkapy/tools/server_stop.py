@@ -67,10 +67,12 @@ def find_brokers(proc: Path = PROC, user_id: int | None = None) -> Iterator[Brok
 
 
 def _matches(broker: BrokerProcess, arguments: Arguments) -> bool:
-    if arguments["node-id"] is None:
-        return True
-    properties = broker.properties()
-    return properties.get("node.id", properties.get("broker.id")) == str(arguments["node-id"])
+    """Returns whether the options select a node: its node.id, or else all its roles, as in Kafka's script (KIP-979)."""
+    node_id, role = arguments["node-id"], arguments["process-role"]
+    if node_id is not None:
+        properties = broker.properties()
+        return properties.get("node.id", properties.get("broker.id")) == str(node_id)
+    return role is None or broker.properties().get("process.roles") == role
 
 
 def stop(arguments: Arguments, brokers: Iterator[BrokerProcess], kill: Callable[[int, int], None]) -> int:
@@ -79,6 +81,8 @@ def stop(arguments: Arguments, brokers: Iterator[BrokerProcess], kill: Callable[
     number = getattr(signal, f"SIG{name}", None)
     if number is None:
         raise ToolError(f"SIGNAL={name} is not a signal")
+    if arguments["node-id"] is not None and arguments["process-role"] is not None:
+        print("When both node-id and process-role are provided, the value for node-id will take precedence")
     found = [broker for broker in brokers if _matches(broker, arguments)]
     if not found:
         raise ToolError("No kafka server to stop")
@@ -102,7 +106,7 @@ TOOL = Tool(
     options=(
         Option(
             "process-role",
-            "Accepted without effect: nodes of every role are stopped.",
+            "Stop only the nodes with this role and no other. --node-id takes precedence.",
             "role",
             choices=("broker", "controller"),
         ),
@@ -111,6 +115,7 @@ TOOL = Tool(
     examples=(
         Example("All brokers", ""),
         Example("One broker", "--node-id 2"),
+        Example("All controllers", "--process-role controller"),
     ),
     needs_arguments=False,
 )

@@ -61,7 +61,7 @@ def test_without_a_file_the_usage_is_printed():
     assert done.err.startswith("USAGE: kafkapy server-start [-daemon] server.properties [--override property=value]*\n")
 
 
-def test_the_brokers_of_this_user_are_found(tmp_path):
+def test_the_brokers_of_this_user_are_found(tmp_path, capsys):
     """A simulated /proc has brokers of the user and other processes."""
     for pid, words in {
         11: ["/usr/bin/python", "-m", "kafkapy", "broker", "start", "--config", "a.properties"],
@@ -74,7 +74,7 @@ def test_the_brokers_of_this_user_are_found(tmp_path):
         process.mkdir()
         (process / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in words))
         (process / "cwd").symlink_to(tmp_path)
-    (tmp_path / "a.properties").write_text("node.id=3\n")
+    (tmp_path / "a.properties").write_text("node.id=3\nprocess.roles=controller\n")
     (tmp_path / "self").mkdir()
     brokers = list(find_brokers(tmp_path, os.geteuid()))
     assert [(each.pid, each.properties().get("node.id")) for each in brokers] == [(11, "3"), (12, "7")]
@@ -87,5 +87,9 @@ def test_the_brokers_of_this_user_are_found(tmp_path):
 
     assert killed_by("") == [11, 12]
     assert killed_by("--node-id=7") == [12]
-    with pytest.raises(ToolError, match="No kafka server to stop"):
-        killed_by("--node-id 9")
+    assert killed_by("--process-role=controller") == [11]
+    assert killed_by("--process-role=controller --node-id=7") == [12]
+    assert "node-id will take precedence" in capsys.readouterr().out
+    for selection in ("--node-id 9", "--process-role broker"):
+        with pytest.raises(ToolError, match="No kafka server to stop"):
+            killed_by(selection)
