@@ -31,6 +31,7 @@ from kafkapy.controller.partitions import partitions_to_assign
 from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.errors import ApiError, StopRequested, StorageError
 from kafkapy.network.socket_server import SocketServer
+from kafkapy.quorum.growth_watch import GrowthWatch
 from kafkapy.quorum.held_listener import HeldListener
 from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
 from kafkapy.server.dispatcher import Dispatcher
@@ -184,6 +185,8 @@ class Broker(ClusterNode):
         self._foundation.log_cleaner.start()
         parts.alter_log_dirs.resume()
         self.state = RUNNING
+        if parts.link.forwarding is None:
+            self._watch_growth()
         if self._metrics_server is not None:
             self._metrics_server.start(self._metrics_routes())
 
@@ -206,6 +209,25 @@ class Broker(ClusterNode):
                     raise StopRequested from None
                 if look % LOOKS_PER_MESSAGE == 0:
                     logger.info("[BrokerServer id=%d] waits for the leader of the metadata quorum", self.config.node_id)
+
+    def _watch_growth(self) -> None:
+        """Lets a node that is the whole cluster send requests to the active controller once it has other nodes."""
+        controller = self.parts.controller
+        watch = GrowthWatch(
+            self.config.node_id,
+            lambda: controller.quorum.is_alone,
+            lambda: self.reactor.post(self._leave_direct_calls),
+        )
+        controller.follow(watch)
+        controller.call(lambda: watch.check(controller.image))
+
+    def _leave_direct_calls(self) -> None:
+        """Uses requests to the active controller from now on, unless the broker stops already. Reactor thread."""
+        if self.state == RUNNING:
+            parts = self.parts
+            parts.link.leave_direct_calls()
+            parts.services.forwarding = parts.link.forwarding
+            self._foundation.other_nodes.register_controller(parts.controller)
 
     def _accept(self, names: Collection[str]) -> None:
         """Accepts clients of these listeners."""
@@ -341,7 +363,7 @@ class Broker(ClusterNode):
         """Stops everything. Returns the exit status of the process: 0, or 1 after a fatal failure."""
         parts, log_manager = self.parts, self.log_manager
         logger.info("[KafkaRaftServer nodeId=%d] shutting down", self.config.node_id)
-        self.state = STOPPING
+        self._foundation.run_on_reactor_or_here(self._begin_stop)
         self._foundation.log_cleaner.stop()
         parts.alter_log_dirs.stop()
         self.reactor.post(parts.replica_manager.begin_controlled_shutdown)
@@ -363,6 +385,9 @@ class Broker(ClusterNode):
         log_manager.shutdown(parts.link.lifecycle.broker_epoch)
         logger.info("[KafkaRaftServer nodeId=%d] shut down completed", self.config.node_id)
         return 0 if self._fatal is None else 1
+
+    def _begin_stop(self) -> None:
+        self.state = STOPPING
 
     def _unless_failed(self, step: Callable[[], None]) -> None:
         if self._fatal is None:

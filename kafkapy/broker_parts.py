@@ -35,7 +35,7 @@ from kafkapy.replica.replica_selector import own_rack
 from kafkapy.server.awaited_produce import awaited_produce_answers
 from kafkapy.server.background_tasks import BackgroundTasks
 from kafkapy.server.client_telemetry import ClientTelemetry
-from kafkapy.server.controller_link import ControllerLink, local_link, remote_link
+from kafkapy.server.controller_link import ControllerLink, ControllerPorts, local_ports, remote_ports
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.metadata_publisher import MetadataPublisher
@@ -197,7 +197,7 @@ def build_parts(
         own_rack=own_rack(config),
     )
     replica_manager = ReplicaManager(
-        config, foundation.log_manager, metadata, clock, reactor.schedule, node_id, link.alter_partition,
+        config, foundation.log_manager, metadata, clock, reactor.schedule, node_id, link,
         on_leadership=on_leadership, gate=gate,
         make_fetchers=lambda may_follow: build_fetchers(foundation, replica_manager, metadata, may_follow),
     )  # fmt: skip
@@ -249,10 +249,21 @@ def _build_link(
     on_fatal: Callable[[BaseException], None],
 ) -> ControllerLink:
     config, reactor = foundation.config, foundation.reactor
-    if controller.quorum.is_alone:
-        return local_link(config, controller, reactor.post)
-    other_nodes, schedule = foundation.other_nodes, reactor.schedule
-    return remote_link(config, controller, other_nodes, cluster_id, reactor.post, schedule, on_fatal)
+
+    def make_remote(broker_epoch: int) -> ControllerPorts:
+        return remote_ports(
+            config,
+            controller,
+            foundation.other_nodes,
+            cluster_id,
+            reactor.post,
+            reactor.schedule,
+            on_fatal,
+            broker_epoch,
+        )
+
+    is_alone = controller.quorum.is_alone
+    return ControllerLink(local_ports(config, controller, reactor.post) if is_alone else make_remote(-1), make_remote)
 
 
 def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:

@@ -7,7 +7,7 @@
     STOPPED          no heartbeats; the controller has fenced the broker, or will after its session
 
 The active controller may be this node: its requests go through its own listener then. A broker whose cluster has only
-one node uses `BrokerLifecycle` instead, which needs no requests.
+one node uses `BrokerLifecycle`, which needs no requests; when other nodes join, it continues here as RUNNING.
 """
 
 from __future__ import annotations
@@ -119,6 +119,15 @@ class BrokerHeartbeats:
         epoch = self._registered.result()
         logger.info("registered broker %d with broker epoch %d", self._config.node_id, epoch)
         return epoch
+
+    def continue_registration(self, broker_epoch: int) -> None:
+        """Takes over a registration of this incarnation, which is unfenced; heartbeats begin. Any thread."""
+        self.broker_epoch = broker_epoch
+        self._registered.set_result(broker_epoch)
+        self._unfenced.set_result(None)
+        self._is_ready = True
+        self.state = LifecycleState.RUNNING
+        self._thread.post(self._communicate)
 
     def unfence(self) -> None:
         """Asks to be unfenced, because all requests can be served, and waits until the broker is unfenced."""

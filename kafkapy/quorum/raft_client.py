@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import singledispatch
 from typing import Any, NamedTuple
 
+from kafkapy import __version__
 from kafkapy._core.bytes.message import Message
 from kafkapy._core.bytes.record_batch import RecordBatch, scan_batches
 from kafkapy.errors import ApiError, Error
@@ -31,6 +32,7 @@ from kafkapy.quorum.voters import ControllerListener
 from kafkapy.types import METADATA_TOPIC_ID, OffsetAndEpoch
 
 UNKNOWN_LOG_START = -1
+SOFTWARE_NAME = "kafkapy-raft"
 
 
 class Outgoing(NamedTuple):
@@ -297,7 +299,9 @@ def _api_versions(request: raft.ApiVersionsRequest) -> Outgoing:
         ranges = {each.name: (each.min_version, each.max_version) for each in response.supported_features}
         return raft.ApiVersionsResponse(Error.of(response.error_code), *ranges.get(KRAFT_VERSION, (0, 0)))
 
-    return Outgoing(ApiKey.API_VERSIONS, lambda version: WireApiVersionsRequest(), read)
+    # A receiver refuses a request without the name and version of the software (KIP-511).
+    message = WireApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+    return Outgoing(ApiKey.API_VERSIONS, lambda version: message, read)
 
 
 def failure_of(request: raft.Request, error: Exception) -> raft.Response | None:

@@ -1,5 +1,5 @@
-"""The ports of a broker to the active controller of its cluster: direct calls if this node is the only voter, otherwise
-requests."""
+"""The ports of a broker to the active controller of its cluster: direct calls while this node is the whole cluster,
+requests from the moment at which the cluster has another node."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import NamedTuple, Protocol
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.controller.partitions import assign_directories
+from kafkapy.controller.producer_ids import ProducerIdsBlock
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.coordinator.producer_id_manager import AllocateBlock, blocks_from_controller
+from kafkapy.errors import Error
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
 from kafkapy.quorum.controller_loop import ControllerLoop
-from kafkapy.replica.alter_partition import AlterPartitionPort
+from kafkapy.replica.alter_partition import AlterPartitionPort, AlterPartitionResult, IsrChange
 from kafkapy.server.controller_ports import LocalAlterPartition
 from kafkapy.server.forwarding_port import ForwardingPort
 from kafkapy.server.other_nodes import OtherNodes, controller_finder
@@ -37,8 +39,8 @@ class Lifecycle(Protocol):
     def fence(self) -> None: ...
 
 
-class ControllerLink(NamedTuple):
-    """The ports of a broker to the active controller. Immutable. `forwarding` is None if this is the only voter."""
+class ControllerPorts(NamedTuple):
+    """The ports of one kind. `forwarding` is None for direct calls. Immutable."""
 
     lifecycle: Lifecycle
     alter_partition: AlterPartitionPort
@@ -47,14 +49,53 @@ class ControllerLink(NamedTuple):
     forwarding: ForwardingPort | None
 
 
-def local_link(config: BrokerConfig, controller: ControllerLoop, post: Post) -> ControllerLink:
-    """Returns the ports of a broker whose node is the only voter: direct calls of the controller."""
+class ControllerLink:
+    """The current ports of a broker. They are replaced once, on the reactor's thread, when a node that was alone gets
+    company: another voter, to which the leadership may move, or another broker."""
+
+    def __init__(self, ports: ControllerPorts, make_remote: Callable[[int], ControllerPorts]) -> None:
+        """`make_remote(broker_epoch)` makes the ports that replace `ports` if those are direct calls."""
+        self._ports = ports
+        self._make_remote = make_remote
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        return self._ports.lifecycle
+
+    @property
+    def forwarding(self) -> ForwardingPort | None:
+        return self._ports.forwarding
+
+    def submit(self, change: IsrChange, on_result: Callable[[AlterPartitionResult], None]) -> None:
+        """Proposes a change of an ISR; see AlterPartitionPort. Reactor thread."""
+        self._ports.alter_partition.submit(change, on_result)
+
+    def assign_directories(self, found: Mapping[tuple[bytes, int], bytes]) -> Future[None]:
+        """Reports the directories of replicas; the Future ends when they are recorded. Any thread."""
+        return self._ports.assign_directories(found)
+
+    def allocate_producer_ids(self, on_block: Callable[[ProducerIdsBlock | Error], None]) -> None:
+        """Requests a block of producer ids. Reactor thread."""
+        self._ports.allocate_producer_ids(on_block)
+
+    def leave_direct_calls(self) -> None:
+        """Replaces direct calls by requests. Reactor thread, after the broker was unfenced and before its stop.
+
+        The broker keeps its registration: the heartbeats continue with its broker epoch.
+        """
+        former = self._ports
+        if former.forwarding is None:
+            self._ports = self._make_remote(former.lifecycle.broker_epoch)
+
+
+def local_ports(config: BrokerConfig, controller: ControllerLoop, post: Post) -> ControllerPorts:
+    """Returns the ports of a broker whose node is the whole cluster: direct calls of the controller."""
     settings, node_id = ControllerSettings.from_config(config), config.node_id
 
     def assign(found: Mapping[tuple[bytes, int], bytes]) -> Future[None]:
         return controller.submit(lambda image: assign_directories(image, node_id, dict(found)))
 
-    return ControllerLink(
+    return ControllerPorts(
         BrokerLifecycle(controller, config),
         LocalAlterPartition(controller, node_id, post, settings),
         assign,
@@ -63,7 +104,7 @@ def local_link(config: BrokerConfig, controller: ControllerLoop, post: Post) -> 
     )
 
 
-def remote_link(
+def remote_ports(
     config: BrokerConfig,
     controller: ControllerLoop,
     other_nodes: OtherNodes,
@@ -71,10 +112,12 @@ def remote_link(
     post: Post,
     schedule: Schedule,
     on_fatal: Callable[[BaseException], None],
-) -> ControllerLink:
+    broker_epoch: int,
+) -> ControllerPorts:
     """Returns the ports of a broker in a cluster of several nodes: requests to the active controller.
 
-    `post` and `schedule` run work on the reactor's thread.
+    `post` and `schedule` run work on the reactor's thread. `broker_epoch` is that of a broker that is registered and
+    unfenced already, -1 for a broker that starts.
     """
     from kafkapy.quorum.broker_heartbeats import BrokerHeartbeats
     from kafkapy.server.forwarding import Forwarding
@@ -87,7 +130,7 @@ def remote_link(
 
     thread, node_id = other_nodes.thread, config.node_id
 
-    def broker_epoch() -> int:
+    def current_epoch() -> int:
         return heartbeats.broker_epoch
 
     channels = ControllerChannels.open(config, thread, controller_finder(controller))
@@ -100,11 +143,13 @@ def remote_link(
         metadata_offset=lambda: controller.image.offset - 1,
         on_fatal=on_fatal,
     )
-    assignments = RemoteDirectoryAssignments(thread, channels.directories, node_id, broker_epoch)
-    return ControllerLink(
+    if broker_epoch >= 0:
+        heartbeats.continue_registration(broker_epoch)
+    assignments = RemoteDirectoryAssignments(thread, channels.directories, node_id, current_epoch)
+    return ControllerPorts(
         heartbeats,
-        RemoteAlterPartition(channels.alter_partition, node_id, broker_epoch, post, schedule),
+        RemoteAlterPartition(channels.alter_partition, node_id, current_epoch, post, schedule),
         assignments.assign,
-        blocks_from_remote_controller(channels.forwarding, post, node_id, broker_epoch),
+        blocks_from_remote_controller(channels.forwarding, post, node_id, current_epoch),
         Forwarding(channels.forwarding, post),
     )

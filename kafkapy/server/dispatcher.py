@@ -35,7 +35,6 @@ class Dispatcher:
         """`services` is a Services if the node is a broker. Handlers of controller listeners need only
         ControllerServices."""
         self._services = cast(Services, services)
-        self._forwarding = services.forwarding
         self._controller_listeners = frozenset(services.config.controller_listener_names)
         self._broker_apis: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
         self._controller_apis: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
@@ -81,7 +80,7 @@ class Dispatcher:
 
     def _is_handled_here(self, served: ServedApi, context: RequestContext, message: Any, payload: memoryview) -> bool:
         """Returns True if this node handles the request; otherwise the request has been forwarded or refused."""
-        controller, forwarding = self._services.controller, self._forwarding
+        controller, forwarding = self._services.controller, self._services.forwarding
 
         def refuse(error: Error, text: str | None) -> None:
             fail(served, context, message, ApiError(error, text))

@@ -55,9 +55,10 @@ class CommonServices(TypedDict):
 class ControllerServices:
     """The parts of a node that serve the listeners of a controller. Made before the reactor runs, then only read.
 
-    `forwarding` is None if this node is the only voter of its cluster. `kraft_version` returns the finalized level of
-    this feature, which is in the quorum's own log. `quorum_leader` returns the id of the quorum's leader, -1 while the
-    leader is unknown; it is None if this node is the only voter.
+    `forwarding` is None while this node is its whole cluster; it is set, on the reactor's thread, when other nodes
+    join. `kraft_version` returns the finalized level of this feature, which is in the quorum's own log.
+    `quorum_leader` returns the id of the quorum's leader, -1 while the leader is unknown; it is None if this node is
+    the only voter.
     """
 
     def __init__(

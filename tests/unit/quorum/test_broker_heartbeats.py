@@ -142,6 +142,21 @@ def test_a_broker_registers_stays_fenced_until_it_is_ready_and_shuts_down(
     broker.heartbeats.fence()
 
 
+def test_a_broker_that_was_alone_continues_with_its_registration(active: Active, brokers: list[Broker]) -> None:
+    first = started(brokers, active.port)
+    first.offset = first.heartbeats.register([DIRECTORY], -1)
+    first.heartbeats.unfence()
+    first.thread.stop()
+    second = started(brokers, active.port)
+    second.offset = first.offset
+    sent = active.controller.submitted
+    second.heartbeats.continue_registration(first.heartbeats.broker_epoch)
+    until(lambda: active.controller.submitted >= sent + 2)
+    assert state(second) is LifecycleState.RUNNING and not active.registered().fenced
+    second.heartbeats.give_up_leaderships()
+    assert active.registered().fenced
+
+
 def test_a_broker_is_not_unfenced_before_it_has_applied_its_registration(active: Active, brokers: list[Broker]) -> None:
     broker = started(brokers, active.port)
     epoch = broker.heartbeats.register([DIRECTORY], -1)

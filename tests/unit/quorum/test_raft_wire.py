@@ -15,6 +15,7 @@ from kafkapy.quorum.metadata_batch import control_batch
 from kafkapy.quorum.raft import messages as raft
 from kafkapy.quorum.raft_client import failure_of, outgoing
 from kafkapy.quorum.voters import ControllerListener, ReplicaKey, Voter, VoterSet
+from kafkapy.server.handlers.api_versions import SOFTWARE
 from kafkapy.types import OffsetAndEpoch
 
 ONE, TWO = ReplicaKey(1, bytes(range(16))), ReplicaKey(2, bytes(range(16, 32)))
@@ -72,6 +73,12 @@ def test_pre_votes_are_not_sent_to_voters_that_do_not_know_them():
     assert failure_of(request, refusal.value) == raft.VoteResponse(Error.UNSUPPORTED_VERSION, -1, -1)
     assert failure_of(request, ApiError(Error.NETWORK_EXCEPTION)) is None
     assert server.vote_request(sent(request._replace(pre_vote=False), 1)).candidate == TWO
+
+
+def test_the_question_for_the_range_of_kraft_version_names_the_software():
+    message = sent(raft.ApiVersionsRequest(), 4)
+    names = (message.client_software_name, message.client_software_version)
+    assert all(SOFTWARE.fullmatch(name) for name in names)
 
 
 def test_another_partition_is_refused_for_the_whole_request():
