@@ -13,20 +13,24 @@ class Invariants:
     """The leader of every epoch, and everything that any node knows to be committed.
 
     `committed` maps the end offset of every committed batch to the digest of the log before it, so that two logs with
-    the same digest agree on everything before.
+    the same digest agree on everything before. `ends` maps each epoch to the end of what was committed in it: the
+    last batch below a new high watermark is always one of the leader's own epoch.
     """
 
     def __init__(self) -> None:
         self.leaders: dict[int, int] = {}
         self.committed: dict[int, int] = {0: 0}
         self.end = 0
+        self.ends: dict[int, int] = {0: 0}
 
     def became_leader(self, node_id: int, epoch: int, disk: Disk) -> None:
-        """One leader per epoch, whose log contains everything that is committed."""
+        """One leader per epoch, whose log contains everything that was committed in earlier epochs. A candidate may
+        learn late that it has won, when a leader of a later epoch has committed more."""
         if self.leaders.setdefault(epoch, node_id) != node_id:
             raise InvariantBroken(f"nodes {self.leaders[epoch]} and {node_id} lead epoch {epoch}")
-        if disk.start_offset <= self.end and disk.digest_at(self.end) != self.committed[self.end]:
-            raise InvariantBroken(f"node {node_id} leads epoch {epoch} without what is committed before {self.end}")
+        end = max(end for committed_in, end in self.ends.items() if committed_in < epoch)
+        if disk.start_offset <= end and disk.digest_at(end) != self.committed[end]:
+            raise InvariantBroken(f"node {node_id} leads epoch {epoch} without what is committed before {end}")
 
     def high_watermark(self, node_id: int, former: int, offset: int, disk: Disk) -> None:
         """A high watermark rises, and the logs below it are equal."""
@@ -45,6 +49,7 @@ class Invariants:
         for batch in disk.batches[disk.index_at(max(self.end, disk.start_offset)) :]:
             if batch.last_offset < offset:
                 self.committed[batch.last_offset + 1] = batch.digest
+                self.ends[batch.epoch] = batch.last_offset + 1
         if offset not in self.committed:
             raise InvariantBroken(f"the high watermark {offset} of node {node_id} is inside a batch")
         self.end = offset
