@@ -16,6 +16,7 @@ from random import Random
 from typing import Any, ClassVar, Protocol
 
 from kafkapy._core.bytes.record_batch import RecordBatch
+from kafkapy.controller.feature_updates import QuorumVersion
 from kafkapy.errors import ApiError, ConfigError, Error, StorageError
 from kafkapy.metadata.cluster_image import ControllerRegistration, Endpoint
 from kafkapy.metadata.features import SUPPORTED_FEATURES
@@ -275,6 +276,18 @@ class MetadataQuorum:
     def shutdown(self, timeout_ms: int) -> None:
         """Leaves the quorum; `events.stopped` follows, after `timeout_ms` at the latest."""
         self._carry_out(self.machine.shutdown(timeout_ms, self._clock.monotonic_ms()))
+
+    @property
+    def version(self) -> QuorumVersion:
+        """The kraft.version, and why it cannot be raised now, for UpdateFeatures."""
+        machine = self.machine
+        static = () if machine.kraft_version >= KRAFT_VERSION_DYNAMIC else machine.voters.ids
+        return QuorumVersion(machine.kraft_version, machine.upgrade_refusal(), frozenset(static))
+
+    def upgrade_kraft_version(self, level: int, on_result: Callable[[Error, str | None], None]) -> None:
+        """Raises kraft.version, and writes the voters into the log; `on_result` gets Error.NONE once that is committed,
+        or the error and its text."""
+        self._carry_out(self.machine.upgrade_kraft_version(level, on_result, self._clock.monotonic_ms()))
 
     def encode(self, base_offset: int, records: Sequence[MessageAndVersion]) -> tuple[list[bytes], int]:
         """Returns the batches of records at `base_offset` in the current epoch, and the offset after them."""

@@ -20,9 +20,20 @@ def answer_when_committed(
     answer: Callable[[Response], Any],
     failure: Callable[[Error, str | None], Any],
 ) -> None:
-    """Submits `operation` to the controller, and responds on the reactor's thread once the change is committed.
+    """Submits `operation` to the controller, and responds on the reactor's thread once the change is committed; see
+    `answer_when_done`."""
+    answer_when_done(context, lambda: context.services.controller.submit(operation), answer, failure)
 
-    The response is `answer(response)`, or `failure(error, message)` if the operation failed.
+
+def answer_when_done(
+    context: RequestContext,
+    start: Callable[[], Future[Response]],
+    answer: Callable[[Response], Any],
+    failure: Callable[[Error, str | None], Any],
+) -> None:
+    """Begins a change of the metadata by `start`, and responds on the reactor's thread once its Future has ended.
+
+    The response is `answer(response)`, or `failure(error, message)` if the change failed.
 
     The listeners of the metadata post their work before the response, so that the next request sees the change. If this
     node has lost the leadership of the quorum, the request is forwarded to the active controller.
@@ -35,12 +46,11 @@ def answer_when_committed(
 
     if context.payload is not None and not controller.is_active and context.hand_over(refuse):
         return
-    future = controller.submit(operation)
 
     def done(finished: Future[Response]) -> None:
         reactor.post(lambda: _respond(context, finished, answer, failure))
 
-    future.add_done_callback(done)
+    start().add_done_callback(done)
 
 
 def _respond(

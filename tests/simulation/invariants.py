@@ -13,8 +13,8 @@ class Invariants:
     """The leader of every epoch, and everything that any node knows to be committed.
 
     `committed` maps the end offset of every committed batch to the digest of the log before it, so that two logs with
-    the same digest agree on everything before. `ends` maps each epoch to the end of what was committed in it: the
-    last batch below a new high watermark is always one of the leader's own epoch.
+    the same digest agree on everything before. `ends` maps each epoch to the end of what its leader committed: the
+    leader reports a new high watermark first, and the last batch below it is of the leader's epoch.
     """
 
     def __init__(self) -> None:
@@ -46,13 +46,14 @@ class Invariants:
             return
         if disk.start_offset <= self.end and disk.digest_at(self.end) != self.committed[self.end]:
             raise InvariantBroken(f"node {node_id} commits {offset} on top of another log than is committed")
+        committed_in = 0
         for batch in disk.batches[disk.index_at(max(self.end, disk.start_offset)) :]:
             if batch.last_offset < offset:
                 self.committed[batch.last_offset + 1] = batch.digest
-                self.ends[batch.epoch] = batch.last_offset + 1
+                committed_in = batch.epoch
         if offset not in self.committed:
             raise InvariantBroken(f"the high watermark {offset} of node {node_id} is inside a batch")
-        self.end = offset
+        self.end = self.ends[committed_in] = offset
 
     def truncated(self, node_id: int, high_watermark: int, offset: int) -> None:
         """Nothing below the high watermark is removed."""

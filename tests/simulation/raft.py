@@ -194,7 +194,7 @@ class Schedule:
     def _upgrade(self) -> None:
         leader = self._leader()
         if leader is not None and not leader.is_paused:
-            leader.run(lambda machine: machine.upgrade_kraft_version(1, False, None, self.world.now_ms))
+            leader.run(lambda machine: machine.upgrade_kraft_version(1, None, self.world.now_ms))
 
     def _snapshot(self) -> None:
         self._node().take_snapshot()

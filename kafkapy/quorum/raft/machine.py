@@ -293,12 +293,16 @@ class RaftMachine:
         elections.leader_refused(self._node, leader_id)
         return self._finish()
 
-    def upgrade_kraft_version(self, level: int, validate_only: bool, token: Any, monotonic_ms: int) -> list[Effect]:
+    def upgrade_refusal(self) -> str | None:
+        """Returns why kraft.version cannot be raised from 0 to 1 now, None if it can; no effects."""
+        return membership.upgrade_refusal(self._node)
+
+    def upgrade_kraft_version(self, level: int, token: Any, monotonic_ms: int) -> list[Effect]:
         """Raises kraft.version from 0 to 1 (UpdateFeatures): a KRaftVersionResult with `token` follows."""
         self._node.now_ms = monotonic_ms
         if self._node.is_dead:
             return [KRaftVersionResult(token, Error.NOT_LEADER_OR_FOLLOWER, None)]
-        membership.upgrade_kraft_version(self._node, level, validate_only, token)
+        membership.upgrade_kraft_version(self._node, level, token)
         return self._finish()
 
     def shutdown(self, timeout_ms: int, monotonic_ms: int) -> list[Effect]:

@@ -235,7 +235,15 @@ def _update(node: RaftNode, request: UpdateVoterRequest) -> Error:
 # -- kraft.version
 
 
-def upgrade_kraft_version(node: RaftNode, level: int, validate_only: bool, token: Any) -> None:
+def upgrade_refusal(node: RaftNode) -> str | None:
+    """Returns why this node cannot raise kraft.version to 1 now; None if it can."""
+    leader = node.state
+    if not isinstance(leader, Leader):
+        return "This node does not lead the metadata quorum."
+    return _upgrade_refusal(leader, node.log.kraft_version(), KRAFT_VERSION_DYNAMIC)[1]
+
+
+def upgrade_kraft_version(node: RaftNode, level: int, token: Any) -> None:
     """Appends kraft.version 1 together with the voters, if every voter supports it and has a directory id."""
     leader = node.state
     current = node.log.kraft_version()
@@ -243,7 +251,7 @@ def upgrade_kraft_version(node: RaftNode, level: int, validate_only: bool, token
         node.effects.append(KRaftVersionResult(token, Error.NOT_LEADER_OR_FOLLOWER, None))
         return
     refusal = _upgrade_refusal(leader, current, level)
-    if level != current and refusal[0] == Error.NONE and not validate_only:
+    if level != current and refusal[0] == Error.NONE:
         assert leader.unsaved_voters is not None
         pending = PendingChange("upgrade", token, node.now_ms + node.config.request_timeout_ms)
         leader.pending = pending

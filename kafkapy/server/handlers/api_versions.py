@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 
 from kafkapy.errors import Error
-from kafkapy.metadata.features import SUPPORTED_FEATURES
+from kafkapy.metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.server.api_registry import serves
@@ -61,7 +61,7 @@ def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) ->
         finalized_features_epoch=image.offset - 1,
         finalized_features=[
             ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in image.features.items()
+            for name, level in [*image.features.items(), (KRAFT_VERSION, context.services.kraft_version())]
             if level > 0
         ],
     )

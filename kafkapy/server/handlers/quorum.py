@@ -1,15 +1,20 @@
 """DescribeQuorum, versions 0 to 2 (KIP-595, KIP-853), and UpdateFeatures, versions 0 to 2 (KIP-584).
 
 Behaviour: describes the voters and observers of the metadata log, as their leader sees them; changes the finalized
-levels of features.
+levels of features. kraft.version is in the log of the quorum, not in the metadata; it can be raised from 0 to 1 once
+every voter has reported that it supports the level.
 
 Version notes: the response of UpdateFeatures has a result for each feature up to version 1, and none in version 2.
 """
 
 from __future__ import annotations
 
-from kafkapy.controller.feature_updates import FeatureUpdate, update_features
-from kafkapy.errors import Error
+from concurrent.futures import Future
+
+from kafkapy.controller.feature_updates import FeatureUpdate, UpdatedFeatures, update_features
+from kafkapy.controller.result import ControllerResult, Operation
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
@@ -17,8 +22,9 @@ from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest, Upd
 from kafkapy.quorum.raft.messages import QuorumDescription, ReplicaState
 from kafkapy.quorum.voters import Voter
 from kafkapy.server.api_registry import serves
-from kafkapy.server.controller_answer import answer_when_committed
+from kafkapy.server.controller_answer import answer_when_done
 from kafkapy.server.request_context import RequestContext
+from kafkapy.server.services import ControllerServices
 from kafkapy.types import ZERO_UUID
 
 UNKNOWN_MS = -1
@@ -130,14 +136,45 @@ def handle_update_features(context: RequestContext, request: UpdateFeaturesReque
     updates = [
         FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type) for each in request.feature_updates
     ]
-    answer_when_committed(
+    quorum = services.quorum.quorum
+
+    def update(image: MetadataImage) -> ControllerResult[UpdatedFeatures]:
+        return update_features(
+            image, services.config, updates, services.node_id, quorum.version, validate_only=request.validate_only
+        )
+
+    answer_when_done(
         context,
-        lambda image: update_features(
-            image, services.config, updates, services.node_id, validate_only=request.validate_only
-        ),
+        lambda: _update(services, update),
         lambda _: _updated(updates, version),
         lambda error, message: update_features_error(request, version, error, message),
     )
+
+
+def _update(services: ControllerServices, operation: Operation[UpdatedFeatures]) -> Future[None]:
+    """Submits an update of features. An update of kraft.version is written by the quorum after the others."""
+    loop = services.quorum
+    ended: Future[None] = Future()
+
+    def upgraded(error: Error, message: str | None) -> None:
+        if error is Error.NONE:
+            ended.set_result(None)
+        else:
+            error = Error.NOT_CONTROLLER if error is Error.NOT_LEADER_OR_FOLLOWER else error
+            ended.set_exception(ApiError(error, message))
+
+    def committed(finished: Future[UpdatedFeatures]) -> None:
+        failure = finished.exception()
+        level = None if failure is not None else finished.result().kraft_version
+        if failure is not None:
+            ended.set_exception(failure)
+        elif level is None:
+            upgraded(Error.NONE, None)
+        elif not loop.offer(lambda: loop.quorum.upgrade_kraft_version(level, upgraded)):
+            upgraded(Error.REQUEST_TIMED_OUT, None)
+
+    services.controller.submit(operation).add_done_callback(committed)
+    return ended
 
 
 def _updated(updates: list[FeatureUpdate], version: int) -> UpdateFeaturesResponse:

@@ -273,19 +273,22 @@ def static_leader():
     return RaftHarness(log_of((3, 10)), static_voters=static_voters_of(1, 2, 3)).establish()
 
 
-def upgrade(node, level=1, *, validate_only=False):
-    node.done(node.machine.upgrade_kraft_version(level, validate_only, "upgrade", node.now_ms))
+def upgrade(node, level=1):
+    node.done(node.machine.upgrade_kraft_version(level, "upgrade", node.now_ms))
     return [each.error for each in node.of(KRaftVersionResult)]
 
 
 def test_kraft_version_1_needs_the_directory_ids_and_ranges_of_all_voters():
     node = static_leader()
     assert upgrade(node) == [Error.INVALID_UPDATE_VERSION]
+    assert node.machine.upgrade_refusal() == (
+        "Invalid upgrade of kraft.version to 1 because not all of the voters support it"
+    )
     assert node.receive(update(2)).error == Error.NONE
     assert node.receive(update(3, max_kraft_version=0)).error == Error.NONE
     assert upgrade(node) == [Error.INVALID_UPDATE_VERSION]
     assert node.receive(update(3)).error == Error.NONE
-    assert upgrade(node, validate_only=True) == [Error.NONE]
+    assert node.machine.upgrade_refusal() is None
     assert node.machine.kraft_version == 0
     end = node.machine.log.end_offset
     assert upgrade(node) == []
@@ -305,6 +308,7 @@ def test_an_update_of_an_unknown_voter_in_memory_is_refused():
 def test_a_follower_does_not_upgrade():
     node = RaftHarness(log_of((3, 10)), static_voters=static_voters_of(1, 2, 3)).follow()
     assert upgrade(node) == [Error.NOT_LEADER_OR_FOLLOWER]
+    assert node.machine.upgrade_refusal() is not None
 
 
 # -- followers that correct their entry, or join

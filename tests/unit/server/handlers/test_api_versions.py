@@ -69,6 +69,12 @@ def test_features_and_their_epoch(client: socket.socket) -> None:
     assert answer.zk_migration_ready is False
 
 
+def test_the_version_of_the_quorum_is_finalized_too(server: ApiServer, client: socket.socket) -> None:
+    server.services.kraft_version = lambda: 1
+    finalized = {row.name: row.max_version_level for row in versions(client, 4).finalized_features}
+    assert finalized == {"group.version": 1, "metadata.version": 30, "kraft.version": 1}
+
+
 def test_version_3_does_not_show_features_that_begin_at_level_0(client: socket.socket) -> None:
     assert [row.name for row in versions(client, 3).supported_features] == ["metadata.version"]
 
