@@ -138,6 +138,11 @@ class Cluster:
         self._format(node, ["--no-initial-controllers"] if node.is_controller else [])
         return node
 
+    def use_bootstrap_servers(self) -> None:
+        """Lets the nodes that are added find the controllers by controller.quorum.bootstrap.servers."""
+        self.voters = Voters.STANDALONE
+        self._quorum = self._quorum_keys()
+
     def replace_program(self, node_id: int, flavour: Flavour) -> ClusterNode:
         """Makes a stopped node run another program, on the same directories."""
         node = self.nodes[node_id] = self.nodes[node_id].as_flavour(flavour)
