@@ -82,6 +82,8 @@ def handle_common(node: RaftNode, error: Error, leader_id: int, epoch: int, endp
         return False
     if error == Error.UNSUPPORTED_VERSION:
         return None
+    if epoch < 0:  # An error of the whole request: the response says nothing about the quorum.
+        return False
     if epoch < former.epoch or error == Error.UNKNOWN_LEADER_EPOCH:
         return True
     is_stale = epoch > former.epoch or error in (Error.FENCED_LEADER_EPOCH, Error.NOT_LEADER_OR_FOLLOWER)

@@ -198,9 +198,12 @@ def handle_snapshot_response(node: RaftNode, request: FetchSnapshotRequest, resp
     Returns False if the connection is to back off.
     """
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
-    if handled is not None:
-        return handled
     state = node.state
+    if handled is not None:
+        # Apache Kafka 4.3 cannot encode a response with SNAPSHOT_NOT_FOUND: the whole request gets an error instead.
+        if response.epoch < 0 and isinstance(state, Follower):
+            give_up_download(node, state)
+        return handled
     if not isinstance(state, Follower) or state.download is None:
         return True
     download = state.download

@@ -264,6 +264,14 @@ def test_a_download_that_the_leader_cannot_continue_is_dropped(response):
     assert node.sent(FetchRequest)[2].offset == 10
 
 
+def test_an_error_of_the_whole_request_ends_a_download_and_backs_off():
+    node = downloading()
+    node.answer(2, FetchSnapshotResponse(Error.UNKNOWN_SERVER_ERROR, -1, -1))
+    assert node.of(DropSnapshotPart) == [DropSnapshotPart(SNAPSHOT)]
+    assert not node.sent(FetchSnapshotRequest)
+    assert [node_id for node_id in node.sent(FetchRequest) if node_id >= 0] == []  # A bootstrap server is asked.
+
+
 def test_a_new_leader_ends_a_download():
     node = downloading()
     node.receive(begin(3, 6))
