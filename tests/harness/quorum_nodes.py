@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from kafkapy.quorum.quorum_settings import controller_listeners_of, raft_config,
 from kafkapy.quorum.raft.messages import Destination, Request, Response
 from kafkapy.quorum.raft_client import failure_of, outgoing
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.types import SystemClock
+from kafkapy.types import Clock, SystemClock
 from tests.harness.metadata import broker_config
 
 LISTENER = "CONTROLLER"
@@ -67,10 +67,10 @@ class QuorumNode:
                 self.config, formatted.cluster_id, formatted.directory_id, controller_listeners_of(self.config)
             ),
             Filesystem(),
-            SystemClock(),
+            self._nodes.clock,
             lambda: self,
         )
-        self.loop = ControllerLoop(self.quorum, MetadataCache(), SystemClock(), self.faults.append)
+        self.loop = ControllerLoop(self.quorum, MetadataCache(), self._nodes.clock, self.faults.append)
         image = self.quorum.open()
         self.is_up = True
         self.loop.start(image)
@@ -166,12 +166,28 @@ class QuorumNode:
 class QuorumNodes:
     """The nodes of one static quorum. Context manager: kills what still runs."""
 
-    def __init__(self, directory: Path, count: int = 3, **properties: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        count: int = 3,
+        *,
+        voters: Mapping[int, str] | None = None,
+        clock: Clock | None = None,
+        **properties: str,
+    ) -> None:
+        """`voters` are the values of controller.quorum.voters by node id, if the nodes do not agree."""
         self.cluster_id = "AAAAAAAAAAAAAAAAAAAAAg"
+        self.clock = clock or SystemClock()
         self._cut: set[int] = set()
-        voters = ",".join(f"{each}@localhost:{FIRST_PORT + each}" for each in range(1, count + 1))
+        agreed = ",".join(f"{each}@localhost:{FIRST_PORT + each}" for each in range(1, count + 1))
         self.nodes = {
-            each: QuorumNode(self, each, directory / str(each), controller_quorum_voters=voters, **properties)
+            each: QuorumNode(
+                self,
+                each,
+                directory / str(each),
+                controller_quorum_voters=agreed if voters is None else voters[each],
+                **properties,
+            )
             for each in range(1, count + 1)
         }
 
