@@ -55,6 +55,7 @@ NOT_RUN = {
             "Adding and removing controllers",
         )
     },
+    ("docs/cluster.md", "From one node to three"): "tests/cluster/test_voter_changes.py runs these commands",
     (README, "Test it"): "it is the command that runs these tests",
     (README, "Install it"): "it needs a container engine; tests/packaging and tests/full build and install the files",
     (README, "Measure it"): "a benchmark takes minutes of a quiet machine; tests/bench runs small loads",
