@@ -27,7 +27,7 @@ logger = logging.getLogger("kafka.server.ControllerServer")
 
 
 class ControllerNode(ClusterNode):
-    """Owns every part and every thread of a controller. `start` and `stop` once each, from one thread."""
+    """A controller with all its parts and threads. `start` and `stop` are called once each, by one thread."""
 
     def __init__(self, config: BrokerConfig, *, on_fatal: Callable[[], None] = lambda: None) -> None:
         super().__init__(config, on_fatal)

@@ -1,4 +1,4 @@
-"""The first records of an active controller, with what it reads from its directory."""
+"""The first records of an active controller; those of a new cluster are read from bootstrap.checkpoint."""
 
 from __future__ import annotations
 

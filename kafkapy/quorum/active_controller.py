@@ -119,7 +119,8 @@ class ActiveController:
                 outcome.future.set_result(outcome.response)
 
     def fail(self, error: ApiError) -> None:
-        """Ends the operations that wait, for example because this node leads no more: their fate is unknown."""
+        """Fails the operations that wait, for example because this node no longer leads. Their records may be committed
+        all the same."""
         while self._waiting:
             future = self._waiting.popleft().future
             if future is not None:

@@ -13,12 +13,12 @@ from kafkapy.quorum.metadata_batch import decode_metadata_batch
 class CommittedRecords:
     """The newest image of committed records, and the changes since the caller took the last one. Not thread-safe.
 
-    Invariant: every batch before `next_offset` was replayed. Records of an open metadata transaction are held back, and
-    so are all records of the same `replay` calls: an image never shows a part of a transaction.
+    Invariant: every batch before `next_offset` was replayed. While the replayed records end inside a metadata
+    transaction, `take` returns nothing, so that no image shows a part of a transaction.
     """
 
     def __init__(self, image: MetadataImage, loader: MetadataLoader | None = None) -> None:
-        """`loader` is on top of `image`, and may be inside a metadata transaction."""
+        """`loader` has the changes since `image`; it may be inside a metadata transaction."""
         self.image = image
         self.next_offset = image.offset
         self._epoch = image.epoch

@@ -126,8 +126,8 @@ class ControllerLoop:
         """Runs an operation; its Future gets the response once the records are committed and published.
 
         The Future fails with the ApiError that the operation raises, with REQUEST_TIMED_OUT when too many operations
-        wait already, or with NOT_CONTROLLER if this node is not the active controller; after a change of the leader
-        whether the operation took effect is unknown.
+        wait already, or with NOT_CONTROLLER if this node is not the active controller. After a change of the leader, a
+        failed operation may have taken effect all the same.
         """
         future: Future[Response] = Future()
         if self._stopping or self._failure is not None:
@@ -228,7 +228,7 @@ class ControllerLoop:
         self._fail_waiting()
 
     def _fail(self, error: BaseException) -> None:
-        """Reports the first failure, before any response that follows from it."""
+        """Reports the first failure to `on_fault`, before any response that follows from it."""
         if self._failure is None:
             self._failure = error
             trace = None if isinstance(error, StorageError) else error  # A full disk is not a bug.
@@ -256,7 +256,7 @@ class ControllerLoop:
         return min(max(0.0, (due_ms - self._clock.monotonic_ms()) / 1000), LONGEST_WAIT_S)
 
     def _run_tasks(self) -> None:
-        """Runs the periodic tasks that are due. The controller of its own broker alone has none."""
+        """Runs the periodic tasks that are due. There are none while this node has the only broker."""
         active, monotonic_ms = self._active, self._clock.monotonic_ms()
         if active is None or self.make_tasks is None:
             return
@@ -302,7 +302,8 @@ class ControllerLoop:
     # -- events of the quorum
 
     def committed(self, end_offset: int) -> None:
-        """Publishes what is committed, and becomes active when everything before the own epoch is."""
+        """Publishes the committed records. A leader becomes the active controller when the first record of its epoch is
+        committed, and with it all records of former epochs."""
         if self._active is not None:
             self._active.commit(end_offset)
         else:
@@ -314,7 +315,7 @@ class ControllerLoop:
         self._led = (epoch, start_offset)
 
     def lost_leadership(self, epoch: int) -> None:
-        """Gives up what is not committed."""
+        """Ends the active controller; its records that are not committed no longer count."""
         self._led = None
         self._is_activation_due = False
         if self._active is not None:

@@ -26,7 +26,7 @@ BatchVisitor = Callable[[RecordBatch], None]
 
 
 class ScannedSegment:
-    """One `.log` file: valid up to `valid_size`, torn behind it."""
+    """One `.log` file. Its first `valid_size` bytes are valid batches; the rest is a torn tail."""
 
     __slots__ = ("base_offset", "file_size", "indexes", "path", "valid_size")
 

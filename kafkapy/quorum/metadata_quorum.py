@@ -1,4 +1,4 @@
-"""The metadata log of one node with the state of the quorum: opening, carrying out the effects of Raft, snapshots.
+"""The driver of the Raft machine: opens the metadata log, carries out the effects of the machine, writes snapshots.
 
 open()       reads and checks everything, writes nothing unless all of it can be served; returns the committed image
 start()      enters the quorum; the only voter leads when it returns
@@ -56,7 +56,7 @@ class Transport(Protocol):
         """Sends a request. `on_response` is called once, on any thread, with None if the request failed."""
 
     def is_refused(self, destination: Destination) -> bool:
-        """Returns whether the last attempt to connect was refused, because no process listens there."""
+        """Returns True if the last attempt to connect was refused, because no process listens at the address."""
         ...
 
 
@@ -204,7 +204,7 @@ class MetadataQuorum:
             raise StorageError(self.settings.log_directory, f"cleaning up snapshots failed: {error}") from error
 
     def _load_snapshot(self, loader: MetadataLoader) -> None:
-        """Replays the newest snapshot, and makes its voters the first of the history."""
+        """Replays the newest snapshot; its voters and kraft.version become the first entries of `_changes`."""
         path = os.path.join(self.log.directory, snapshots.snapshot_name(self._snapshot_id))
         snapshot = snapshots.read_snapshot(path, self._snapshot_id)
         for message in snapshot.control_messages:
@@ -243,7 +243,7 @@ class MetadataQuorum:
             )
 
     def _set_listeners(self, voters: VoterSet | None) -> None:
-        """Gives a controller without a controller listener the address that the log has, or Kafka's default."""
+        """Sets the address of a controller that has no controller listener: that in the log, or Kafka's default."""
         config = self.config
         if config.can_be_voter and not config.listeners:
             voter = None if voters is None else voters.get(config.node_id)

@@ -1,7 +1,7 @@
 """`quorum-state`: epoch, leader and vote of this node, as JSON; one form for static and one for dynamic quorums.
 
-Either form is read in either mode. The log has the epoch too: if the file is missing, unreadable or older than the log,
-the log's epoch counts.
+Both forms are read, whatever the quorum is. If the file is missing or unreadable, or if its epoch is below that of the
+last record of the log, the epoch of the log is used.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kafkapy import __version__
 from kafkapy._core.bytes.message import Message
 from kafkapy._core.bytes.record_batch import RecordBatch, scan_batches
+from kafkapy.client.connection import SOFTWARE_NAME
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.features import KRAFT_VERSION
 from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
@@ -32,11 +33,11 @@ from kafkapy.quorum.voters import ControllerListener
 from kafkapy.types import METADATA_TOPIC_ID, OffsetAndEpoch
 
 UNKNOWN_LOG_START = -1
-SOFTWARE_NAME = "kafkapy-raft"
 
 
 class Outgoing(NamedTuple):
-    """A request of the quorum: the API, the message in a version, and the translation of its response."""
+    """The wire form of a request: its API, the function that builds the message in a version, and the function that
+    reads the response."""
 
     api_key: ApiKey
     build: Callable[[int], Message]
@@ -181,7 +182,8 @@ def _read_fetch(response: fetch_wire.FetchResponse, listener: str) -> raft.Fetch
 
 
 def _valid_batches(content: bytes) -> tuple[bytes, tuple[raft.FetchedBatch, ...], tuple[raft.VoterChange, ...]]:
-    """Returns the valid batches from the front, their offsets, and the changes of voters in them."""
+    """Returns the bytes of the batches before the first invalid one, the offsets of these batches, and the changes of
+    voters in them."""
     summaries, valid = scan_batches(content)
     batches, changes = [], []
     for summary in summaries:
@@ -305,7 +307,8 @@ def _api_versions(request: raft.ApiVersionsRequest) -> Outgoing:
 
 
 def failure_of(request: raft.Request, error: Exception) -> raft.Response | None:
-    """Returns the response that stands for a failure before the request was sent; None for a lost request."""
+    """Returns the response that the machine gets for a request that could not be sent: UNSUPPORTED_VERSION if the voter
+    does not support PreVote, otherwise None, as for a lost request."""
     if isinstance(request, raft.VoteRequest) and isinstance(error, ApiError):
         return raft.VoteResponse(error.error, -1, -1) if error.error is Error.UNSUPPORTED_VERSION else None
     return None

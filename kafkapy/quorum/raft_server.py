@@ -33,7 +33,8 @@ FIRST_WITH_ENDPOINTS = 1  # of Vote, BeginQuorumEpoch, EndQuorumEpoch and FetchS
 
 
 def vote_request(request: VoteRequest) -> raft.VoteRequest:
-    """Raises ApiError with INVALID_REQUEST for another partition, as all functions for requests do."""
+    """Returns the machine's message of a Vote request. Raises ApiError(INVALID_REQUEST) if the request names another
+    partition; so do the other functions for requests."""
     asked = _only_partition(request.topics, "topic_name", "partition_index")
     return raft.VoteRequest(
         request.cluster_id,
@@ -158,7 +159,7 @@ def _election_response(wire: Any, response: Any, version: int, listener: str, **
 def fetch_response(
     response: raft.FetchResponse, version: int, listener: str, read: Callable[[int, int], bytes]
 ) -> FetchResponse:
-    """`read(offset, max_bytes)` returns batches of the log."""
+    """Returns the wire form of a Fetch response; `read(offset, max_bytes)` returns the batches of the log for it."""
     if _is_error_of_the_request(response):
         return FetchResponse(error_code=response.error)
     records = b"" if response.read_from < 0 else read(response.read_from, response.max_bytes)
@@ -193,7 +194,8 @@ def fetch_snapshot_response(
     listener: str,
     read: Callable[[OffsetAndEpoch, int, int], tuple[int, bytes]],
 ) -> FetchSnapshotResponse:
-    """`read(snapshot id, position, max_bytes)` returns the size of a snapshot and a piece of it, or raises ApiError."""
+    """Returns the wire form of a FetchSnapshot response. `read(snapshot id, position, max_bytes)` returns the size of
+    the snapshot and a piece of it, or raises ApiError."""
     if _is_error_of_the_request(response):
         return FetchSnapshotResponse(error_code=response.error)
     partition = FetchSnapshotResponse.PartitionSnapshot(

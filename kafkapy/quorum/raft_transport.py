@@ -23,7 +23,7 @@ class RaftTransport:
     """Owns the channels to the other voters and to the bootstrap servers. Quorum thread only."""
 
     def __init__(self, thread: NodeThread, *, client_id: str, listener_name: str, request_timeout_ms: int) -> None:
-        """`listener_name` names the listener of the other nodes that receives the requests."""
+        """`listener_name` is the name of the listener, on the other nodes, to which the requests are sent."""
         self._thread = thread
         self._client_id = client_id
         self._listener_name = listener_name
@@ -50,7 +50,7 @@ class RaftTransport:
         self._channel(destination).send(translated.build, translated.api_key, done, deadline_ms)
 
     def is_refused(self, destination: Destination) -> bool:
-        """Returns whether the last attempt to connect was refused, because no process listens there."""
+        """Returns True if the last attempt to connect was refused, because no process listens at the address."""
         channel = self._channels.get(destination)
         return channel is not None and channel.is_refused
 

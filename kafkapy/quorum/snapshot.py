@@ -70,7 +70,7 @@ def write_snapshot(filesystem: Filesystem, directory: str, snapshot_id: OffsetAn
 
 
 def part_path(directory: str, snapshot_id: OffsetAndEpoch) -> str:
-    """Returns the path of a snapshot that is being received."""
+    """Returns the path of the file into which a snapshot of the leader is downloaded."""
     return os.path.join(directory, snapshot_name(snapshot_id).removesuffix(SUFFIX) + PART_SUFFIX)
 
 

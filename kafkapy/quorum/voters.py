@@ -90,7 +90,8 @@ class VoterSet:
         return self._by_id.get(node_id)
 
     def find(self, key: ReplicaKey) -> Voter | None:
-        """Returns the voter that a replica is, or None; a voter without a directory id accepts every directory."""
+        """Returns the voter with the node id and directory id of `key`, or None. A voter without a directory id matches
+        every directory."""
         voter = self._by_id.get(key.node_id)
         return voter if voter is not None and voter.has_key(key) else None
 

@@ -8,7 +8,8 @@ from kafkapy.quorum.voters import ReplicaKey
 
 
 class Candidate:
-    """Becomes Leader on a majority, and Prospective at `deadline_ms`, also if it lost the election before."""
+    """The state of a candidate: it becomes Leader when a majority has granted its vote, otherwise Prospective at
+    `deadline_ms`, even if it has lost the election before."""
 
     __slots__ = ("deadline_ms", "epoch", "tally", "voted")
     name = "candidate"
@@ -22,5 +23,5 @@ class Candidate:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True for a PreVote of an up-to-date replica; the vote of this epoch is this node's own."""
+        """Returns True for a PreVote of an up-to-date replica. The vote of this epoch went to the node itself."""
         return pre_vote and is_up_to_date

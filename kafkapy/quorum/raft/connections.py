@@ -58,14 +58,15 @@ class Connections:
         return self.fetch_deadline_ms > monotonic_ms
 
     def sent(self, node_id: int, request: Request, monotonic_ms: int) -> None:
-        """Notes a request that is sent now."""
+        """Adds a request, which is sent now, to those in flight."""
         self._in_flight[node_id] = (request, monotonic_ms + self._timeout_ms)
         self._expiry_ms = min(self._expiry_ms, monotonic_ms + self._timeout_ms)
         if isinstance(request, FetchRequest | FetchSnapshotRequest):
             self.fetch_deadline_ms = monotonic_ms + self._timeout_ms
 
     def received(self, node_id: int, request: Request) -> bool:
-        """Notes that the request has been responded to or failed; returns False if it was given up before."""
+        """Removes a request that was answered, or that failed, from those in flight; returns False if the request was
+        given up before."""
         in_flight = self._in_flight.get(node_id)
         if in_flight is None or in_flight[0] is not request:
             return False

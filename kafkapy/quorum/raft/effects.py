@@ -1,8 +1,8 @@
 """The effects that the Raft machine asks its driver to carry out, in the order in which it returns them.
 
 An effect that writes (SaveElection, Truncate, AppendFetched, AppendControl, WriteSnapshotChunk, StartAtSnapshot) is
-carried out completely, and durably where the class says so, before the effect after it. If it fails the driver stops
-the node: the machine already counts with it.
+carried out completely, and durably where the class says so, before the next effect. If it fails, the driver stops the
+node, because the state of the machine already assumes that it was written.
 """
 
 from __future__ import annotations

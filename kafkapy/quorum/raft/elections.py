@@ -31,8 +31,8 @@ def is_our_cluster(node: RaftNode, cluster_id: str | None) -> bool:
 
 
 def learn_leader(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
-    """Enters a higher epoch, or follows the leader of the current epoch that was not known; returns False if the
-    message names another leader for the current epoch than this node knows."""
+    """Applies what a message says about the leader: enters a higher epoch, or follows the leader of the current epoch
+    if this node did not know it. Returns False if this node knows another leader of the current epoch."""
     state = node.state
     if epoch < state.epoch:
         return True
@@ -69,10 +69,10 @@ def learn_leader(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoint
 
 
 def handle_common(node: RaftNode, error: Error, leader_id: int, epoch: int, endpoints: Endpoints) -> bool | None:
-    """Handles the fields that all responses of the quorum have.
+    """Handles the error and the leader, which all responses of the quorum have.
 
-    Returns None if the response remains to be handled, True if it has been handled, False if the connection is to back
-    off.
+    Returns None if the caller has to handle the rest of the response. Otherwise returns True if the next request may be
+    sent at once, and False if the connection has to wait for the back-off time first.
     """
     former = node.state
     if error == Error.CLUSTER_AUTHORIZATION_FAILED:
@@ -210,7 +210,7 @@ def handle_begin(node: RaftNode, request: BeginQuorumEpochRequest) -> BeginQuoru
 
 
 def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
-    """Follows the sender of a request; returns False if that cannot be the leader of the epoch."""
+    """Follows the sender of a request; returns False if the sender cannot be the leader of the epoch."""
     return leader_id != node.config.node_id and learn_leader(node, leader_id, epoch, endpoints)
 
 
@@ -228,7 +228,10 @@ def handle_end(node: RaftNode, request: EndQuorumEpochRequest) -> EndQuorumEpoch
 
 
 def election_backoff_ms(node: RaftNode, preferred: tuple[ReplicaKey, ...]) -> int:
-    """Returns how long this node waits after the leader resigned: the first candidate does not wait."""
+    """Returns how long this node waits for a new leader after the leader has resigned, before it asks for votes itself.
+
+    The first of the preferred candidates does not wait; the others wait longer, the later they are in the list.
+    """
     largest_ms = node.config.election_backoff_max_ms
     own = node.config.key
     for rank, key in enumerate(preferred):
@@ -241,8 +244,8 @@ def election_backoff_ms(node: RaftNode, preferred: tuple[ReplicaKey, ...]) -> in
 def leader_refused(node: RaftNode, leader_id: int) -> None:
     """Shortens the fetch timeout of a voter whose leader refuses every connection.
 
-    The voters take their turns in the order of their ids, so that two of them do not ask for votes at the same time;
-    without success the hint counts again only after the election timeout.
+    Each voter waits according to its place in the order of the ids, so that two voters do not ask for votes at the same
+    time. After that, refused connections are ignored for the election timeout.
     """
     state = node.state
     if not isinstance(state, Follower) or state.leader_id != leader_id or not node.is_voter:

@@ -19,8 +19,8 @@ class SnapshotDownload:
 
 
 class Follower:
-    """A voter becomes Prospective at `deadline_ms`, the fetch timeout, which every successful fetch resets; an observer
-    then asks the bootstrap servers for the leader.
+    """The state of a follower. Every successful fetch sets `deadline_ms` to the end of a new fetch timeout. At
+    `deadline_ms` a voter becomes Prospective, and an observer asks the bootstrap servers for the leader.
 
     `has_fetched` is True after the first successful fetch from this leader: from then on the node refuses PreVotes.
     """

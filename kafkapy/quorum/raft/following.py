@@ -25,8 +25,8 @@ _LOST_SNAPSHOT = (Error.SNAPSHOT_NOT_FOUND, Error.POSITION_OUT_OF_RANGE)
 
 
 def fetch_from_bootstrap(node: RaftNode) -> int:
-    """Sends a Fetch to any bootstrap server that is ready, unless a Fetch is in flight; returns the time at which to
-    try again."""
+    """Sends a Fetch to a bootstrap server, unless a Fetch is in flight or no connection is ready. Returns the time of
+    the next attempt."""
     connections = node.connections
     if connections.is_fetching(node.now_ms):
         return connections.fetch_deadline_ms
@@ -44,7 +44,7 @@ def fetch_from_bootstrap(node: RaftNode) -> int:
 
 
 def fetch_from_leader(node: RaftNode, state: Follower) -> int:
-    """Sends a Fetch or FetchSnapshot to the leader, unless one is in flight; returns the time at which to try again.
+    """Sends a Fetch or FetchSnapshot to the leader, unless one is in flight. Returns the time of the next attempt.
 
     While the leader does not respond, any bootstrap server may know the next leader.
     """
@@ -230,7 +230,7 @@ def handle_snapshot_response(node: RaftNode, request: FetchSnapshotRequest, resp
 def started_at_snapshot(
     node: RaftNode, snapshot_id: OffsetAndEpoch, voters: VoterSet | None, kraft_version: int
 ) -> None:
-    """Begins the view of the log at the end of a snapshot, whose records are committed."""
+    """Begins the log at the end of a snapshot that the driver has stored; its records are committed."""
     node.log.start_at(snapshot_id, voters, kraft_version)
     node.voters_changed()
     if isinstance(node.state, Follower):
@@ -239,7 +239,7 @@ def started_at_snapshot(
 
 
 def give_up_download(node: RaftNode, state: Follower) -> None:
-    """Forgets the download, so that the follower fetches the log again."""
+    """Ends the download of a snapshot, so that the follower sends Fetch requests again."""
     if state.download is not None:
         node.effects.append(DropSnapshotPart(state.download.snapshot_id))
         state.download = None

@@ -1,4 +1,4 @@
-"""A follower's own requests about the voter set: corrections of its entry, and joining by itself (KIP-853)."""
+"""Requests of a follower about its own entry in the voter set: corrections, and the automatic join (KIP-853)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def _request(node: RaftNode, state: Follower) -> Request | None:
 
 
 def handle_change_response(node: RaftNode, request: Request, response: ChangeVoterResponse) -> bool:
-    """Handles the response to one of these requests; returns False if the connection is to back off."""
+    """Handles the response to UpdateRaftVoter, AddRaftVoter or RemoveRaftVoter; returns False if the connection is to
+    back off."""
     if isinstance(request, UpdateVoterRequest):
         handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
         if handled is not None:

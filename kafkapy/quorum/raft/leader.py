@@ -72,9 +72,9 @@ class PendingChange:
 
 
 class Leader:
-    """Leads `epoch` from `epoch_start` on, the offset of its LeaderChange record.
+    """The leader of `epoch`, whose first record, LeaderChange, is at `epoch_start`.
 
-    `high_watermark` is -1 until a record of this epoch is committed: only then a majority has every record that any
+    `high_watermark` is -1 until a record of this epoch is committed. From then on, a majority has every record that a
     former leader committed.
     """
 

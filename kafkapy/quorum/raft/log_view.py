@@ -15,11 +15,10 @@ def _epoch_of(entry: tuple[int, int]) -> int:
 
 
 class LogView:
-    """The offsets of a log; its records stay with the driver.
+    """The offsets, epochs, snapshots and voter sets of a log, whose records only the driver reads.
 
-    A driver that opens a log whose newest snapshot is of a later epoch, or of the same epoch and after the end of the
-    log, begins the log at that snapshot.
-
+    If the newest snapshot of a log that is opened has a later epoch than the log, or the same epoch and a higher end
+    offset, the driver begins the log at the end of this snapshot.
 
     epochs     (epoch, start offset) pairs in ascending order, as in leader-epoch-checkpoint
     snapshots  ids of the complete snapshots, in ascending order; the formatted one 0-0 included
@@ -62,10 +61,10 @@ class LogView:
         return OffsetAndEpoch(self.end_offset, self.last_epoch)
 
     def end_of_epoch(self, epoch: int) -> OffsetAndEpoch:
-        """Returns the largest epoch of the log that is not above `epoch`, and the end offset of its records.
+        """Returns the largest epoch of the log that is at most `epoch`, and the end offset of its records.
 
-        For an epoch above all others that is the end of the log; for an epoch before all records it is the oldest
-        snapshot, if the records begin there, or else the epoch itself.
+        For an epoch above all others, this is the end of the log. For an epoch before all records, the result is the
+        start of the log, with the epoch of the oldest snapshot if it ends there, and with `epoch` otherwise.
         """
         if not self.epochs or epoch >= self.epochs[-1][0]:
             return OffsetAndEpoch(self.end_offset, self.last_epoch)
@@ -109,7 +108,7 @@ class LogView:
     # -- changes
 
     def append(self, batches: Iterable[FetchedBatch], changes: Iterable[VoterChange]) -> None:
-        """Adds batches at the end, which are not yet flushed."""
+        """Adds batches at the end of the log. They are not flushed yet: `flushed_offset` stays."""
         for batch in batches:
             if not self.epochs or batch.epoch > self.epochs[-1][0]:
                 self.epochs.append((batch.epoch, batch.base_offset))
@@ -137,12 +136,12 @@ class LogView:
         self._versions = [(snapshot_id.offset - 1, kraft_version)]
 
     def add_snapshot(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Adds a snapshot that this node wrote, the newest one."""
+        """Adds a snapshot that this node wrote, unless a newer one exists."""
         if not self.snapshots or snapshot_id > self.snapshots[-1]:
             self.snapshots.append(snapshot_id)
 
     def clean(self, start_offset: int, snapshots: list[OffsetAndEpoch]) -> None:
-        """Moves the start of the log up to the end of a snapshot; `snapshots` remain."""
+        """Removes the log before `start_offset`, the end of a snapshot, and all snapshots except `snapshots`."""
         self.start_offset = start_offset
         self.snapshots = snapshots
         while len(self.epochs) > 1 and self.epochs[1][1] <= start_offset:

@@ -50,7 +50,7 @@ from kafkapy.types import OffsetAndEpoch
 
 
 class RaftMachine:
-    """One replica of the metadata log: voter or observer, in one of the states of KIP-595.
+    """The state of one replica of the metadata log, a voter or an observer, as KIP-595 and KIP-853 define it.
 
     Every method that takes `monotonic_ms` returns effects, unless it says otherwise. The driver carries out all effects
     of one call before the next call, with two exceptions: it calls `appended` directly after it has carried out
@@ -59,7 +59,7 @@ class RaftMachine:
     """
 
     def __init__(self, config: RaftConfig, log: LogView, saved: ElectionState | None, random: Random) -> None:
-        """Prepares the machine; `log` describes the log as it was opened, which the machine owns from now on, and
+        """Makes the machine. `log` describes the log as it was opened; only the machine changes it from now on.
         `saved` is the content of quorum-state, None if the file is missing or unreadable."""
         self._node = RaftNode(config, log, random)
         self._saved = saved

@@ -39,7 +39,7 @@ def _shown_voters(voters: VoterSet) -> str:
 
 
 def _refusal_by_state(node: RaftNode, leader: Leader, change: str) -> Refusal:
-    """Returns why the leader accepts no change of voters now. Kafka's order of checks."""
+    """Returns why the leader accepts no change of voters now. The checks have Kafka's order."""
     if leader.pending is not None:
         return (
             Error.REQUEST_TIMED_OUT,
@@ -80,7 +80,7 @@ def _leader_for(node: RaftNode, cluster_id: str | None) -> tuple[Leader | None, 
 
 
 def handle_add(node: RaftNode, request: AddVoterRequest, token: Any) -> None:
-    """Asks the new voter for its kraft.version range; the response to that goes on with the change."""
+    """Begins the addition of a voter: asks it for its kraft.version range. `handle_api_versions_response` continues."""
     leader, refusal = _leader_for(node, request.cluster_id)
     voter = request.voter
     if leader is not None:
@@ -125,7 +125,8 @@ def _begin_add(node: RaftNode, leader: Leader, request: AddVoterRequest, token: 
 
 
 def handle_api_versions_response(node: RaftNode, node_id: int, response: ApiVersionsResponse) -> bool:
-    """Appends the voter set with the new voter; returns False if the connection is to back off."""
+    """Continues the addition of a voter: appends the voter set with it. Returns False if the new voter responded with
+    an error, so that the connection waits before the next request."""
     leader = node.state
     if not isinstance(leader, Leader):
         return True

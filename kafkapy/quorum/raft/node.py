@@ -48,7 +48,8 @@ CHECK_QUORUM_FACTOR = 1.5
 
 
 class RaftNode:
-    """The state, the log, and the effects of the call in progress; `now_ms` is the time of that call."""
+    """The node's state and log, and the effects of the call of the machine that is in progress; `now_ms` is the time of
+    that call."""
 
     def __init__(self, config: RaftConfig, log: LogView, random: Random) -> None:
         self.config = config
@@ -147,8 +148,8 @@ class RaftNode:
         return self.state.voted if epoch == self.state.epoch else None
 
     def become_unattached(self, epoch: int, leader_id: int = -1) -> None:
-        """Enters Unattached in an epoch that is not below the current one. An election timer that runs goes on, except
-        after a round of PreVotes that was lost."""
+        """Enters Unattached in an epoch that is not below the current one. A running election timer is kept, except
+        after PreVotes that were lost."""
         state = self.state
         deadline_ms = self.election_deadline()
         if not self.may_stand:
@@ -170,7 +171,7 @@ class RaftNode:
         self._enter(Prospective(state.epoch, state.leader_id, state.endpoints, state.voted, tally, deadline_ms))
 
     def become_candidate(self) -> None:
-        """Begins an election in the next epoch; the only voter has won it and leads at once."""
+        """Begins an election in the next epoch. The only voter wins it and becomes leader in this call."""
         tally = Tally(self.voters, self.config.node_id)
         candidate = Candidate(self.state.epoch + 1, self.config.key, tally, self.election_deadline())
         if tally.is_won:
@@ -226,7 +227,7 @@ class RaftNode:
         return int(self.config.fetch_timeout_ms * CHECK_QUORUM_FACTOR)
 
     def enter_first(self, state: State, saved: ElectionState | None) -> None:
-        """Enters the state of a start; quorum-state contains `saved`."""
+        """Enters the first state after a start; `saved` is the content of quorum-state."""
         self.saved = saved
         self.state = state
         if not self.is_only_voter:
@@ -246,7 +247,7 @@ class RaftNode:
         self.announce_leader()
 
     def save_election(self) -> None:
-        """Makes epoch, leader and vote durable if they changed. PreVotes change nothing."""
+        """Writes epoch, leader and vote to quorum-state if they changed."""
         state = self.state
         is_dynamic = self.log.kraft_version() >= KRAFT_VERSION_DYNAMIC
         voters = () if is_dynamic else self.voters.ids
@@ -256,7 +257,7 @@ class RaftNode:
             self.effects.append(SaveElection(election, is_dynamic))
 
     def announce_leader(self) -> None:
-        """Reports the leader if it changed."""
+        """Reports the leader of the epoch to the driver if it has changed since the last report."""
         leader = self.leader_fields()
         state = self.state
         if isinstance(state, Resigned):
@@ -305,7 +306,7 @@ class RaftNode:
         return last
 
     def raise_high_watermark(self, offset: int) -> None:
-        """Reports a high watermark that is above the last one."""
+        """Sets the high watermark and reports it to the driver, if `offset` is above the current one."""
         if offset > self.high_watermark:
             self.high_watermark = offset
             self.effects.append(HighWatermark(offset))

@@ -15,7 +15,8 @@ from kafkapy.quorum.raft.unattached import Unattached
 
 
 def poll(node: RaftNode) -> int:
-    """Does what is due now, through all changes of state that follow; returns the time of the next call."""
+    """Handles expired timers and sends the requests that are due, again after each change of the state; returns the
+    time of the next call."""
     node.connections.expire(node.now_ms)
     while not node.is_dead:
         state = node.state

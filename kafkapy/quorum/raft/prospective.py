@@ -9,8 +9,9 @@ from kafkapy.quorum.voters import ReplicaKey
 
 
 class Prospective:
-    """Becomes Candidate on a majority. If the PreVotes are rejected, or at `deadline_ms`, it returns to the leader that
-    it followed before, or becomes Unattached in the same epoch."""
+    """The state of a prospective candidate: it becomes Candidate when a majority has granted a PreVote. If a majority
+    can no longer be reached, or at `deadline_ms`, it follows its former leader again, or becomes Unattached in the same
+    epoch if that leader is not known."""
 
     __slots__ = ("deadline_ms", "endpoints", "epoch", "leader_id", "tally", "voted")
     name = "prospective"

@@ -7,8 +7,8 @@ from kafkapy.quorum.voters import ReplicaKey
 
 
 class Resigned:
-    """Sends EndQuorumEpoch to every voter until it is acknowledged, and becomes Unattached in the next epoch at
-    `deadline_ms`, except while the node shuts down."""
+    """The state of a former leader: it sends EndQuorumEpoch to every voter until the voter acknowledges it. At
+    `deadline_ms` it becomes Unattached in the next epoch, except while the node shuts down."""
 
     __slots__ = ("deadline_ms", "endpoints", "epoch", "leader_id", "preferred", "unacknowledged")
     name = "resigned"

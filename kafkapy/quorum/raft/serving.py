@@ -26,7 +26,7 @@ FORMATTED_SNAPSHOT = OffsetAndEpoch(0, 0)
 
 
 def leader_error(node: RaftNode, epoch: int) -> Error:
-    """Returns why this node does not serve a request to the leader of an epoch, or NONE."""
+    """Returns the error of a request that only the leader of `epoch` serves; NONE if this node serves it."""
     if epoch < node.state.epoch:
         return Error.FENCED_LEADER_EPOCH
     if epoch > node.state.epoch:
@@ -40,7 +40,8 @@ def leader_error(node: RaftNode, epoch: int) -> Error:
 
 
 def handle_fetch(node: RaftNode, request: FetchRequest, token: Any) -> None:
-    """Responds to a Fetch at once if there is anything to say, and holds it otherwise."""
+    """Responds to a Fetch at once if the response has records, news for the follower, or an error; otherwise holds the
+    Fetch until it has, or until its wait time is over."""
     if not is_our_cluster(node, request.cluster_id):
         _respond(node, token, FetchResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1))
         return
@@ -78,7 +79,8 @@ def _respond(node: RaftNode, token: Any, response: FetchResponse) -> None:
 
 
 def _evaluate(node: RaftNode, leader: Leader, request: FetchRequest) -> FetchResponse:
-    """Returns the response to a Fetch in this epoch; a valid offset is noted as the progress of the replica."""
+    """Returns the response to a Fetch in this epoch, and stores the offset of a valid Fetch as the replica's
+    progress."""
     snapshot_id, diverging = _position(node, request.offset, request.last_epoch)
     read_from = -1
     if snapshot_id is None and diverging is None:
@@ -129,7 +131,7 @@ def _note_fetch(node: RaftNode, leader: Leader, request: FetchRequest) -> None:
 
 
 def complete_held(node: RaftNode, leader: Leader) -> None:
-    """Responds to the held fetches for which there are records or a higher high watermark, or whose time is over."""
+    """Responds to the held fetches that new records, a higher high watermark, or their deadline end."""
     known = (node.log.end_offset, leader.high_watermark)
     if known == leader.held_known and node.now_ms < leader.held_until_ms:
         return
@@ -162,7 +164,8 @@ def appended(node: RaftNode, leader: Leader, end_offset: int) -> None:
 
 
 def update_high_watermark(node: RaftNode, leader: Leader) -> None:
-    """Raises the high watermark if a majority has more; finishes the change of voters that is committed by it."""
+    """Raises the high watermark to what a majority of the voters has, and completes the change of voters that is
+    committed by that."""
     if not leader.raise_high_watermark(node.log.flushed_offset):
         return
     node.raise_high_watermark(leader.high_watermark)
@@ -177,7 +180,7 @@ def update_high_watermark(node: RaftNode, leader: Leader) -> None:
 
 
 def handle_fetch_snapshot(node: RaftNode, request: FetchSnapshotRequest) -> FetchSnapshotResponse:
-    """Returns the response to a FetchSnapshot, in which the driver reads the piece of the file."""
+    """Returns the response to a FetchSnapshot, to which the driver adds the piece of the snapshot file."""
     if not is_our_cluster(node, request.cluster_id):
         return FetchSnapshotResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
     error = leader_error(node, request.epoch)

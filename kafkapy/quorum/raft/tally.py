@@ -6,7 +6,7 @@ from kafkapy.quorum.voters import VoterSet
 
 
 class Tally:
-    """Counts the responses of the voters; a voter's first response counts."""
+    """Counts the votes of the voters. Only the first response of each voter counts."""
 
     __slots__ = ("_majority", "granted", "rejected", "waiting")
 

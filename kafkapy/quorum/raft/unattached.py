@@ -10,8 +10,8 @@ from kafkapy.types import ZERO_UUID
 def may_vote_for(candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int, is_up_to_date: bool) -> bool:
     """Returns True if a node that is Unattached or Prospective grants its vote.
 
-    A vote is repeated for the same candidate; otherwise it goes to a candidate whose log is up to date, once in an
-    epoch, and only while the epoch has no known leader.
+    A node has one vote in an epoch, which it grants again to the same candidate. It grants the vote only to a candidate
+    whose log is up to date, and only while it knows no leader of the epoch.
     """
     if voted is not None:
         return voted.node_id == candidate.node_id and voted.directory_id in (ZERO_UUID, candidate.directory_id)
@@ -19,7 +19,8 @@ def may_vote_for(candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int
 
 
 class Unattached:
-    """A voter becomes Prospective at `deadline_ms`; an observer (deadline FOREVER) only looks for the leader."""
+    """The state of a node that looks for the leader. A voter becomes Prospective at `deadline_ms`; for an observer,
+    `deadline_ms` is FOREVER."""
 
     __slots__ = ("deadline_ms", "epoch", "leader_id", "voted")
     name = "unattached"
