@@ -61,6 +61,7 @@ PROPERTIES = {
     "log.index.size.max.bytes": "1024",
 }
 LISTENER = SimpleNamespace(name="PLAINTEXT")
+CONNECTION = SimpleNamespace(note_follower_fetch=lambda: None)
 
 
 class State(Enum):
@@ -77,6 +78,7 @@ class Context:
 
     waited_ms = NOT_HELD
     listener = LISTENER
+    connection = CONNECTION
 
     def __init__(self, services: Any, api_key: int, api_version: int, respond: Callable[[Any], None]) -> None:
         self.services = services

@@ -32,6 +32,7 @@ from tests.simulation.replication.broker import Broker, State
 from tests.simulation.replication.clients import ACKS_ALL, Consumer, Producer
 from tests.simulation.replication.controller import SimulatedController
 from tests.simulation.replication.history import InvariantBroken
+from tests.simulation.replication.transactions import TransactionalProducer
 from tests.simulation.replication.world import World
 
 STEPS = 250
@@ -72,7 +73,6 @@ class Schedule:
         for broker_id in range(1, count + 1):
             world.brokers[broker_id] = Broker(world, broker_id, root, properties)
         self._create_clients()
-        world.history.is_exactly_once = random.random() < 0.75
         self.faults = random.choice((0.05, 0.1, 0.2))
         if random.random() < 0.8:
             world.drop = random.choice((0.0, 0.02, 0.1))
@@ -96,8 +96,15 @@ class Schedule:
 
     def _create_clients(self) -> None:
         world, random = self.world, self.random
+        # Deleted records take the state of their producers along, as in Kafka.
+        world.history.is_exactly_once = random.random() < 0.75
         self.partitions = [TopicPartition(TOPIC, number) for number in range(len(self.assignments))]
         self.producers: list[Producer] = []
+        self.transactional: list[TransactionalProducer] = []
+        if world.history.is_exactly_once and not world.history.may_lose:
+            self.transactional = [
+                TransactionalProducer(world, number, self.partitions) for number in range(random.randint(0, 2))
+            ]
         self.consumers: list[Consumer] = []
         for number, partition in enumerate(self.partitions):
             self.producers += [
@@ -126,8 +133,7 @@ class Schedule:
             elif choice < 0.5:
                 world.advance(int(10 ** (random.random() * LONGEST_STEP)))
             elif choice < 0.9:
-                for producer in self.producers:
-                    producer.send()
+                self._produce()
             else:
                 self._consume()
         self.heal()
@@ -153,7 +159,14 @@ class Schedule:
         partitions = {str(name): state for name, state in self.world.controller.partitions().items()}
         brokers = {broker.broker_id: broker.state.name for broker in self.world.brokers.values()}
         busy = [producer.name for producer in self.producers if producer.is_busy]
+        busy += [each.name for transactional in self.transactional for each in transactional.writers]
         return f"{partitions}, {brokers}, busy producers: {busy}"
+
+    def _produce(self) -> None:
+        for producer in self.producers:
+            producer.send()
+        for transactional in self.transactional:
+            transactional.step()
 
     def _consume(self) -> None:
         for consumer in self.consumers:
@@ -338,11 +351,20 @@ class Schedule:
         self._wait(self._is_healed, "healing")
         for producer in self.producers:
             producer.send()
-        self._wait(lambda: not any(producer.is_busy for producer in self.producers), "producing")
+        self._wait(self._have_produced, "producing")
         self._wait(self._is_complete, "replication")
         for partition, state in world.controller.partitions().items():
             world.history.check_replicas(partition, [world.brokers[each] for each in state.replicas])
         self._wait(self._have_consumed, "consuming")
+        for consumer in self.consumers:
+            self._check_transactions(consumer)
+
+    def _have_produced(self) -> bool:
+        for transactional in self.transactional:
+            transactional.finish()
+        return not any(producer.is_busy for producer in self.producers) and all(
+            transactional.is_idle for transactional in self.transactional
+        )
 
     def _are_running(self) -> bool:
         """Starts the brokers that do not run; returns whether all have the newest metadata and serve clients."""
@@ -373,6 +395,21 @@ class Schedule:
                 is_done = False
                 consumer.poll()
         return is_done
+
+    def _check_transactions(self, consumer: Consumer) -> None:
+        """Checks that read_committed has shown each record of the committed transactions once."""
+        if not consumer.isolation_level:
+            return
+        delivered = [entry for entry in consumer.delivered if entry.startswith(b"transaction")]
+        expected = {
+            b"%s:%d" % (writer.name, number)
+            for transactional in self.transactional
+            for writer in transactional.committed
+            if writer.partition == consumer.partition
+            for number in range(writer.sent)
+        }
+        if len(delivered) != len(expected) or set(delivered) != expected:
+            raise InvariantBroken(f"read_committed of {consumer.partition}: {set(delivered) ^ expected} differ")
 
     def close(self) -> None:
         for broker in self.world.brokers.values():
