@@ -67,8 +67,10 @@ cdef int collect_records(OffsetMap offsets, const BatchHeader *header, const uin
 
 
 cdef int look_at(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader *header) noexcept nogil:
-    """Reads the header of a batch. Returns CHUNK_DONE for a plain batch, otherwise the reason why the batch is not
-    plain. CHUNK_DONE with a negative size means that no complete batch is left.
+    """Reads the header of the batch at `pos` and verifies its CRC. Returns CHUNK_DONE for a plain batch.
+
+    A plain batch is neither compressed nor transactional nor a control batch; for any other batch the result is
+    BATCH_IS_SPECIAL or BATCH_IS_CORRUPT. CHUNK_DONE with a negative `header.size` means that no complete batch is left.
     """
     cdef int status = parse_batch_header(buf, pos, end, header)
     if status == HEADER_INCOMPLETE:
@@ -83,10 +85,11 @@ cdef int look_at(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader
 
 def collect_keys(OffsetMap offsets not None, chunk, Py_ssize_t position, Py_ssize_t end, int64_t start_offset,
                  int64_t end_offset):
-    """Puts the keys of plain batches in [start_offset, end_offset) into the map. Returns (end position, reason).
+    """Puts the keys of plain batches in [start_offset, end_offset) into the map. Returns (position, reason).
 
-    DONE: no complete batch is left before `end`. SPECIAL: the caller has to open the batch there (`collect_batch`).
-    FULL: the map is full, or the batch there begins at or after `end_offset`.
+    The position is that of the first batch that was not read, and the reason says why. DONE: no complete batch is left
+    before `end`. SPECIAL: the caller has to decompress the batch and call `collect_batch`. CORRUPT: the batch is
+    damaged. FULL: the map is full, or the batch begins at or after `end_offset`.
     """
     cdef Py_buffer view
     cdef BatchHeader header
@@ -138,15 +141,19 @@ def collect_batch(OffsetMap offsets not None, chunk, Py_ssize_t position, const 
 
 
 cdef class BatchFilter:
-    """The output of one cleaning pass. Used by one thread. The offset map is *borrowed* from the pass."""
+    """The filter of one cleaning pass, and the batches that it has retained so far (the output).
+
+    Used by one thread. The offset map has the newest offset of each key.
+    """
 
     def __init__(self, OffsetMap offsets not None, *, int64_t wall_ms, int64_t delete_retention_ms, int64_t round_end,
                  last_data_offsets=()):
         """`last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer.
 
-        Such a batch is retained, without records if necessary, since it holds the producer's last sequence. So
-        is the last batch that this pass may clean, which ends at offset `round_end`. A tombstone is removed `delete_retention_ms` after the first pass that found it
-        to be the last record of its key.
+        Such a batch is retained, without records if necessary, since it holds the producer's last sequence.
+        The last batch that this pass may clean, which ends before offset `round_end`, is retained in the same way. A
+        tombstone is removed `delete_retention_ms` after the first pass that found it to be the last record of its
+        key.
         """
         cdef Py_ssize_t index
         self.offsets = offsets
@@ -210,7 +217,10 @@ cdef class BatchFilter:
 
     cdef int choose_records(self, const BatchHeader *header, const uint8_t *records, Py_ssize_t length, bint discard,
                             Retained *retained) noexcept nogil:
-        """Fills `kept`, and `retained` with the properties of the kept records. Returns the result for the batch."""
+        """Marks in `kept` which records are retained, and sets `retained` to their count and timestamps.
+
+        Returns KEEP_AS_IT_IS, NOTHING_LEFT or another outcome for the whole batch.
+        """
         cdef RecordFields fields
         cdef Py_ssize_t pos = 0
         cdef int32_t index
@@ -328,7 +338,7 @@ cdef class BatchFilter:
         return CHUNK_DONE
 
     def filter_plain(self, chunk, Py_ssize_t position, Py_ssize_t end):
-        """Filters plain batches from `position` on. Returns (end position, reason): DONE, SPECIAL or CORRUPT."""
+        """Filters plain batches from `position` on. Returns (position, reason), as `collect_keys` does."""
         cdef Py_buffer view
         cdef BatchHeader header
         cdef int64_t status
@@ -432,7 +442,10 @@ cdef class BatchFilter:
                 or header.base_offset + header.last_offset_delta + 1 == self.round_end)
 
     def retains_old(self, int64_t offset, key, bint has_value, bint keeps_tombstones):
-        """Returns whether a message of magic 0 or 1 is retained. `keeps_tombstones` is set for young segments."""
+        """Returns whether a message of magic 0 or 1 is retained.
+
+        `keeps_tombstones` is set if the segment is younger than `delete.retention.ms`.
+        """
         if offset > self.offsets.latest_offset:
             return True
         if key is None:

@@ -1,8 +1,11 @@
-"""Fetch sessions and their partitions, found and ordered with or without the interpreter lock."""
+"""The fields of fetch sessions and of their partitions that the gate reads without the interpreter lock."""
 
 
 cdef class FetchPartitionState(Linked):
-    """Base of FetchPartition. Used by the owner thread only."""
+    """Base of FetchPartition, one partition of a fetch session: the client's place in it, and the offsets sent last.
+
+    The place consists of the fields that a Fetch request has for a partition. Used by the owner thread only.
+    """
 
     def __cinit__(self, *arguments, **keywords):
         self.sent_high_watermark = self.sent_log_start_offset = -1
@@ -29,7 +32,7 @@ cdef class FetchPartitionState(Linked):
 
     def move(self, int64_t fetch_offset, int64_t max_bytes, int32_t current_leader_epoch, int32_t last_fetched_epoch,
              int64_t log_start_offset):
-        """Sets the client's place; -1 stands for "not given" in both epochs and the log start offset."""
+        """Sets the client's place; -1 means that the request did not give an epoch or the log start offset."""
         self.place.fetch_offset = fetch_offset
         self.place.max_bytes = max_bytes
         self.place.current_leader_epoch = current_leader_epoch
@@ -42,7 +45,7 @@ cdef inline bytes key_bytes(topic_key):
 
 
 cdef class SessionPartitions(LinkedOrder):
-    """The partitions of one session by (topic's id or name, number), in the order in which they are read.
+    """The partitions of one session by (topic's id or name, partition number), in the order in which they are read.
 
     Owner thread only. Invariant: exactly the partitions of `table` are in the order.
     """
@@ -92,7 +95,7 @@ cdef class SessionPartitions(LinkedOrder):
 
 
 cdef class FetchSessionState(Linked):
-    """Base of FetchSession. Used by the owner thread only."""
+    """Base of FetchSession: the id, epoch and partitions of one session. Used by the owner thread only."""
 
     def __init__(self, int32_t session_id, SessionPartitions partitions not None):
         self.session_id = session_id

@@ -13,7 +13,7 @@ cdef class DirectoryState:
 
 
 cdef class LogLimits:
-    """Base of LogConfig: the limits that every append tests. Immutable once filled."""
+    """Base of LogConfig: the limits that every append is checked against. Immutable after construction."""
 
 
 cdef class SegmentState:
@@ -26,8 +26,8 @@ cdef class SegmentState:
 
     cdef bint certainly_fits(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
                              int64_t max_timestamp, int64_t last_offset) noexcept nogil:
-        """Returns whether the batches certainly fit without a roll. False means unknown: the caller has to ask
-        LogSegment.should_roll, which also looks at the clock and the file."""
+        """Returns whether the batches certainly fit without a roll. If False, the caller has to call
+        LogSegment.should_roll, which also reads the clock and the file."""
         return (self.is_open_for_append
                 and position > 0
                 and size <= limits.segment_bytes
@@ -92,7 +92,7 @@ cdef class SegmentsState:
 
 
 cdef class ProducersState:
-    """Base of ProducerStateManager: the entries of the producers, and the offset up to which they are complete."""
+    """Base of ProducerStateManager: the producers' entries, and the offset below which they include every batch."""
 
     def __cinit__(self, *arguments, **keywords):
         self.entries = ProducerTable()
@@ -102,8 +102,10 @@ cdef class ProducersState:
         free(self.ended)
 
     def set_transactions(self, int64_t first_ongoing, dict ended not None):
-        """Sets the least first offset of the open transactions (-1: none), and the first and last offsets of the
-        transactions that may not end below the high watermark."""
+        """Sets the first offset of the earliest open transaction (-1: none), and the ended transactions.
+
+        `ended` has the first and last offsets of the transactions whose end may not be below the high watermark yet.
+        """
         cdef Py_ssize_t index = 0
         cdef void *grown
         if len(ended) > self.ended_count:
@@ -139,7 +141,10 @@ cdef class EpochsState:
         free(self.starts)
 
     def _set_epochs(self, list entries not None):
-        """Copies all pairs (epoch, start offset), oldest first. The caller calls this whenever one has changed."""
+        """Replaces the epochs by copies of the pairs (epoch, start offset), oldest first.
+
+        LeaderEpochCache calls this function after every change of its epochs.
+        """
         cdef Py_ssize_t index, count = len(entries)
         cdef void *grown
         if count > self.start_count:
@@ -153,7 +158,10 @@ cdef class EpochsState:
         self.latest_epoch = self.starts[count - 1].epoch if count else -1
 
     cdef bint certainly_contain(self, int32_t last_epoch, int64_t end_offset, int64_t log_end_offset) noexcept nogil:
-        """Searches the epochs. Python path: Partition._diverging_epoch."""
+        """Returns whether a log that ends at `end_offset` in `last_epoch` is certainly a prefix of this log.
+
+        False means that Partition._diverging_epoch, the Python path, has to decide.
+        """
         cdef Py_ssize_t low = 0, high = self.start_count, middle
         if last_epoch == self.latest_epoch:
             return end_offset <= log_end_offset

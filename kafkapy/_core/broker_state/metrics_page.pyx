@@ -1,11 +1,11 @@
 """A page in Prometheus's text format 0.0.4, and the numbers of partitions gathered for it.
 
-    page    text | text | ...             what Python renders, a family or less at a time
+    page    text | text | ...             rendered by Python, a metric family or less at a time
             topic_family, partition_family  one line for each topic or partition: name, labels, number
     rows    labels[n] -> values[n * columns : (n + 1) * columns]
 
-The long families cost 10 to 20 ns a line, without the interpreter lock. The caller's list owns the objects that the
-rows point to.
+A family with a line for each topic or partition takes 10 to 20 ns for each line, without the interpreter lock. The list
+of labels that the caller passes owns the texts that the rows point to.
 """
 
 from cpython.buffer cimport Py_buffer, PyBuffer_FillInfo
@@ -52,7 +52,7 @@ cdef Py_ssize_t put_number(char *at, int64_t value) noexcept nogil:
 
 
 cdef class MetricsPage:
-    """Owns the text of a page. Used by one thread."""
+    """A page of metrics, to which families are appended as text. Used by one thread."""
 
     def __dealloc__(self):
         free(self.data)
@@ -73,7 +73,7 @@ cdef class MetricsPage:
         return 0
 
     def text(self, bytes text not None):
-        """Appends rendered text."""
+        """Appends a text in the format of the page."""
         cdef const char *begin = text
         cdef size_t size = <size_t> len(text)
         self.check_room(size)
@@ -87,7 +87,7 @@ cdef class MetricsPage:
             raise MemoryError()
 
     def topic_family(self, bytes name not None, list topics not None, int counter):
-        """Appends a line for each TopicCounters of `topics`, with its counter number `counter`.
+        """Appends a line for each TopicCounters of `topics`, with the value of the counter at index `counter`.
 
         No thread may change the list during the call.
         """
@@ -115,7 +115,7 @@ cdef class MetricsPage:
             free(pinned)
 
     def partition_family(self, bytes name not None, PartitionRows rows not None, int column):
-        """Appends a line for each row, with its number in `column`."""
+        """Appends a line for each row, with its value in `column`."""
         cdef const char *begin = name
         cdef size_t length = <size_t> len(name)
         cdef Py_ssize_t index
@@ -151,10 +151,10 @@ cdef Py_ssize_t put_topic(char *at, const char *name, size_t length, TopicCounte
 
 
 cdef class PartitionRows:
-    """Numbers of partitions, one row for each. Used by one thread.
+    """A table of values such as offsets and sizes, with one row for each partition. Used by one thread.
 
-    `fill` reads fields that the owner thread changes; each number is read whole. The last row holds the sums of the
-    partitions without a row of their own.
+    The owner thread may change the partitions while `fill` reads them; each single value is read consistently. The last
+    row holds the sums of the partitions without a row of their own.
     """
 
     def __init__(self, list labels not None, int columns):
@@ -182,7 +182,10 @@ cdef class PartitionRows:
         free(self.lengths)
 
     def fill(self, list partitions not None, Py_ssize_t begin, Py_ssize_t end):
-        """Adds the offsets and sizes of partitions[begin:end]: partition number n to row n, or to the last row."""
+        """Adds the offsets, sizes and segment counts of `partitions[begin:end]` to the table.
+
+        Those of `partitions[n]` are added to row n, or to the last row if there is no row n.
+        """
         cdef Py_ssize_t number
         cdef PartitionState partition
         if self.rows == 0 or self.columns < FILLED_COLUMNS:
@@ -204,7 +207,7 @@ cdef class PartitionRows:
         values[3] += segments.count
 
     def put(self, Py_ssize_t row, int column, int64_t value):
-        """Adds `value` to the number in `row` and `column`; the last row collects all rows after it."""
+        """Adds `value` to the value in `row` and `column`; a row after the last one means the last one."""
         if not (0 <= row and 0 <= column < self.columns):
             raise IndexError(row)
         self.values[(row if row < self.rows else self.rows - 1) * self.columns + column] += value

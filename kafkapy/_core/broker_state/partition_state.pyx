@@ -1,4 +1,4 @@
-"""The state of partitions that the gate uses."""
+"""The state of partitions that the gate reads and changes, and the table in which it finds them."""
 
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
@@ -76,7 +76,7 @@ cdef class PartitionState:
         return self.advance_high_watermark(self.log, monotonic_ms)
 
     def may_expand_isr(self, ReplicaState replica not None):
-        """Returns whether the ISR may be expanded by the replica after its last fetch."""
+        """Returns whether the replica may be added to the ISR, as the position of its last fetch permits."""
         return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
 
     def watch_fetch(self, *, bint is_from_follower):
@@ -130,7 +130,10 @@ cdef inline int64_t smaller_end(PartitionState partition, ReplicaState replica, 
 
 
 cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil:
-    """Returns an FNV-1a hash. Only existing partitions are in the table, so that clients cannot force collisions."""
+    """Returns the FNV-1a hash of topic and partition number.
+
+    Only existing partitions are in the table, so that clients cannot force collisions.
+    """
     cdef uint64_t value = 0xcbf29ce484222325u ^ <uint64_t> partition
     cdef Py_ssize_t index
     for index in range(length):
@@ -139,7 +142,10 @@ cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t part
 
 
 cdef class PartitionTable:
-    """Owns its entries. Used by the owner thread only. Invariant: at least half of the slots are empty."""
+    """A hash table of partitions by topic (name or id) and partition number.
+
+    Used by the owner thread only. Invariant: at least half of the slots are empty.
+    """
 
     def __cinit__(self):
         self.owned = {}

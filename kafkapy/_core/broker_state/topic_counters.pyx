@@ -11,7 +11,7 @@ cdef class TopicCounters:
     """The counters of one topic since the broker began to host it. The owner thread counts, any thread reads."""
 
     def __init__(self, bytes labels=b"", TopicCounters total=None):
-        """`total` is increased with these counters; without it only these count."""
+        """Creates counters of 0. Each event is also counted in `total`, the counters of all topics, if it is given."""
         self.labels = labels
         self.label_text = labels
         self.label_length = <size_t> len(labels)

@@ -33,7 +33,7 @@ cdef int64_t bytes_held(const ArrowColumn *column) noexcept nogil:
 
 
 cdef ArrowColumn *take_spare(const char *name, const char *format) noexcept nogil:
-    """Returns a cached column with this name and format, or NULL if there is none or the cache is busy."""
+    """Returns a cached unused column with this name and format; NULL without one, or if the cache is locked."""
     cdef ArrowColumn *found = NULL
     cdef int at
     global spare_count, spare_bytes
@@ -51,7 +51,7 @@ cdef ArrowColumn *take_spare(const char *name, const char *format) noexcept nogi
 
 
 cdef bint give_spare(ArrowColumn *column) noexcept nogil:
-    """Caches a column without owners; returns False if the cache is full or busy."""
+    """Puts a column that nothing uses any more into the cache; returns False if the cache is full or locked."""
     cdef bint taken = False
     global spare_count, spare_bytes
     if exchange(&spare_is_busy, 1, SEQUENTIAL):

@@ -139,11 +139,10 @@ def largest_decompressed_size(int codec, data):
 
 
 def work_to_open(records):
-    """Returns the size of lz4 output that takes as long to produce as the batch at the beginning of `records`
-    (bytes-like).
+    """Estimates the work of decompressing the first batch of `records` (bytes-like), in bytes of lz4 output.
 
-    The estimate is an upper bound, and costs little. Returns 0 if the batch is not compressed, not of magic 2, or
-    incomplete.
+    The result is the size of the lz4 output that takes as long to produce; it is an upper bound. Returns 0 if the batch
+    is not compressed, not of magic 2, or incomplete.
     """
     cdef Py_buffer view
     cdef BatchHeader header

@@ -1,7 +1,7 @@
 """Splits a byte stream into Kafka's size-prefixed frames: step two of the data path, slab -> frame.
 
-No socket and no state. The reactor uses the inline functions of `frame.pxd`; `split_frames` applies the same rule for
-Python (clients, tests).
+The functions use no socket and store nothing. The reactor uses the inline functions of `frame.pxd`; `split_frames`
+applies the same rule for Python (clients, tests).
 """
 
 from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES

@@ -1,18 +1,21 @@
-"""An order of objects that changes without the interpreter lock.
+"""A doubly linked list of objects that can be changed without the interpreter lock.
 
-Used for the partitions of a fetch session in reading order, and for sessions in the order of their use.
+Used for the partitions of a fetch session in reading order, and for sessions in the order of their last use.
 """
 
 
 cdef class Linked:
-    """Base class of objects that are in at most one order at a time. Used by the owner thread only."""
+    """Base class of the members of a LinkedOrder; a member is in one list at most. Used by the owner thread only."""
 
     def __cinit__(self, *arguments, **keywords):
         self.previous = self.next = self.order = NULL
 
 
 cdef class LinkedOrder:
-    """Base class of ordered collections. The collection must own its members otherwise. Owner thread only."""
+    """Base class of ordered collections. Used by the owner thread only.
+
+    The list holds no references: a subclass must keep its members alive, for example in a dictionary.
+    """
 
     cdef void append(self, Linked member) noexcept nogil:
         member.previous = self.last

@@ -159,7 +159,7 @@ cdef class OffsetMap:
         return -1
 
     def note_offset(self, int64_t offset):
-        """Records that the pass has read the log up to `offset`, inclusive."""
+        """Records that the cleaner has put the keys of the log into the map up to `offset`, inclusive."""
         self.latest_offset = max(self.latest_offset, offset)
 
     def put(self, key, int64_t offset):

@@ -49,8 +49,8 @@ cdef class RecordDecompressor:
     def largest_timestamp(self, batch):
         """Returns the largest timestamp of the records of a compressed batch, or -1 if they have none.
 
-        Returns None if the batch is invalid or has to be handled by Python. Any timestamp is accepted. Each call starts
-        with a full amount of work. *Borrows* the bytes-like object.
+        Returns None if the batch is invalid or has to be handled by Python. Any timestamp is accepted. The limit
+        on the work of decompression applies to each call separately. *Borrows* the bytes-like object.
         """
         cdef BatchHeader header
         cdef BatchLimits limits

@@ -1,4 +1,4 @@
-"""Record scanner: collects what a broker needs to know about records whose content it does not use.
+"""Record scanner: validates records without storing them, and finds their largest timestamp.
 
 The check of a buffer and that of a stream share `note_record`. The stream is a state machine over bytes that stores a
 few integers and no data, so a decompression bomb costs time but no memory.
@@ -149,7 +149,10 @@ cdef int skip_body(RecordStream *stream, int64_t length, int next_state) noexcep
 
 
 cdef int take_number(RecordStream *stream, int64_t number) noexcept nogil:
-    """Handles a complete varint as the field that `stream.state` names; returns a RECORDS_ or RECORD_ status."""
+    """Handles a complete varint; `stream.state` tells which field of the record it is.
+
+    Returns a RECORDS_ or RECORD_ status.
+    """
     cdef int status
     cdef int state = stream.state
     if state == AT_LENGTH:

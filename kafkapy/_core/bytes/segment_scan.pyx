@@ -43,7 +43,7 @@ cdef struct Walk:
 
 
 cdef Step ensure(Walk *walk, int64_t length) noexcept nogil:
-    """Loads `length` bytes at `walk.position` into the chunk, unless it has them; returns STEP_OK, _END or _ERROR.
+    """Loads the `length` bytes at `walk.position` into the buffer, unless they are there; returns a STEP_ status.
 
     `length` is at most SCAN_CHUNK and does not exceed the end of the walk.
     """

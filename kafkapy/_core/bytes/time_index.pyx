@@ -1,4 +1,7 @@
-"""Time index: maps a timestamp to the offset at which a search for it starts, and tells the age of a segment."""
+"""Time index: maps a timestamp to the offset at which a search for it starts.
+
+The last entry of a rolled segment has the largest timestamp of the segment.
+"""
 from libc.stdint cimport uint8_t
 
 from kafkapy._core.bytes.batch_layout cimport NO_TIMESTAMP

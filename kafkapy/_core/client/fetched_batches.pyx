@@ -197,7 +197,7 @@ cdef class FetchedBatches:
         return AT_RECORD
 
     cdef void finish(self) noexcept nogil:
-        """Ends the walk, because a record at `until_offset` or after it was found."""
+        """Ends the reading of batches, because a record at `until_offset` or after it was found."""
         self.next_offset = max(self.next_offset, self.until_offset)
         self.position = self.view.len
         self.span.remaining = 0

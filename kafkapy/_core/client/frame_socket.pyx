@@ -172,7 +172,7 @@ cdef class FrameSocket:
         return frames
 
     def take_ahead(self):
-        """Raises the low-water mark until the next `receive`, so that the kernel receives as much as possible.
+        """Raises the low-water mark, so that the kernel receives more before the next `receive`.
 
         Below the mark the kernel acknowledges data at once, above it only after a read. A broker with a small send
         buffer, as Apache Kafka's is by default, would otherwise stop after the first 256 KB.

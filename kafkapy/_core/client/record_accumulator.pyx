@@ -168,7 +168,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
 
     @property
     def sequence(self):
-        """The timestamp of its first record; -1 if it has none."""
+        """The producer's sequence number of the first record; -1 for a producer without idempotence."""
         return self.base_sequence
 
     @property
@@ -342,7 +342,7 @@ cdef class DeliveryFuture:
             self.on_delivery = both
 
     def notify(self):
-        """Calls the callback; an exception of the callback is raised to the caller."""
+        """Calls `on_delivery`, the callback of the record. An exception that it raises reaches the caller."""
         self.on_delivery(self.metadata(), self.error())
 
     cdef ProducerBatch sent_in(self, int32_t *index):
@@ -377,7 +377,7 @@ cdef class DeliveryFuture:
 
 
 cdef class PartitionQueue:
-    """The waiting batches of a partition: closed ones in order, and one that still accepts records."""
+    """The unsent batches of a partition: full batches in order, and one that still accepts records."""
 
     cdef readonly str topic
     cdef readonly int32_t partition
@@ -409,7 +409,7 @@ cdef class PartitionQueue:
         return self.closed[0] if self.closed else self.open
 
     def take(self):
-        """Removes and returns the oldest batch, which accepts no more records; None if the queue is empty."""
+        """Removes, closes and returns the oldest batch; None if the queue is empty."""
         if self.closed:
             return self.closed.pop(0)
         taken, self.open = self.open, None
@@ -432,7 +432,7 @@ cdef class PartitionQueue:
 cdef class TopicQueues:
     """The queues of a topic's partitions.
 
-    `sticky` is the current partition of records without a key; -1 means that it is to be chosen.
+    `sticky` is the partition that records without a key go to at present; -1 if it has to be chosen first.
     """
 
     cdef readonly str topic
@@ -627,7 +627,7 @@ cdef class RecordAccumulator:
         return batch
 
     def retire(self, PartitionQueue queue not None):
-        """Removes an empty queue from `active`."""
+        """Removes an empty queue from `active`, the queues that hold batches."""
         if queue.open is None and not queue.closed:
             queue.active = False
             self.active.pop(queue, None)

@@ -9,7 +9,7 @@ cdef enum:
 
 
 cdef class RecordCollector(RecordDecompressor):
-    """The decompressed records of one batch, in memory that it reuses. One thread at a time."""
+    """The decompressed records of one batch, in memory that is reused for the next. Used by one thread at a time."""
 
     def __cinit__(self):
         self.limit = 1 << 30

@@ -104,7 +104,7 @@ cdef void close_part(GateContext gate, AwaitedOffset *part, int16_t error) noexc
 
 
 cdef void send_complete(GateContext gate, ConnectionState *connection) noexcept nogil:
-    """Sends the complete answers of a connection, up to the first one that waits or is for Python."""
+    """Sends the complete answers of a connection, up to the first one that waits or has an error."""
     cdef AwaitedProduce *first
     cdef uint8_t *at
     while connection.first_deferred != NULL:

@@ -125,7 +125,10 @@ cdef class DataGate(GateContext):
         reactor.native.gate = serve_request
 
     def add(self, PartitionState partition not None, str topic, bytes topic_id, int index):
-        """Makes the partition known by its topic's name and id. Its log is set already and is not replaced by None."""
+        """Adds the partition to the tables by topic name and by topic id.
+
+        `partition.log` must be set, and must not become None before `remove`.
+        """
         cdef Py_ssize_t capacity = 2 * len(self.by_name) + 16
         cdef void *grown
         if capacity > self.waking_capacity:
@@ -159,10 +162,10 @@ cdef class DataGate(GateContext):
         """Serves a fetch that arrived with too little to read (`Request.waits`), or returns what to wait for.
 
         Called in phase 2, since requests of the same wake-up may have appended after the fetch arrived. Returns
-        (verdict, partitions, milliseconds, replica id): with WAITS the partitions of a consumer that may grow, the
-        client's longest wait, and the follower that sent the fetch. A follower's fetch has no list, since it may have
-        thousands of partitions; the replica id of a consumer is -1. The other verdicts have the same meaning as in
-        `serve_held`.
+        (verdict, partitions, milliseconds, replica id). With WAITS these are the partitions that a consumer's fetch
+        waits for, the longest time to wait (`max_wait_ms`), and the id of the follower that sent the fetch, or -1 for a
+        consumer. For a follower the list is empty, since its fetch may have thousands of partitions. The other verdicts
+        have the same meaning as in `serve_held`.
         """
         cdef int verdict = self.present(request, FETCH_BEFORE_HOLDING)
         cdef list awaited = []
@@ -218,8 +221,8 @@ cdef class DataGate(GateContext):
     def complete_awaited(self, PartitionState partition not None, int error=0):
         """Completes the produce requests that wait for the partition, after a change of its high watermark or role.
 
-        With `error`, or if this broker no longer leads the partition, all of them; otherwise those whose records the
-        high watermark has passed. Has to be called before a partition that was removed is released.
+        With `error`, or if this broker no longer leads the partition, completes all of them with an error; otherwise
+        only those whose records the high watermark has passed. Has to be called before a removed partition is released.
         """
         if partition.first_awaited == NULL:
             return
@@ -230,13 +233,16 @@ cdef class DataGate(GateContext):
         self.complete_failed()
 
     def expire_awaited(self, *, bint at_once=False):
-        """Completes the produce requests whose deadline has come with REQUEST_TIMED_OUT; `at_once` all of them."""
+        """Completes the waiting produce requests whose deadline has come, with REQUEST_TIMED_OUT.
+
+        With `at_once` completes all waiting produce requests in this way.
+        """
         cdef int64_t next_ms = expire_produces(self, monotonic_us() // 1000, at_once)
         self.set_timer(next_ms)
         self.complete_failed()
 
     cdef int complete_failed(self) except -1:
-        """Sends the answers that have an error, as Python completes them."""
+        """Sends the answers that have an error, after `on_produce_failed` has completed them."""
         cdef AwaitedProduce *failed
         cdef ConnectionState *connection
         while self.first_failed != NULL:
@@ -273,7 +279,7 @@ cdef class DataGate(GateContext):
         return len(self.by_name)
 
     def counters(self):
-        """Returns what the gate has done since the start, by name."""
+        """Returns counters of appends and answers since the start, by name."""
         return {
             "batches_appended": self.batches_gated,
             "bytes_appended": self.bytes_gated,

@@ -72,8 +72,8 @@ cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offs
                       bint min_one_message) noexcept nogil:
     """Finds the bytes to send from one segment, below the offset `limit` (-1: up to the segment's end).
 
-    Returns 1 if it is done, 0 if the segment ends before the offset, and -1 if Python has to read. Python path:
-    LogReader._read.
+    Returns 1 if the bytes, which may be none, are found, 0 if the segment ends before the offset, and -1 if Python has
+    to read. Python path: LogReader._read.
     """
     cdef int64_t position, size, length, end, limit_position, limit_size
     cdef int found
@@ -147,7 +147,7 @@ cdef inline bint may_read_from_follower(const FetchRequest *request) noexcept no
 
 
 cdef inline bint certainly_agrees(LogState log, const FetchPlace *place) noexcept nogil:
-    """Returns whether the fetcher's log is certainly a prefix of this log."""
+    """Returns whether the fetcher's log is certainly a prefix of this log; if not, Python has to decide."""
     return log.leader_epochs.certainly_contain(place.last_fetched_epoch, place.fetch_offset, log.log_end_offset)
 
 

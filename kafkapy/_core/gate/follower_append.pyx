@@ -100,7 +100,7 @@ cdef class FetchedBatches:
                 and (self.batch_count == 0 or self.next_offset - 1 - self.base_offset <= LARGEST_RELATIVE_OFFSET))
 
     def epochs_after(self, int32_t epoch):
-        """Returns (epoch, start offset) of the leader epochs above `epoch` that begin in the run, in order."""
+        """Returns (epoch, start offset) of the leader epochs above `epoch` that begin in these batches, in order."""
         cdef BatchHeader header
         cdef Py_ssize_t pos = 0
         cdef list found = []
@@ -154,8 +154,10 @@ cdef class FetchedBatches:
         return 0
 
     def account_for(self, ProducersState producers not None, account_for_batch):
-        """Updates the producers. Calls `account_for_batch(BatchSummary, records)` for the batches that Python has to
-        account for, in their order."""
+        """Adds the batches to the state of their producers.
+
+        Calls `account_for_batch(BatchSummary, records)` for the batches that Python has to account for, in order.
+        """
         cdef BatchHeader header
         cdef Py_ssize_t pos = 0
         if not self.has_producers:

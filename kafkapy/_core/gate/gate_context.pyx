@@ -1,4 +1,4 @@
-"""The gate's memory. The work is done in produce_gate, fetch_gate and data_gate."""
+"""The fields and the memory of the gate, which the functions of produce_gate, fetch_gate and data_gate use."""
 
 from libc.stdlib cimport free, realloc
 
@@ -95,7 +95,7 @@ cdef class GateContext:
         return taken
 
     cdef int forget_waking(self, PartitionState partition) except -1:
-        """Removes a partition that will no longer exist from the list for Python."""
+        """Removes a partition, before it is released, from the list of partitions that `notify_python` reports."""
         cdef int index, kept = 0
         for index in range(self.waking_count):
             if self.waking[index] != <PyObject *> partition:

@@ -76,7 +76,7 @@ CLOSED_AT_SHUTDOWN = CLOSE_SHUTDOWN
 
 
 def bucket_bounds():
-    """Returns the exclusive upper ends, in microseconds, of the buckets of `request_meters` but the last."""
+    """Returns the exclusive upper ends, in microseconds, of all buckets of `request_meters` except the last."""
     bounds = [1, 2, 3, 4]
     for exponent in range(2, METER_BUCKETS // 4 + 1):
         bounds += [(1 << exponent) // 4 * part for part in (5, 6, 7, 8)]
@@ -93,7 +93,7 @@ def _print_callback_error(error):
 
 
 cdef class Watch:
-    """A descriptor whose readiness calls back in the Python phase: a listening socket, a signal pipe.
+    """A watched descriptor, such as a listening socket: while it is readable, each Python phase runs a callback.
 
     Level triggered. Used by the owner thread only. The caller keeps owning the descriptor.
     """
@@ -131,7 +131,8 @@ cdef class Watch:
 cdef class Reactor:
     """Owns the epoll instance, all connections and the timing wheel. The module describes phases and threads.
 
-    Invariants: a connection in `connections` is open or is in the closed queue; every queue has room for all of them.
+    Invariants: a connection in `connections` is open or waits in the queue of closed connections; every queue has room
+    for all connections.
     """
 
     def __cinit__(self):
@@ -145,7 +146,7 @@ cdef class Reactor:
         """`dispatch(requests)` answers each request now or later by `request.connection.respond`.
 
         `on_close(connection, kind)` is called once for each closed connection. `on_callback_error(error)` is called
-        with what posted callbacks and timers raise.
+        with each exception that a posted callback or a timer raises.
         """
         cdef epoll_event event
         if self.native.epoll_fd >= 0:
@@ -194,7 +195,7 @@ cdef class Reactor:
     def stop(self, int64_t grace_ms=0):
         """Makes `run` return when no request is in process and all answers are sent, after `grace_ms` at the latest.
 
-        Nothing more is read. Any thread may call it.
+        No more requests are read. Any thread may call it.
         """
         self.post(lambda: self.begin_stop(grace_ms))
 
@@ -218,7 +219,7 @@ cdef class Reactor:
         return entry
 
     def watch(self, int fd, callback):
-        """Calls `callback()` in the Python phase whenever `fd` is readable."""
+        """Calls `callback()` in the Python phase whenever `fd` is readable; returns the Watch that ends this."""
         cdef epoll_event event
         cdef Watch watch = Watch.__new__(Watch)
         self.check_owner()
@@ -262,7 +263,10 @@ cdef class Reactor:
         return connection
 
     cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1:
-        """Registers the connection; after this nothing can fail before it is opened."""
+        """Adds the connection to epoll and to `connections`, and reserves its room in the queues.
+
+        Does everything that can fail, so that the caller can open the connection without an error.
+        """
         cdef epoll_event event
         self.check_owner()
         if connection_id in self.connections:
@@ -316,13 +320,15 @@ cdef class Reactor:
         }
 
     def idle_us(self):
-        """Returns the microseconds spent waiting for events since the start, including a wait in progress. Any
-        thread."""
+        """Returns the microseconds spent waiting for events since the start, including a wait in progress.
+
+        Any thread may call it.
+        """
         cdef int64_t waiting_since_us = self.native.waiting_since_us
         return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
 
     def request_meters(self):
-        """Returns the answered requests since the start, by API. Any thread may call it.
+        """Returns the counts and times of the requests answered since the start, by API. Any thread may call it.
 
         The result is a list of (API key, requests, bytes of the requests, microseconds, requests by bucket), with the
         bounds of `bucket_bounds`. Key 127 stands for requests without a known API, and FOLLOWER_FETCHES for the
@@ -391,7 +397,10 @@ cdef class Reactor:
         return 0
 
     cdef void end_wakeup(self) noexcept nogil:
-        """Counts the wake-up's duration for each request that the gate answered in it: they are sent together."""
+        """Counts the wake-up's duration as the time of each request that the gate answered in it.
+
+        All these answers are sent together, at the end of the wake-up.
+        """
         cdef int64_t ended_us = monotonic_us()
         cdef int64_t elapsed_us = ended_us - self.native.now_us
         self.native.waiting_since_us = ended_us
@@ -433,7 +442,10 @@ cdef class Reactor:
                     and native.monotonic_ms - native.oldest.last_active_ms >= native.max_idle_ms))
 
     cdef void read_phase(self, int count) noexcept nogil:
-        """Phase 1: serves connections with input left over, then the sockets that epoll named, then the gate."""
+        """Runs phase 1: serves the connections with unprocessed input, then those that epoll reported.
+
+        Then the gate writes the gathered batches.
+        """
         cdef ReactorState *native = &self.native
         cdef ConnectionState *connection
         cdef size_t waiting = queue_take(native, &native.input_queue)
@@ -455,7 +467,10 @@ cdef class Reactor:
             slab_pool_trim(native.pool, CACHE_IDLE_BYTES)
 
     cdef void take_event(self, epoll_event *event) noexcept nogil:
-        """Handles one event. The first field of the struct that it points at is the kind."""
+        """Handles one event of epoll, which points to the struct of a watch or of a connection.
+
+        The first field of both structs is the kind.
+        """
         cdef int kind = (<int *> event.data.ptr)[0]
         cdef ConnectionState *connection
         cdef uint64_t posted
@@ -486,7 +501,7 @@ cdef class Reactor:
             input_serve(&self.native, connection)
 
     cdef void write_phase(self) noexcept nogil:
-        """Phase 3: writes the output of all connections that have some."""
+        """Runs phase 3: writes the output of all connections that have some."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *connection
         cdef size_t waiting = queue_take(native, &native.output_queue)
@@ -524,7 +539,7 @@ cdef class Reactor:
         return self.stop_is_due()
 
     cdef int settle(self) except -1:
-        """Releases the Python objects that were sent, and reports closed connections."""
+        """Releases the Python objects whose bytes were sent, and calls `on_close` for closed connections."""
         cdef ReactorState *native = &self.native
         cdef OutputChunk *chunk
         cdef PyObject *owner
@@ -580,7 +595,7 @@ cdef class Reactor:
         return 0
 
     cdef int run_posted(self) except -1:
-        """Runs the callbacks posted so far. What they post themselves runs in the next phase."""
+        """Runs the callbacks posted so far. Callbacks that these post run in the next Python phase."""
         cdef Py_ssize_t waiting
         self.wakeup.ready = False
         self.wakeup_sent = False

@@ -145,7 +145,7 @@ cdef class Connection:
             queue_push(&self.shared.answered_queue, native)
 
     def note_follower_fetch(self):
-        """Makes the meter of followers' fetches count the request in process too."""
+        """Marks the request in process as a follower's fetch, which the meter FOLLOWER_FETCHES counts as well."""
         self.native.frame.is_from_follower = True
 
     def close(self, str reason):
@@ -160,7 +160,7 @@ cdef class Connection:
             connection_close(self.shared, self.native, CLOSE_LOCAL, 0)
 
     def describe_close(self):
-        """Returns why the connection was closed, as text."""
+        """Returns the reason why the connection was closed, as text; "open" for an open connection."""
         cdef ConnectionState *native = self.native
         cdef int reason = native.close_reason
         if reason == CLOSE_LOCAL:
@@ -181,11 +181,11 @@ cdef class Connection:
 
 
 cdef class OutgoingConnection(Connection):
-    """A connection that this process opened: frames are sent at any time, and each response calls back. Owner thread
-    only, except for `close`.
+    """A connection that this process opened: frames may be sent at any time, and `on_response` is called with each
+    response. Owner thread only, except for `close`.
 
-    What is sent before the connection is established is sent as soon as it is. The owner limits the frames that it
-    sends without a response.
+    Frames that are passed to `send` before the connection is established are transmitted as soon as it is. The caller
+    has to limit the number of frames that wait for a response.
     """
 
     @property
@@ -207,7 +207,7 @@ cdef class OutgoingConnection(Connection):
         connection_want_output(self.shared, native)
 
     cdef int deliver(self, Request response) except -1:
-        """Calls the owner with a response; its bytes are released unless the owner keeps the object or a slice."""
+        """Calls `on_response`. The bytes of the response exist while the callee keeps the Request or a slice of it."""
         cdef ConnectionState *native = self.native
         self.on_response(response)
         if not native.closed:

@@ -104,7 +104,7 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
 
 
 cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Makes the next complete frame the one in process; otherwise moves its beginning to where it can grow.
+    """Makes the next frame the one in process if it is complete; otherwise copies its beginning to memory of its own.
 
     Returns whether there was a complete frame.
     """
@@ -164,7 +164,7 @@ cdef inline void count_pending(ReactorState *state, RequestMeter *meter, int32_t
 
 
 cdef void input_advance(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Offers the connection's complete frames to the gate, in order, and queues the first that is for Python.
+    """Offers the connection's complete frames to the gate, in order, and queues the first that it declines.
 
     Pipelined produce requests are gathered together, so that they need one write to the log and one to the socket.
     """
@@ -196,7 +196,7 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
 cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *vector) noexcept nogil:
     """Sets the memory that the next bytes are read into: the rest of a frame that is arriving, then the shared slab.
 
-    Returns the number of entries, or -1 if memory is short.
+    Returns the number of entries of `vector`, or -1 if memory is short.
     """
     cdef Slab *slab = connection.assembly
     cdef size_t missing

@@ -299,7 +299,10 @@ cdef void request_done(ReactorState *state, ConnectionState *connection) noexcep
 
 
 cdef void gathered_request_answered(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Called by a gate's `finish` when a gathered request is answered, needs no answer, or has lost its peer."""
+    """Ends a gathered request of the connection and queues its output.
+
+    Called by the gate's `finish` when the request is answered, needs no answer, or its connection was closed.
+    """
     connection.gathered -= 1
     if not connection.closed:
         connection_want_output(state, connection)
@@ -307,7 +310,10 @@ cdef void gathered_request_answered(ReactorState *state, ConnectionState *connec
 
 cdef void answer_defer(ReactorState *state, ConnectionState *connection, DeferredAnswer *answer,
                        int api_key) noexcept nogil:
-    """Called by a gate's `finish` for a gathered request that it will answer later."""
+    """Appends `answer` to the answers that the connection owes.
+
+    Called by the gate's `finish` for a gathered request that it will answer later.
+    """
     cdef RequestMeter *meter = meter_of(state.meters, api_key)
     if meter != NULL:
         meter.postponed += 1
@@ -322,7 +328,7 @@ cdef void answer_defer(ReactorState *state, ConnectionState *connection, Deferre
 
 
 cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_key) noexcept nogil:
-    """Called by a gate that has put the first deferred answer of the connection into its output, and frees it."""
+    """Removes the first deferred answer of the connection, which the gate has put into the output and will free."""
     cdef DeferredAnswer *answer = connection.first_deferred
     cdef RequestMeter *meter = meter_of(state.meters, api_key)
     if meter != NULL:
@@ -342,7 +348,7 @@ cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_
 
 
 cdef void forget_deferred(ConnectionState *connection) noexcept nogil:
-    """Clears the connection in the deferred answers of a closed connection, so that the gate does not send them."""
+    """Detaches the deferred answers of a closed connection from it, so that the gate frees them without sending."""
     cdef DeferredAnswer *answer = connection.first_deferred
     while answer != NULL:
         answer.connection = NULL

@@ -71,8 +71,9 @@ cdef class TimerEntry:
 
 
 cdef class TimingWheel:
-    """Owns all waiting entries. Invariant: entries outside `due` have deadline_ms > current_ms. Used by the owner
-    thread only.
+    """Owns all waiting entries; those whose deadline has passed are in `due`. Used by the owner thread only.
+
+    Invariant: entries outside `due` have deadline_ms > current_ms.
     """
 
     def __init__(self, int64_t tick_ms=1, int64_t wheel_size=20, int64_t start_ms=0):
@@ -157,7 +158,7 @@ cdef class TimingWheel:
         return [take_callback(entry) for entry in expired]
 
     cpdef int64_t next_deadline_ms(self):
-        """Returns the earliest deadline (0 for one before the epoch), -1 if there is none."""
+        """Returns the earliest deadline in ms (0 for a negative one), or -1 if no entry waits."""
         if self.earliest_ms == UNKNOWN:
             self.earliest_ms = self.scan_earliest()
         return self.earliest_ms
