@@ -26,9 +26,10 @@ class MalformedCheckpoint(ValueError):
 
 
 def read_entries(path: str, fields: int, *, may_be_empty: bool = False) -> list[list[str]]:
-    """Returns the entries of a checkpoint file, each of `fields` words; [] if the file does not exist.
+    """Returns the entries of a checkpoint file, each split into `fields` words; [] if the file does not exist.
 
-    With `may_be_empty` an empty file has no entries, as in Kafka. Raises MalformedCheckpoint or OSError.
+    With `may_be_empty` an empty file has no entries, as in Kafka; without it, an empty file is malformed. Raises
+    MalformedCheckpoint or OSError.
     """
     try:
         lines = read_small_file(path).decode().split("\n")
@@ -83,7 +84,8 @@ class OffsetCheckpointFile:
         }
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replaces the file atomically, unless this object wrote the same content the last time. Raises OSError."""
+        """Replaces the file atomically, unless the content equals the last content that this object wrote. Raises
+        OSError."""
         content = format_entries(
             f"{partition.topic} {partition.partition} {offset}" for partition, offset in sorted(offsets.items())
         )

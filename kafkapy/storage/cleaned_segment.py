@@ -23,7 +23,8 @@ SWAP_SUFFIX = ".swap"
 
 
 class CleanedSegment(LogSegment):
-    """A LogSegment whose files end in `.cleaned`. Owned by the cleaner thread until it is swapped in."""
+    """A LogSegment whose files end in `.cleaned`. Owned by the cleaner's thread until it becomes a segment of the
+    log."""
 
     __slots__ = ("end_offset",)
 
@@ -47,7 +48,7 @@ class CleanedSegment(LogSegment):
 
 
 def remove_cleaned_files(directory: str, base_offset: int, filesystem: "Filesystem") -> None:
-    """Deletes the files that an interrupted pass of this process left at this base offset. Raises OSError."""
+    """Deletes the `.cleaned` files at this base offset that an interrupted pass has left. Raises OSError."""
     for suffix in SEGMENT_SUFFIXES:
         filesystem.unlink(os.path.join(directory, f"{base_offset:020d}{suffix}{CLEANED_SUFFIX}"))
 
@@ -57,9 +58,9 @@ def swap_in(
 ) -> list[str]:
     """Replaces the segments `replaced` of the log with the cleaned one. Only the log's owner thread may call it.
 
-    `truncations` is their number when the segments were chosen. Returns the renamed old files, which the caller deletes
-    once the directory is synced. Raises OSError, and SegmentsChanged without any change if the log was truncated, or no
-    longer contains all of the segments.
+    `truncations` is `log.truncations` when the pass began. Returns the paths of the old files, renamed to `.deleted`;
+    the caller deletes them after syncing the directory. Raises OSError, and SegmentsChanged without any change if the
+    log was truncated or no longer contains all of the segments.
     """
     segments = log.segments
     active = segments.active
@@ -97,4 +98,5 @@ def swap_in(
 
 
 class SegmentsChanged(Exception):
-    """The cleaned segments were truncated, expired or deleted, so that the pass was useless."""
+    """Raised if segments were truncated, expired or deleted during a pass of the log cleaner, whose result is then
+    discarded."""

@@ -67,7 +67,7 @@ def down_convert(
 
 
 def is_old_enough(data: bytes, magic: int) -> bool:
-    """Returns whether every whole entry has at most this magic, so that none needs conversion."""
+    """Returns whether every whole batch or message in `data` has at most this magic, so that none needs conversion."""
     position = 0
     while len(data) - position > MAGIC_AT:
         if data[position + MAGIC_AT] > magic:
@@ -82,9 +82,11 @@ def is_old_enough(data: bytes, magic: int) -> bool:
 def _converted(
     entry: bytes, magic: int, fetch_offset: int, room: int, max_decompressed_bytes: int
 ) -> tuple[bytes, int]:
-    """Converts one entry to messages of magic `magic` or lower; returns them and the offset after the entry.
+    """Converts one entry (a batch or message) to messages of magic `magic` or lower; returns them and the offset after
+    the entry.
 
-    Of an uncompressed batch, the messages before `fetch_offset` and after the first `room` bytes are left out.
+    Of an uncompressed batch, converts only the messages from `fetch_offset` on that fit into `room` bytes, but at least
+    one.
     """
     if entry[MAGIC_AT] == BATCH_MAGIC:
         batch = RecordBatch(entry)

@@ -35,7 +35,8 @@ class Filesystem:
     __slots__ = ()
 
     def open_segment(self, path: str, *, create: bool = False, preallocate: int = 0) -> SegmentFile:
-        """Opens a .log file; with `create` the file is created, and `preallocate` bytes are reserved."""
+        """Opens a .log file. With `create` the file is created, and `preallocate` bytes of disk space are reserved for
+        it."""
         return SegmentFile(path, create=create, preallocate=preallocate)
 
     def sync_file(self, fd: int) -> None:
@@ -51,7 +52,7 @@ class Filesystem:
             os.close(fd)
 
     def sync_directory(self, path: str) -> None:
-        """Makes the names of the files in the directory durable: creations, renames and deletions."""
+        """Makes the creations, renames and deletions of files in the directory durable."""
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(fd)
@@ -59,7 +60,8 @@ class Filesystem:
             os.close(fd)
 
     def sync_filesystem(self, path: str) -> None:
-        """Makes everything on the file system of `path` durable, with one call instead of thousands."""
+        """Makes all files and names on the file system of `path` durable with one system call, instead of one call for
+        each file."""
         import ctypes
 
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -84,10 +86,11 @@ class Filesystem:
             self.sync_directory(source_parent)
 
     def write_atomically(self, path: str, content: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
-        """Replaces the content of a file: after a power failure the file has all of its old content or all of the new.
+        """Replaces the content of a file; after a power failure the file has either its whole old content or its whole
+        new content.
 
-        The new content is durable on return. Without `sync` the file survives a kill of the process, but not a
-        power failure.
+        The new content is durable on return. Without `sync` the file survives a kill of the process, but not a power
+        failure.
         """
         temporary = path + ".tmp"
         self.write_file(temporary, content, mode=mode, sync=sync)
@@ -109,7 +112,8 @@ class Filesystem:
             os.close(fd)
 
     def append_file(self, path: str, content: bytes) -> None:
-        """Appends to a small file, which is created if it does not exist; neither content nor name is durable."""
+        """Appends to a small file, which is created if it does not exist; neither its content nor its name is durable
+        on return."""
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             view = memoryview(content)
@@ -138,7 +142,7 @@ class Filesystem:
             return
 
     def remove_tree(self, path: str) -> None:
-        """Removes a directory with everything in it, if it exists."""
+        """Removes a directory and its contents, if it exists."""
         try:
             shutil.rmtree(path)
         except FileNotFoundError:

@@ -35,7 +35,7 @@ AccountForBatch = Callable[[BatchSummary, Records], None]
 
 
 class FetchedRun(Protocol):
-    """Batches that fit into one segment, in ascending order of offsets; borrows their bytes."""
+    """Batches in ascending order of offsets that fit into one segment; borrows their bytes."""
 
     @property
     def base_offset(self) -> int: ...
@@ -49,13 +49,14 @@ class FetchedRun(Protocol):
     def max_timestamp(self) -> int: ...
 
     def epochs_after(self, epoch: int) -> list[tuple[int, int]]:
-        """Returns (epoch, start offset) of the leader epochs above `epoch` that begin in the run, in order."""
+        """Returns (epoch, start offset), in order, of each leader epoch that begins in the run and is above `epoch`."""
 
     def append_to(self, segment: LogSegment, limits: LogLimits) -> None:
-        """Writes and indexes the run. Raises OSError; then no batch is visible."""
+        """Writes and indexes the run. Raises OSError, in which case no batch is visible."""
 
     def account_for(self, producers: ProducerStateManager, account_for_batch: AccountForBatch) -> None:
-        """Updates the producers. Raises OSError if an aborted transaction cannot be recorded."""
+        """Updates the producers by the batches of the run. Raises OSError if an aborted transaction cannot be
+        recorded."""
 
 
 class SummarizedRun:
@@ -107,9 +108,9 @@ class SummarizedRun:
 
 
 def examine_fetched(records: Records, leader_epoch: int, segment_bytes: int) -> list[SummarizedRun]:
-    """Returns the runs of the whole batches in `records`; an incomplete batch at the end is ignored.
+    """Validates fetched batches and returns them as runs; an incomplete batch at the end is ignored.
 
-    The batches end before the first one of an epoch above `leader_epoch`, which the leader appended after it had
+    The runs end before the first batch of an epoch above `leader_epoch`: the leader appended that batch after it had
     served the fetch (KAFKA-18723). Raises ApiError CORRUPT_MESSAGE for a damaged batch, and OFFSET_OUT_OF_RANGE for
     offsets that do not ascend.
     """
@@ -133,7 +134,8 @@ def examine_fetched(records: Records, leader_epoch: int, segment_bytes: int) -> 
 
 
 def check_tail(tail: memoryview, leader_epoch: int) -> None:
-    """Raises ApiError CORRUPT_MESSAGE unless `tail`, which does not begin with a valid batch, may be ignored.
+    """Raises ApiError CORRUPT_MESSAGE unless `tail`, the rest of fetched records that does not begin with a valid
+    batch, may be ignored.
 
     It may be ignored if it is an incomplete batch or begins with a batch of an epoch above `leader_epoch`.
     """
@@ -151,7 +153,7 @@ def check_tail(tail: memoryview, leader_epoch: int) -> None:
 
 
 def split_runs(records: Records, batches: list[BatchSummary | Any], segment_bytes: int) -> list[SummarizedRun]:
-    """Returns the runs of `batches`: as few as fit into segments by size and by the range of their offsets."""
+    """Divides `batches` into as few runs as possible, each within the size and the range of offsets of one segment."""
     runs: list[SummarizedRun] = []
     start, size = 0, 0
     for index, batch in enumerate(batches):
@@ -178,7 +180,8 @@ def out_of_order(base_offset: int, expected: int) -> ApiError:
 
 
 class FollowerAppends(LogReader):
-    """The methods by which a Log appends what a follower has fetched; Log has the attributes. Owner thread only."""
+    """The methods by which a Log appends what a follower has fetched; the subclass Log has the attributes. Owner thread
+    only."""
 
     __slots__ = ()
 
@@ -196,18 +199,18 @@ class FollowerAppends(LogReader):
         def _fail(self, action: str, error: OSError) -> NoReturn: ...
 
     def append_as_follower(self, records: Records, leader_epoch: int = HIGHEST_EPOCH) -> AppendInfo | None:
-        """Appends batches from a leader up to `leader_epoch`; returns None if there is no whole batch.
+        """Appends the leader's batches with epochs up to `leader_epoch`; returns None if there is no whole batch.
 
-        Raises what `examine_fetched` and `append_runs` raise.
+        Raises the errors of `examine_fetched` and `append_runs`.
         """
         return self.append_runs(examine_fetched(records, leader_epoch, self.config.segment_bytes))
 
     def append_runs(self, runs: Sequence[FetchedRun]) -> AppendInfo | None:
-        """Appends runs with their offsets and epochs, each with one write; returns None if there is none.
+        """Appends runs with their offsets and epochs, each with one write; returns None if `runs` is empty.
 
-        Raises ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset, and StorageError. If the
-        log is empty and starts within the first batch, because DeleteRecords named an offset there, its first segment
-        is replaced by one that begins with this batch.
+        Raises StorageError, and ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset. If the log
+        is empty and starts within the first batch, because of DeleteRecords, its first segment is replaced by one that
+        begins with this batch.
         """
         if not runs:
             return None
@@ -251,9 +254,9 @@ class FollowerAppends(LogReader):
     # -- the leader's offsets ------------------------------------------------------------------------------------
 
     def follow_high_watermark(self, high_watermark: int) -> bool:
-        """Sets the high watermark to the leader's, within this log; returns whether it changed.
+        """Sets the high watermark to the leader's, limited to the offsets of this log; returns whether it changed.
 
-        A new leader's high watermark may be lower than the former leader's.
+        It may decrease, because a new leader's high watermark may be lower than the former leader's.
         """
         followed = max(self.log_start_offset, min(high_watermark, self.log_end_offset))
         if followed == self.high_watermark:

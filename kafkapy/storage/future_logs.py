@@ -34,15 +34,15 @@ IsAssigned = Callable[[bytes, TopicPartition, bytes], bool]
 
 
 def assigned_everywhere(topic_id: bytes, partition: TopicPartition, directory_id: bytes) -> bool:
-    """Returns True for every replica. This is the IsAssigned of callers that have no metadata."""
+    """Returns True for every replica. Callers that have no metadata pass it as `is_assigned`."""
     return True
 
 
 class FutureLogs:
     """The table of future logs, at most one per partition.
 
-    Any thread may read the table. Only one thread at a time changes it: the log manager's thread during the start,
-    later the thread that alters log directories.
+    Any thread may read the table. Only one thread at a time changes it: the log manager's thread when the broker
+    starts, later the thread that handles AlterReplicaLogDirs.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class FutureLogs:
     # -- start ---------------------------------------------------------------------------------------------------
 
     def add(self, log: Log) -> None:
-        """Adds a future log that was found at the start. Raises StorageError if the partition has another one."""
+        """Adds a future log that was found when the broker started. Raises StorageError if the partition has another
+        future log."""
         other = self._logs.setdefault(log.topic_partition, log)
         if other is not log:
             raise StorageError(
@@ -75,10 +76,10 @@ class FutureLogs:
             )
 
     def settle(self, current_logs: dict[TopicPartition, Log], is_assigned: IsAssigned) -> None:
-        """Makes each future log current that was appended to instead of the current log before this start.
+        """Decides, when the broker starts, which future logs become current logs, and which continue to be copied.
 
-        This is so if the metadata assigns the replica to the directory of the future log, and the future log is longer
-        than the current log or there is no current log. Raises OSError or StorageError.
+        A future log becomes current if the metadata assigns the replica to its directory, and it is longer than the
+        current log or there is no current log: appends have gone to it already. Raises OSError or StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
@@ -103,7 +104,8 @@ class FutureLogs:
     # -- moving --------------------------------------------------------------------------------------------------
 
     def create(self, current: Log, directory: LogDirectory) -> Log:
-        """Creates an empty future log of `current` in `directory`, durably. Raises OSError or StorageError."""
+        """Creates an empty future log of `current` in `directory`; its directory is durable on return. Raises OSError
+        or StorageError."""
         partition, filesystem = current.topic_partition, self._ports.filesystem
         path = os.path.join(directory.path, unique_directory_name(partition, FUTURE_SUFFIX))
         filesystem.make_directory(path)
@@ -118,7 +120,8 @@ class FutureLogs:
         return log
 
     def discard(self, partition: TopicPartition) -> None:
-        """Deletes a future log whose move or topic no longer exists; its owner closes the files. Raises OSError."""
+        """Deletes the future log of a partition whose move was cancelled or whose topic was deleted. The thread that
+        owns the future log closes the files. Raises OSError."""
         log = self._logs.pop(partition, None)
         if log is not None and log.directory.is_online:
             self.discard_files(log, close=False)
@@ -138,7 +141,8 @@ class FutureLogs:
         del self._logs[log.topic_partition]
 
     def discard_files(self, log: Log, *, close: bool = True) -> None:
-        """Renames the directory of a log that is in no table to `-delete`; its files are deleted later.
+        """Renames the directory of a log that is no longer in a table to `-delete`; its files are deleted after
+        file.delete.delay.ms.
 
         With `close` the owner thread closes the files before they are deleted. Raises OSError.
         """
@@ -157,7 +161,8 @@ class FutureLogs:
         ports.schedule(log.config.file_delete_delay_ms, remove)
 
     def rename_promoted(self, log: Log) -> None:
-        """Removes the suffix from the new current log's directory, durably. Raises OSError.
+        """Removes the suffix from the directory name of a future log that has become current; the name is durable on
+        return. Raises OSError.
 
         The owner thread must not call it.
         """

@@ -17,7 +17,8 @@ logger = logging.getLogger("kafka.server.ReplicaAlterLogDirsThread")
 
 
 class FutureReplica:
-    """A copy in progress; owns the future log until it is the current one, and a descriptor of the segment being read.
+    """A copy in progress. It owns the future log until that becomes the current log, and a descriptor of the segment
+    being read.
 
     Used by one thread, which is not the current log's owner: it reads that log's offsets, and its files through
     descriptors of its own. Only `finish` is called on the owner's thread, while the other thread waits for it.
@@ -38,7 +39,7 @@ class FutureReplica:
             self._fd = -1
 
     def copy_some(self) -> int:
-        """Copies the next piece, about a megabyte; returns its size in bytes, 0 if there is nothing to copy now.
+        """Copies the next batches, about a megabyte; returns their size in bytes, or 0 if there is nothing to copy now.
 
         Raises ApiError CORRUPT_MESSAGE if the current log is damaged, StorageError if the directory of the future log
         failed, and OSError if the directory of the current log failed.
@@ -100,7 +101,7 @@ class FutureReplica:
         return valid
 
     def finish(self, most_bytes: int) -> bool:
-        """Copies the rest, unless it is more than `most_bytes`; returns whether both logs are equal now.
+        """Copies the remaining batches if they are at most `most_bytes`; returns whether both logs are equal now.
 
         Runs on the owner's thread, so that nothing is appended at the same time. Raises the errors of `copy_some`.
         """

@@ -15,10 +15,8 @@ class IoThrottle:
     __slots__ = ("_clock", "_counted", "_period_start_ms", "_rate", "_wait_ms")
 
     def __init__(self, rate: Callable[[], float], clock: Clock, wait_ms: Callable[[int], object]) -> None:
-        """Stores `rate()`, which returns the limit in bytes per second, and `wait_ms(n)`, which sleeps for n ms.
-
-        The result of `rate` may change. `wait_ms` returns True if the caller must not wait any longer.
-        """
+        """`rate()` returns the limit in bytes per second, which may change. `wait_ms(n)` sleeps for n ms, and returns
+        True if the caller must not wait any longer."""
         self._rate = rate
         self._clock = clock
         self._wait_ms = wait_ms

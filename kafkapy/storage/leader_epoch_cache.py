@@ -22,8 +22,8 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochCache(EpochsState):
     """The leader epochs of one log; owns the checkpoint file.
 
-    Invariants: epochs rise strictly, start offsets rise strictly, none is below 0; the base class has a copy of the
-    entries. Only the log's owner thread changes them; other threads may use `entries` and `write` at the same time.
+    Invariants: epochs and start offsets rise strictly and are not negative; the base class has a copy of the entries.
+    Only the log's owner thread changes the entries; other threads may use `entries` and `write` at the same time.
     """
 
     __slots__ = ("_entries", "_filesystem", "_write_lock", "_written", "directory")
@@ -69,8 +69,8 @@ class LeaderEpochCache(EpochsState):
     def confirm(self, epoch: int, first_offset: int, last_offset: int, previous_end_offset: int) -> None:
         """Corrects the entries by a batch that recovery has read; a batch without an epoch (-1) changes nothing.
 
-        An entry that contradicts the batch was written before a truncation that the file does not contain. In that case
-        all entries from the end of the previous batch on are removed.
+        If an entry contradicts the batch, the file is older than the last truncation of the log. In that case all
+        entries that begin at or after `previous_end_offset`, the end of the previous batch, are removed.
         """
         newest = self._entries[-1] if self._entries else None
         if epoch < 0 or (newest is not None and newest[0] == epoch and newest[1] <= first_offset):
@@ -107,7 +107,8 @@ class LeaderEpochCache(EpochsState):
         self._set_epochs(self._entries)
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Removes the epochs that ended before `start_offset`; the epoch that contains it then begins there."""
+        """Removes the epochs that ended before `start_offset`. The epoch that contains `start_offset` then begins
+        there."""
         covered = bisect_right(self._entries, start_offset, key=start_offset_of)
         if covered:
             self._entries[:covered] = [(self._entries[covered - 1][0], start_offset)]
@@ -119,9 +120,10 @@ class LeaderEpochCache(EpochsState):
         self._set_epochs(self._entries)
 
     def is_written(self, log_end_offset: int) -> bool:
-        """Returns whether the file contains the entries.
+        """Returns whether the file contains all entries.
 
-        The last entry may be missing if it begins at `log_end_offset`, because no batch has its epoch yet.
+        The last entry may be missing from the file if it begins at `log_end_offset`, because no batch has its epoch
+        yet.
         """
         entries = self.entries
         if entries == self._written:

@@ -1,8 +1,8 @@
 """A partition's log: append, roll, flush, truncate, delete.
 
 An append validates its batches in one native pass, writes their offsets and leader epoch into them in place, and writes
-them to the active segment with one system call. Everything below `recovery_point` is durable; recovery checks the
-batches above it after an unclean stop. log_reader contains the reading half, follower_appends the appends of a
+them to the active segment with one system call. All batches below `recovery_point` are durable; recovery checks the
+batches above it after an unclean stop. log_reader contains the methods that read, follower_appends the appends of a
 follower; log_recovery opens a log.
 """
 
@@ -110,7 +110,8 @@ class Log(FollowerAppends):
         self._check_offsets()
 
     def _check_offsets(self) -> None:
-        """Asserts the invariants of the class, after every change but an append, which checks its offsets itself."""
+        """Asserts the invariants of the class. It is called after every change except an append, which checks its
+        offsets itself."""
         assert 0 <= self.log_start_offset <= self.high_watermark <= self.log_end_offset, self
         assert self.recovery_point <= self.log_end_offset, self
         assert self.segments.active.base_offset <= self.log_end_offset, self
@@ -224,10 +225,11 @@ class Log(FollowerAppends):
             self.flush()
 
     def append_copy(self, records: memoryview, batches: Sequence[BatchSummary]) -> None:
-        """Appends whole batches, of any format, from another log of this partition. Raises StorageError.
+        """Appends whole batches, of any format, which a move between directories copies from the partition's current
+        log. Raises StorageError.
 
-        Begins a new segment only if an index is full; otherwise the caller calls `roll_at` where the other log was
-        rolled.
+        Begins a new segment only if an index is full. The caller calls `roll_at` at the base offsets of the other log's
+        segments.
         """
         assert batches[0].base_offset >= self.log_end_offset, (self, batches[0].base_offset)
         if not self.directory.is_online:
@@ -258,9 +260,9 @@ class Log(FollowerAppends):
     def _check_producers(
         self, batches: Sequence[BatchSummary], records: memoryview | bytearray, from_client: bool
     ) -> AppendInfo | None:
-        """Checks epochs, sequences and transactions.
+        """Checks producer epochs, sequence numbers and transactions of the batches.
 
-        Returns the offsets of the earlier append if a batch was appended before, otherwise None. Raises ApiError.
+        Returns the offsets of the earlier append if a batch is a duplicate, otherwise None. Raises ApiError.
         """
         if from_client and len(batches) > 1:
             raise ApiError(
@@ -307,7 +309,7 @@ class Log(FollowerAppends):
             raise OSError(errno.EIO, str(error)) from error  # the next recovery rebuilds the index
 
     def remove_expired_producers(self) -> int:
-        """Removes producers that have been silent for `producer.id.expiration.ms`; returns their number."""
+        """Removes producers that have appended nothing for `producer.id.expiration.ms`; returns their number."""
         ports = self._ports
         return self.producers.remove_expired(ports.clock.wall_ms(), ports.producer_expiration_ms)
 
@@ -323,7 +325,8 @@ class Log(FollowerAppends):
             self._fail("roll", error)
 
     def roll_at(self, base_offset: int) -> None:
-        """Begins a new active segment at `base_offset`, at or above the log end offset. Raises StorageError."""
+        """Begins a new active segment at `base_offset`, or at the log end offset if that is higher. Raises
+        StorageError."""
         try:
             self._roll(max(base_offset, self.log_end_offset))
         except OSError as error:
@@ -353,7 +356,7 @@ class Log(FollowerAppends):
         return segment
 
     def mark_unsynced(self, segments: Iterable[LogSegment], snapshots: Iterable[str]) -> None:
-        """Notes segments and producer snapshots that a recovery wrote; the next flush makes them durable."""
+        """Records segments and producer snapshots that recovery wrote, so that the next flush makes them durable."""
         self._unsynced_segments.update(segments)
         self._unsynced_snapshots.update(snapshots)
 
@@ -371,7 +374,7 @@ class Log(FollowerAppends):
             logger.error("Flush of %s failed: %s", self.topic_partition, error)
 
     def flush(self, end_offset: int | None = None) -> None:
-        """Makes everything below `end_offset` (default: the log end offset) durable, file names included.
+        """Makes all batches below `end_offset` (default: the log end offset) durable, with the names of their files.
 
         The indexes of the active segment are not synced, because recovery rebuilds them. Raises StorageError. Any
         thread may call it.
@@ -499,7 +502,8 @@ class Log(FollowerAppends):
     # -- truncate ------------------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> bool:
-        """Removes every batch that ends at or after `offset`; returns whether there was one. Raises StorageError."""
+        """Removes every batch whose last offset is at or above `offset`; returns whether there was one. Raises
+        StorageError."""
         if offset >= self.log_end_offset:
             self.leader_epochs.truncate_from_end(max(offset, self.log_end_offset))
             return False
@@ -559,14 +563,15 @@ class Log(FollowerAppends):
     # -- close ---------------------------------------------------------------------------------------------------
 
     def update_config(self, config: LogConfig) -> None:
-        """Sets the configuration for the next append; the active segment keeps the index size it was opened with."""
+        """Sets the configuration, which is used from the next append on; the active segment keeps the index size with
+        which it was opened."""
         self.config = config
         for segment in self.segments:
             segment.update_config(config)
 
     @property
     def needs_sync(self) -> bool:
-        """True if `close` must make something durable."""
+        """True if the log has changes that `close` must make durable."""
         return (
             self._names_version != self._names_synced
             or self.log_end_offset > self.recovery_point
@@ -576,7 +581,8 @@ class Log(FollowerAppends):
         )
 
     def close(self, *, sync: bool = True) -> None:
-        """Cuts the files to their contents and closes them; with `sync` makes everything durable. Raises StorageError.
+        """Truncates the preallocated files to their contents and closes them; with `sync` makes the log durable. Raises
+        StorageError.
 
         Without `sync` the caller syncs the file system and then calls `mark_flushed`.
         """
@@ -595,7 +601,7 @@ class Log(FollowerAppends):
             self._fail("close", error)
 
     def mark_flushed(self) -> None:
-        """Notes that the file system was synced after `close`."""
+        """Records that the caller has synced the file system after `close`."""
         self.recovery_point = self.log_end_offset
         self._names_synced = self._names_version
         self._unsynced_segments.clear()
@@ -607,10 +613,10 @@ class Log(FollowerAppends):
             segment.close(trim=False)
 
     def mark_deleted(self) -> None:
-        """Notes that the directory is about to be deleted.
+        """Records that the directory is about to be deleted.
 
-        Any thread may call it, but only the owner thread while it still uses the log. Retention and cleaning then skip
-        the log, and an I/O error no longer takes the log directory offline.
+        Retention and cleaning then skip the log, and an I/O error no longer takes the log directory offline. While the
+        owner thread uses the log, only that thread may call it; otherwise any thread may.
         """
         self._is_deleted = True
 
@@ -633,7 +639,8 @@ class Log(FollowerAppends):
                 segment.moved_to(path)
 
     def take_over(self, current: "Log") -> None:
-        """Copies the state that is not in the records from `current`, a log with the same records.
+        """Copies the state that the records do not contain, such as the high watermark, from `current`, a log with the
+        same records.
 
         Only the owner thread of both logs may call it.
         """
@@ -648,7 +655,7 @@ class Log(FollowerAppends):
 
     @property
     def truncations(self) -> int:
-        """The number of truncations. Batches that were read before a truncation may have been replaced since."""
+        """The number of truncations so far. If it has risen, batches that were read before may have been replaced."""
         return self._truncations
 
     def _fail(self, action: str, error: OSError) -> NoReturn:

@@ -72,7 +72,8 @@ class LogCleaner:
             self._start_thread(0)
 
     def stop(self) -> None:
-        """Aborts the current passes, which the next start repeats, and waits until all threads have ended."""
+        """Aborts the current passes, which are repeated after the next start of the broker, and waits until all threads
+        have ended."""
         self._stopping.set()
         first = self._threads.get(0)
         if first is not None:
@@ -98,7 +99,8 @@ class LogCleaner:
     def _work(self, number: int) -> None:
         """Cleans logs until the cleaner stops.
 
-        The first thread starts the other threads, which end when there are more than the configured number.
+        The thread with number 0 starts the other threads. A thread ends when its number is not below the configured
+        number of threads.
         """
         worker: CleanerWorker | None = None
         built_for: list[object] = []
@@ -123,7 +125,7 @@ class LogCleaner:
         logger.critical("%s died: it compacts no log until the broker restarts", name, exc_info=True)
 
     def worker(self) -> "CleanerWorker":
-        """Returns a worker with one thread's share of the memory."""
+        """Returns a worker whose map and buffers have one thread's part of the configured memory."""
         config, threads = self._config, max(1, self._config.log_cleaner_threads)
         throttle = IoThrottle(
             lambda: config.log_cleaner_io_max_bytes_per_second,
@@ -156,7 +158,8 @@ class CleanerWorker:
         self._tools = tools
 
     def clean_filthiest(self) -> bool:
-        """Cleans the filthiest log; returns False if none was due. Raises CleaningAborted if the thread must stop."""
+        """Cleans the log with the largest share of dirty bytes; returns False if no log was due. Raises CleaningAborted
+        if the thread must stop."""
         manager = self._tools.manager
         taken = manager.take_filthiest()
         if taken is None:
@@ -199,7 +202,7 @@ class CleanerWorker:
             self._report(log, result, self._clock.monotonic_ms() - started_ms)
 
     def _disk_failed(self, log: Log, error: OSError) -> None:
-        """Takes the log's directory offline, unless the error arose because the log was deleted."""
+        """Takes the log's directory offline, unless the error occurred because the log was deleted."""
         if log.is_deleted or self._log_manager.get_log(log.topic_partition) is not log:
             logger.info("Cleaning of %s ended early: it was deleted", log.topic_partition)
         else:

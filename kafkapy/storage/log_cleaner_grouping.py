@@ -21,10 +21,10 @@ class SegmentSizes(NamedTuple):
 def group_segments(
     segments: Sequence[SegmentSizes], max_size: int, max_index_size: int, end_offset: int
 ) -> list[list[SegmentSizes]]:
-    """Returns groups in the order of `segments`; `end_offset` is above the last offset of the last segment.
+    """Returns the segments in groups, in the same order; `end_offset` is above the last offset of the last segment.
 
-    The merged files of a group do not exceed the limits if no segment grows, and its offsets are within 31 bits of its
-    base offset. A segment that is too large alone is a group of its own.
+    If no segment grows, the merged files of a group do not exceed the limits, and the offsets in a group are less than
+    2^31 above its base offset. A segment that exceeds a limit alone is a group of its own.
     """
     groups: list[list[SegmentSizes]] = []
     log, offset_index, time_index = 0, 0, 0

@@ -4,8 +4,8 @@
     none -> in progress -> aborted -> paused -> none    a pause during a pass, which stops at its next check
     none -> paused -> none                              a pause without a pass
 
-A log whose cleaning failed is uncleanable until the broker restarts or the log is deleted: this is logged and counted,
-and the log grows.
+A log whose cleaning failed is uncleanable until the broker restarts or the log is deleted. The failure is logged and
+counted; the log is not compacted and grows.
 """
 
 import logging
@@ -46,11 +46,13 @@ class CleaningState(Enum):
 
 
 class CleaningAborted(Exception):
-    """A pass must stop, because its log is paused or the cleaner is stopping. Nothing is lost."""
+    """Raised to stop a pass, because its log is paused or the cleaner is stopping. The log is unharmed, and a later
+    pass repeats the work."""
 
 
 class LogCleanerManager:
-    """The states, the checkpoints and the list of uncleanable logs, all guarded by `_condition`. Any thread may use it.
+    """The states of cleanings, the checkpoints and the uncleanable logs, all guarded by `_condition`. Any thread may
+    use it.
 
     `run_on_owner(work)` runs work on the thread that owns the logs and returns its result.
     """
@@ -72,7 +74,7 @@ class LogCleanerManager:
     # -- choosing ------------------------------------------------------------------------------------------------
 
     def take_filthiest(self) -> tuple[Log, LogToClean] | None:
-        """Returns the log to clean next and marks it as in progress; returns None if none is due."""
+        """Returns the log to clean next and marks it as in progress; returns None if no log is due."""
         found: dict[TopicPartition, tuple[Log, LogToClean]] = {}
         for log in self._candidates():
             described = self.on_owner(lambda of=log: describe(of))  # type: ignore[misc]
@@ -107,7 +109,7 @@ class LogCleanerManager:
             ]
 
     def _forget_recreated(self, logs: dict[TopicPartition, Log]) -> None:
-        """Removes the checkpoints of deleted topics whose names new topics have taken."""
+        """Removes the checkpoints of partitions whose topic was deleted and created again with another topic id."""
         for partition, log in logs.items():
             if self._topic_ids.setdefault(partition, log.topic_id) != log.topic_id:
                 self._topic_ids[partition] = log.topic_id
@@ -151,7 +153,7 @@ class LogCleanerManager:
         logger.info("The cleaning for partition %s is resumed", partition)
 
     def release(self, log: Log) -> None:
-        """Notes that the pass over the log has ended."""
+        """Records that the pass over the log has ended."""
         with self._condition:
             if self._pauses.get(log.topic_partition):
                 self._states[log.topic_partition] = CleaningState.PAUSED
@@ -199,7 +201,8 @@ class LogCleanerManager:
             return self._offsets_in(log.directory).get(log.topic_partition)
 
     def advance_checkpoint(self, log: Log, first_dirty_offset: int) -> None:
-        """Writes the log's checkpoint durably, and drops the entries of partitions that no longer exist.
+        """Writes `first_dirty_offset` as the log's checkpoint durably, and removes the entries of partitions that no
+        longer exist.
 
         If the file cannot be written, takes the directory offline and raises StorageError.
         """
@@ -217,7 +220,8 @@ class LogCleanerManager:
                 raise StorageError(directory.path, f"Error while writing the cleaner's checkpoint: {error}") from error
 
     def truncate_checkpoint(self, log: Log) -> None:
-        """Lowers the log's checkpoint to its end after a truncation: what is appended there again is not clean.
+        """Lowers the log's checkpoint to the log end offset after a truncation, because records appended after it are
+        not clean.
 
         Takes the directory offline if the file cannot be written.
         """
@@ -233,7 +237,8 @@ class LogCleanerManager:
                 self._log_manager.take_offline(directory.path, error)
 
     def move_checkpoint(self, partition: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
-        """Moves the partition's checkpoint to another directory; takes a failed directory offline."""
+        """Moves the partition's checkpoint from one log directory to another; takes a directory offline if its file
+        cannot be written."""
         with self._condition:
             offset = self._offsets_in(source).pop(partition, None)
             if offset is None:
@@ -253,9 +258,9 @@ class LogCleanerManager:
 
 
 def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
-    """Returns the cleaner's checkpoint. Raises OSError.
+    """Returns the offsets in a checkpoint file of the cleaner. Raises OSError.
 
-    A damaged checkpoint counts as empty, because this costs no more than another pass over the logs.
+    A damaged file counts as empty, because this costs only another pass over the logs.
     """
     try:
         return file.read()
@@ -265,7 +270,7 @@ def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
 
 
 def describe(log: Log) -> CompactedLog | None:
-    """Returns the facts that decide whether a log is cleaned next, or None if nothing can be cleaned.
+    """Returns the facts by which the cleaner chooses a log, or None if nothing in the log can be cleaned.
 
     Only the owner thread may call it.
     """

@@ -14,8 +14,8 @@ def collect_old_message(
 ) -> bool:
     """Puts the keys of a message, or of the messages in a wrapper, into `offsets`; returns False if the map is full.
 
-    Offsets outside of [start_offset, end_offset) are ignored. `last_offset` is the offset of the message, which for a
-    wrapper is that of its last record. Raises ApiError if the message is corrupt.
+    Offsets outside of [start_offset, end_offset) are ignored. `last_offset` is the offset of the message; the offset of
+    a wrapper is the offset of its last record. Raises ApiError if the message is corrupt.
     """
     for record in iterate_records(message):
         is_wanted = record.key is not None and start_offset <= record.offset < end_offset
@@ -52,7 +52,7 @@ def filter_old_message(
 
 
 def rebuilt(message: bytes, kept: list[LegacyRecord]) -> bytes:
-    """Returns the wrapper `message` with only the messages `kept`, in the same format and codec."""
+    """Returns a wrapper in the format and codec of `message` that contains only the messages `kept`."""
     magic, attributes = message[16], message[17]
     return build_message_set(
         fields_of(kept), magic=magic, compression=attributes & 7, timestamp_type=1 if magic and attributes & 8 else 0

@@ -1,7 +1,8 @@
 """One pass of the log cleaner over one log: it maps each dirty key to its newest offset, then removes older records.
 
-A pass runs on the cleaner's thread with descriptors of its own, and reads and changes the log on the owner's thread
-only. Offsets, order and timestamps do not change. A pass may stop anywhere; the log is always complete.
+A pass runs on the cleaner's thread and reads the segment files through descriptors of its own; it reads and changes the
+Log object on the owner's thread only. Offsets, order and timestamps of records do not change. If a pass stops at any
+point, the log is complete.
 """
 
 import os
@@ -42,7 +43,7 @@ class ActiveProducer(NamedTuple):
 
 
 class LogSnapshot(NamedTuple):
-    """The state of a log at the beginning of a pass; `segments` does not contain the active one."""
+    """The state of a log at the beginning of a pass; `segments` does not contain the active segment."""
 
     segments: Sequence[LogSegment]
     aborted: Sequence[AbortedTransaction]
@@ -51,7 +52,7 @@ class LogSnapshot(NamedTuple):
 
 
 class CleaningTools(NamedTuple):
-    """The tools that all passes of a cleaner thread share.
+    """The buffers and functions that all passes of a cleaner thread share.
 
     `count_bytes(n)` counts n bytes read or written, and waits if they exceed the rate. `check()` raises CleaningAborted
     when the thread must stop.
@@ -67,7 +68,7 @@ class CleaningTools(NamedTuple):
 
 
 class CleaningResult(NamedTuple):
-    """The figures of a pass; the next pass begins at `end_offset`."""
+    """The statistics of a pass; the next pass begins at `end_offset`."""
 
     end_offset: int
     bytes_read: int
@@ -91,7 +92,7 @@ class CleaningPass:
         self._bytes_written = 0
 
     def run(self) -> CleaningResult:
-        """Cleans the log. Segments swapped in before an error remain in the log.
+        """Cleans the log. After an error, the segments that were replaced before it remain cleaned.
 
         Raises CleaningAborted or SegmentsChanged if a later pass must repeat the work, OSError if the disk failed, and
         CorruptSegment, ApiError or ValueError if the log cannot be cleaned.
@@ -127,7 +128,8 @@ class CleaningPass:
     # -- the map -------------------------------------------------------------------------------------------------
 
     def _build_map(self) -> int:
-        """Puts the dirty keys into the map; returns its end offset. All records at or above this offset are kept."""
+        """Puts the keys of dirty records into the map; returns the offset at which the map ends. All records at or
+        above this offset are kept."""
         start, end = self._to_clean.first_dirty_offset, self._to_clean.first_uncleanable_offset
         offsets = self._tools.offsets
         offsets.clear(end - start)
@@ -262,7 +264,7 @@ class GroupCleaner:
         self.tombstones_before_ms = 0  # tombstones of magic 0 and 1 in an older segment are removed
 
     def clean(self, segments: Sequence[LogSegment]) -> None:
-        """Merges the segments and swaps the result into the log. Raises the errors of CleaningPass.run.
+        """Merges the segments and replaces them with the result in the log. Raises the errors of CleaningPass.run.
 
         After an error `.cleaned` files are left, which the next pass or start deletes.
         """

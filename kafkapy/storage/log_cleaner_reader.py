@@ -9,11 +9,12 @@ SMALLEST_BUFFER = 4096
 
 
 class CorruptSegment(ValueError):
-    """A segment contains bytes that are no batch, or a wrong checksum; the message says where."""
+    """Raised if a segment contains bytes that are no batch, or a batch with a wrong checksum; the message says
+    where."""
 
 
 class CleanerBuffer:
-    """The memory that a cleaner thread reads into, which grows for a larger batch. Used by one thread."""
+    """The memory into which a cleaner thread reads; it grows if a batch is larger. Used by one thread."""
 
     __slots__ = ("_count", "_memory")
 
@@ -23,10 +24,10 @@ class CleanerBuffer:
         self._count = count
 
     def read(self, path: str, position: int, end: int, visit: Callable[[memoryview, int], int | None]) -> None:
-        """Calls `visit(buffer, length)` with the bytes from `position` on until `end`.
+        """Reads the file from `position` to `end` in pieces, and calls `visit(buffer, length)` with each.
 
-        `visit` handles every whole batch and returns their size in bytes, or None to end the reading. Raises
-        CorruptSegment or OSError.
+        `visit` handles the whole batches at the beginning of the buffer and returns their size in bytes, or None to end
+        the reading. Raises CorruptSegment or OSError.
         """
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:

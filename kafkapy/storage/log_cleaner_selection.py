@@ -14,7 +14,7 @@ NO_LAG_LIMIT = 2**63 - 1
 class SegmentAge(NamedTuple):
     """The size and the age of an inactive segment.
 
-    The timestamps are in ms; they are -1 if the topic has no compaction lag that is compared with them.
+    The timestamps are in ms; one is -1 if the topic does not limit the compaction lag that is compared with it.
     """
 
     base_offset: int
@@ -24,7 +24,8 @@ class SegmentAge(NamedTuple):
 
 
 class CompactedLog(NamedTuple):
-    """The facts of a log with cleanup.policy=compact; `segments` does not contain the active one."""
+    """The facts about a log with cleanup.policy=compact by which it is selected; `segments` does not contain the active
+    segment."""
 
     partition: TopicPartition
     segments: Sequence[SegmentAge]
@@ -53,7 +54,7 @@ class LogToClean(NamedTuple):
 
     @property
     def cleanable_ratio(self) -> float:
-        """The share of dirty bytes in the bytes below the first uncleanable offset."""
+        """The dirty bytes divided by all bytes below the first uncleanable offset."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
@@ -89,7 +90,7 @@ def first_uncleanable_offset(log: CompactedLog, first_dirty: int, wall_ms: int) 
 
 
 def must_be_cleaned(log: CompactedLog, first_dirty: int, wall_ms: int) -> bool:
-    """Returns whether a dirty segment begins with a record older than max.compaction.lag.ms."""
+    """Returns whether the dirty part contains a segment whose first batch is older than max.compaction.lag.ms."""
     if log.max_compaction_lag_ms == NO_LAG_LIMIT:
         return False
     dirty = segments_from(log, first_dirty)
@@ -127,5 +128,5 @@ def log_to_clean(log: CompactedLog, checkpoint: int | None, wall_ms: int) -> Log
 
 
 def filthiest(logs: Iterable[LogToClean]) -> LogToClean | None:
-    """Returns the due log with the largest share of dirty bytes, or None if none is due."""
+    """Returns the log that is due and has the highest ratio of dirty bytes, or None if no log is due."""
     return max((log for log in logs if log.is_due), key=lambda log: log.cleanable_ratio, default=None)

@@ -12,9 +12,9 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 
 
 class CleanedTransactions:
-    """The transactions whose first batch the pass has read, but not yet their marker.
+    """The transactions of which the pass has read a batch, but not yet the marker.
 
-    Used for one pass, by one thread. Every batch must be presented once, in the order of offsets.
+    Used for one pass, by one thread. The pass must present every batch once, in the order of offsets.
     """
 
     __slots__ = ("_aborted", "_committed", "_known", "_ongoing_aborted", "kept")
@@ -27,7 +27,8 @@ class CleanedTransactions:
         self._committed: set[int] = set()
 
     def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
-        """Adds aborted transactions that overlap the batches to be read; ignores transactions added before."""
+        """Adds aborted transactions that overlap the batches to be read; transactions that were added before are
+        ignored."""
         for transaction in transactions:
             if transaction not in self._known:
                 self._known.add(transaction)
@@ -46,7 +47,7 @@ class CleanedTransactions:
         return True
 
     def is_useless(self, batch: RecordBatch) -> bool:
-        """Returns whether no record is left of the transaction that a control batch ends."""
+        """Returns whether a control batch ends a transaction of which no record is left."""
         self._advance(batch.last_offset)
         if batch.record_count == 0:
             return True  # an earlier pass has removed the marker and kept the batch for its producer

@@ -80,10 +80,11 @@ class LogDirectory(DirectoryState):
             self._lock_fd = -1
 
     def take_clean_shutdown_marker(self) -> None:
-        """Reads the marker and removes it durably, because it does not cover later appends. Raises OSError.
+        """Reads the clean-shutdown marker and removes it durably, because it does not cover later appends. Raises
+        OSError.
 
-        Without a marker it syncs the directory: a killed broker may have left names that are not durable. Sets
-        `was_clean` and `clean_broker_epoch`, which is -1 if the marker of an older release has none.
+        Without a marker, syncs the directory, because a killed broker may have left names that are not durable. Sets
+        `was_clean` and `clean_broker_epoch`; the latter is -1 if the marker of an older release has no epoch.
         """
         path = os.path.join(self.path, CLEAN_SHUTDOWN_FILE)
         try:
@@ -98,7 +99,7 @@ class LogDirectory(DirectoryState):
         self._filesystem.sync_directory(self.path)
 
     def write_clean_shutdown_marker(self, broker_epoch: int) -> None:
-        """Writes the marker, which is the last write of a clean stop; durable on return. Raises OSError."""
+        """Writes the clean-shutdown marker, the last write of a clean stop; it is durable on return. Raises OSError."""
         content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
         self._filesystem.write_atomically(os.path.join(self.path, CLEAN_SHUTDOWN_FILE), content.encode())
 
@@ -122,7 +123,7 @@ class LogDirectory(DirectoryState):
 
 
 def parse_clean_shutdown(content: bytes) -> int:
-    """Returns the broker epoch in a marker, or -1 if it contains none."""
+    """Returns the broker epoch in the content of a clean-shutdown marker, or -1 if it contains none."""
     try:
         fields = json.loads(content)
     except ValueError:

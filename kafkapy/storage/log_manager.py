@@ -59,7 +59,8 @@ IsStray = Callable[[bytes | None, TopicPartition], bool]
 
 
 class DirectoryDescription(NamedTuple):
-    """The description of a directory for DescribeLogDirs. Sizes in bytes; -1 and no logs if it is offline."""
+    """The description of a log directory for DescribeLogDirs. Sizes are in bytes. An offline directory has the sizes -1
+    and no logs."""
 
     directory: LogDirectory
     total_bytes: int
@@ -126,7 +127,8 @@ class LogManager:
             directory.unlock()
 
     def take_clean_shutdown_markers(self) -> int:
-        """Removes the markers durably; returns the broker epoch if all of them contain it, or -1.
+        """Removes the clean-shutdown markers durably; returns the broker epoch if all of them contain the same one,
+        otherwise -1.
 
         Raises StorageError.
         """
@@ -142,7 +144,8 @@ class LogManager:
         return epochs.pop() if is_complete else UNKNOWN_BROKER_EPOCH
 
     def _refuse_foreign_directories(self) -> None:
-        """Raises StorageError for a directory that no broker creates, as Kafka does: `log.dirs` may be a mistake."""
+        """Raises StorageError if a log directory contains a directory that no broker creates, as Kafka does: the entry
+        of `log.dirs` may be a mistake."""
         for directory in self._online():
             try:
                 names = sorted(entry.name for entry in os.scandir(directory.path) if entry.is_dir())
@@ -168,9 +171,9 @@ class LogManager:
         is_stray: IsStray,
         is_assigned: IsAssigned = assigned_everywhere,
     ) -> None:
-        """Loads every log. Removes the markers first, if the caller has not.
+        """Loads every log. Removes the clean-shutdown markers first, if the caller has not.
 
-        `topic_config(topic)` returns the topic's configuration. `is_stray(topic_id, partition)` returns whether the
+        `topic_config(topic)` returns the topic's configuration. `is_stray(topic_id, partition)` returns True if the
         metadata has no such replica on this broker; its log is then not loaded. `is_assigned(topic_id, partition,
         directory_id)` returns whether the metadata assigns the replica to that directory or to no directory. Raises
         StorageError if no directory is usable.
@@ -238,7 +241,7 @@ class LogManager:
             self._logs[log.topic_partition] = log
 
     def _load_all(self, loaders: list[LogLoader], is_clean: bool) -> list[Log]:
-        """Loads logs; recovery runs on several threads, because it mostly does not hold the interpreter lock."""
+        """Loads logs. Recovery runs on several threads, because it releases the interpreter lock most of the time."""
         if is_clean:
             return [loader.load() for loader in loaders]
         threads = self._config.num_recovery_threads_per_data_dir
@@ -269,7 +272,8 @@ class LogManager:
     def _partition_in(
         self, directory: LogDirectory, name: str, is_stray: IsStray
     ) -> tuple[TopicPartition, bytes] | None:
-        """Returns the partition and the topic id of a directory that has to be loaded, or None for any other directory.
+        """Returns the partition and the topic id of the partition directory `name` if it has to be loaded, otherwise
+        None.
 
         Renames a stray directory, and deletes a directory whose deletion or creation was not finished. Raises OSError.
         """
@@ -297,7 +301,7 @@ class LogManager:
         return partition, topic_id if topic_id is not None else ZERO_UUID
 
     def shutdown(self, broker_epoch: int) -> None:
-        """Closes all logs, writes the checkpoints, then the markers, and unlocks.
+        """Closes all logs, writes the checkpoints and then the clean-shutdown markers, and unlocks the directories.
 
         Called on the owner thread, or after that thread has ended. A directory that fails is taken offline and gets no
         marker.
@@ -311,7 +315,8 @@ class LogManager:
         self.unlock()
 
     def _close_logs(self, directory: LogDirectory) -> None:
-        """Closes the logs of a directory; many logs are made durable by one sync of the file system. Raises OSError."""
+        """Closes the logs of a directory. If many logs have changed, one sync of the file system makes them durable.
+        Raises OSError."""
         logs = [log for log in (*self.logs(), *self.futures.logs()) if log.directory is directory]
         sync_each = sum(log.needs_sync for log in logs) <= LARGEST_SYNC_EACH
         for log in logs:
@@ -322,7 +327,7 @@ class LogManager:
                 log.mark_flushed()
 
     def _attempt(self, directory: LogDirectory, action: Callable[[], None]) -> None:
-        """Runs an action on a directory, which is taken offline if the action fails."""
+        """Runs an action on a directory; takes the directory offline if the action fails."""
         try:
             action()
         except StorageError as error:
@@ -333,7 +338,7 @@ class LogManager:
     # -- the table of logs ---------------------------------------------------------------------------------------
 
     def get_log(self, partition: TopicPartition) -> Log | None:
-        """Returns the partition's log, or None. Any thread may call it."""
+        """Returns the partition's current log, or None. Any thread may call it."""
         return self._logs.get(partition)
 
     def logs(self) -> list[Log]:
@@ -415,10 +420,10 @@ class LogManager:
         return min(self._online(), key=lambda directory: counts[directory.path])
 
     def delete_log(self, partition: TopicPartition) -> None:
-        """Removes a log from the table, renames its directory to `-delete` and deletes it later.
+        """Removes a log from the table, renames its directory to `-delete` and deletes it after file.delete.delay.ms.
 
-        No replica may use the log any more. The owner may still apply retention, without effect. Only the owner closes
-        the files: otherwise the kernel could assign a descriptor to another file while the owner uses it. Raises
+        No replica may use the log any more. The owner may still apply retention, without effect. Only the owner thread
+        closes the files: otherwise the kernel could give a descriptor to another file while that thread uses it. Raises
         StorageError. Any thread may call it.
         """
         with self._lock:
@@ -447,7 +452,8 @@ class LogManager:
         raise ApiError(Error.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config.")
 
     def prefer_directory(self, partition: TopicPartition, directory: LogDirectory) -> None:
-        """Chooses the directory in which the partition's log will be created, unless the log exists already."""
+        """Chooses the directory in which the partition's log will be created; has no effect if the log exists
+        already."""
         with self._lock:
             if partition not in self._logs:
                 self._preferred.pop(partition, None)
@@ -469,7 +475,7 @@ class LogManager:
             raise StorageError(directory.path, f"Error while creating a log in {directory.path}: {error}") from error
 
     def replace_current(self, current: Log, future: Log) -> None:
-        """Makes the future log current in the table; `finish_replacement` renames the directories.
+        """Makes the future log the current log in the table; `finish_replacement` renames the directories later.
 
         Only the owner thread may call it. Raises ApiError REPLICA_NOT_AVAILABLE if one of the logs is no longer in use.
         """
@@ -481,7 +487,7 @@ class LogManager:
             self._logs[current.topic_partition] = future
 
     def finish_replacement(self, replaced: Log, promoted: Log) -> None:
-        """Deletes the replaced log's directory and gives its name to the promoted log.
+        """Deletes the directory of `replaced` and gives its name to the directory of `promoted`.
 
         The owner thread must not call it. Raises StorageError.
         """
@@ -514,7 +520,7 @@ class LogManager:
                 logger.error("Retention of %s failed: %s", log.topic_partition, error)
 
     def run_flush(self) -> None:
-        """Flushes the logs whose `flush.ms` has passed. Any thread may call it."""
+        """Flushes the logs whose last flush was more than `flush.ms` ago. Any thread may call it."""
         wall_ms = self._clock.wall_ms()
         for log in self.logs():
             if log.log_end_offset > log.recovery_point and wall_ms - log.last_flush_ms >= log.config.flush_ms:
@@ -612,14 +618,15 @@ class LogManager:
 
 
 def delete_strays_of(logs: list[Log]) -> None:
-    """Deletes the producer snapshots that the logs no longer use. Any thread may call it. Raises OSError."""
+    """Deletes the producer snapshot files that the logs no longer use. Any thread may call it. Raises OSError."""
     for log in logs:
         log.producers.delete_strays()
 
 
 def is_unfinished_creation(path: str) -> bool:
-    """Returns whether power or disk failed after a partition directory was created and before it had a topic id.
+    """Returns whether a partition directory contains at most its `partition.metadata`, because its creation was
+    interrupted.
 
-    Such a directory contains no records, because its log is created after `partition.metadata`. Raises OSError.
+    Such a directory contains no records, because a log is created after `partition.metadata`. Raises OSError.
     """
     return set(os.listdir(path)) <= {PARTITION_METADATA_FILE, PARTITION_METADATA_FILE + ".tmp"}

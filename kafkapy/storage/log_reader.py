@@ -1,4 +1,4 @@
-"""The reading half of a partition's log: by offset, by timestamp and by leader epoch."""
+"""Reads a partition's log: by offset, by timestamp and by leader epoch."""
 
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class LogReader(LogState):
-    """The reading half of Log, which owns the attributes. It changes nothing. Used by the owner thread only."""
+    """The methods of Log that read; the subclass Log has the attributes. It changes nothing. Used by the owner thread
+    only."""
 
     __slots__ = ()
 
@@ -51,7 +52,7 @@ class LogReader(LogState):
 
     @property
     def end_offset_metadata(self) -> LogOffsetMetadata:
-        """The log end offset and its position."""
+        """The log end offset with its position in the active segment."""
         active = self.segments.active
         return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.size)
 
@@ -135,9 +136,9 @@ class LogReader(LogState):
     # -- by timestamp --------------------------------------------------------------------------------------------
 
     def fetch_offset_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """Returns the first record of the log whose timestamp (ms) is at or after `timestamp`.
+        """Returns the first record whose timestamp (ms) is at or after `timestamp`.
 
-        Returns None if no record is as late. Raises StorageError.
+        Returns None if there is no such record. Raises StorageError.
         """
         try:
             return self._find_timestamp(timestamp)
@@ -159,7 +160,8 @@ class LogReader(LogState):
         return None
 
     def fetch_max_timestamp(self) -> TimestampAndOffset | None:
-        """Returns the first record with the greatest timestamp; None if no record has one. Raises StorageError."""
+        """Returns the first record with the greatest timestamp of the log; None if no record has a timestamp. Raises
+        StorageError."""
         try:
             return self._find_max_timestamp()
         except OSError as error:

@@ -49,7 +49,7 @@ BYTES_PER_SNAPSHOT = 64 << 20
 
 
 class LogLoader:
-    """The loader of one log; used once, by one thread."""
+    """The loader that opens one log; used once, by one thread."""
 
     def __init__(
         self,
@@ -64,7 +64,8 @@ class LogLoader:
         log_start_offset: int = 0,
         topic_id: bytes = ZERO_UUID,
     ) -> None:
-        """Stores `recovery_point` and `log_start_offset` from the checkpoints, where 0 stands for no entry."""
+        """`recovery_point` and `log_start_offset` are the values in the checkpoints, or 0 if a checkpoint has no entry
+        for the partition."""
         self.topic_partition = topic_partition
         self.directory = directory
         self.path = path
@@ -124,7 +125,8 @@ class LogLoader:
     # -- files ---------------------------------------------------------------------------------------------------
 
     def _list_files(self) -> None:
-        """Lists the directory after finishing an interrupted deletion, cleaning or swap. Raises OSError."""
+        """Lists the directory, after finishing a deletion of files or a swap of the log cleaner that was interrupted.
+        Raises OSError."""
         self._scan()
         leftovers = [name for name in self.sizes if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX))]
         if leftovers:
@@ -137,7 +139,8 @@ class LogLoader:
                 self._remove(name)
 
     def _scan(self) -> None:
-        """Reads the names in the directory, and the sizes of logs; after an unclean stop also the sizes of indexes."""
+        """Reads the names in the directory, and the sizes of `.log` files; after an unclean stop also the sizes of
+        indexes."""
         sized = LOG_SUFFIX if self.is_clean else SIZED_SUFFIXES
         self.sizes = dict.fromkeys(os.listdir(self.path), 0)
         for name in self.sizes:
@@ -149,7 +152,7 @@ class LogLoader:
         self.sizes.pop(name, None)
 
     def _finish_deletions(self, leftovers: Iterable[str]) -> None:
-        """Removes `.deleted` and `.cleaned` files, and each `.swap` that belongs to a `.cleaned`. Raises OSError.
+        """Removes `.deleted` and `.cleaned` files, and incomplete `.swap` files. Raises OSError.
 
         A `.swap` at or above the base offset of a `.cleaned` is incomplete. It is removed first, and durably:
         otherwise, if this start is interrupted, the next start would treat it as complete.
@@ -167,10 +170,11 @@ class LogLoader:
                 self._remove(name)
 
     def _finish_swaps(self) -> None:
-        """Replaces the segments that a complete `.log.swap` covers by it, then renames its indexes. Raises OSError.
+        """Replaces the segments that a complete `.log.swap` covers with that file, then renames its indexes. Raises
+        OSError.
 
-        The log is renamed first: as long as it is a `.swap`, all other files with its base offset are old. An index
-        `.swap` whose log already has its name is renamed as well.
+        The `.log.swap` is renamed first: while it exists, all other files with its base offset are old. An index
+        `.swap` whose log already has its final name is renamed as well.
         """
         filesystem = self.ports.filesystem
         for name in sorted(self.sizes):
@@ -231,7 +235,8 @@ class LogLoader:
     # -- recovery ------------------------------------------------------------------------------------------------
 
     def _recover(self, wall_ms: int) -> int:
-        """Verifies what may be damaged and loads the producers; returns the log end offset. Raises OSError."""
+        """Recovers the segments that may be damaged and loads the producers; returns the log end offset. Raises
+        OSError."""
         log_end_offset = self._end_after_clean_stop() if self.is_clean else None
         suspects = self._suspects() if log_end_offset is None else []
         ports = self.ports
@@ -287,9 +292,9 @@ class LogLoader:
     def _suspects(self) -> list[LogSegment]:
         """Returns the segments to recover, oldest first.
 
-        After an unclean stop recovery begins at the segment of the recovery point, or at an earlier segment without an
-        index. After a clean stop it begins at the first segment without an index; if all have indexes, the end of the
-        active segment is torn, and only that segment is recovered.
+        After an unclean stop recovery begins at the segment of the recovery point, or at an earlier segment whose
+        indexes are missing. After a clean stop it begins at the first segment whose indexes are missing; if there is
+        none, the active segment ends with an incomplete batch, and only that segment is recovered.
         """
         first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
         if self.is_clean:
@@ -300,7 +305,8 @@ class LogLoader:
         return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
 
     def _has_indexes(self, segment: LogSegment) -> bool:
-        """Returns whether both indexes exist and the transaction index can be read or is missing. Raises OSError."""
+        """Returns whether offset and time index exist, which an empty segment does not need, and the transaction index
+        is readable or missing. Raises OSError."""
         stem = f"{segment.base_offset:020d}"
         if stem + TRANSACTION_INDEX_SUFFIX in self.sizes:
             try:
@@ -311,7 +317,7 @@ class LogLoader:
         return not segment.size or (stem + OFFSET_INDEX_SUFFIX in self.sizes and stem + TIME_INDEX_SUFFIX in self.sizes)
 
     def _is_new(self, segment: LogSegment) -> bool:
-        """Returns whether nothing was ever written to the segment, so that it needs no recovery."""
+        """Returns whether all files of the segment are empty or missing, so that it needs no recovery."""
         stem = f"{segment.base_offset:020d}"
         return not any(self.sizes.get(stem + suffix) for suffix in SIZED_SUFFIXES)
 
@@ -326,7 +332,10 @@ class LogLoader:
             self.snapshots_taken.append(path)
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, int]:
-        """Verifies and re-indexes a segment; returns the offset after its last valid batch and the bytes removed."""
+        """Verifies the batches of a segment, rebuilds its indexes and removes what follows the last valid batch.
+
+        Returns the offset after the last valid batch, and the number of bytes removed.
+        """
         name = os.path.basename(segment.path(TRANSACTION_INDEX_SUFFIX))
         if name in self.sizes:
             self._remove(name)
@@ -337,7 +346,7 @@ class LogLoader:
         return next_offset, self._cut(segment, position)
 
     def _read_segment(self, segment: LogSegment, indexes: RebuiltIndexes) -> tuple[int, int]:
-        """Verifies the batches and updates indexes, leader epochs and producers by each of them.
+        """Verifies the batches of a segment, and adds each valid one to indexes, leader epochs and producers.
 
         Returns the position and the offset after the last valid batch.
         """
@@ -366,7 +375,7 @@ class LogLoader:
         return truncated
 
     def _start_empty(self, wall_ms: int) -> int:
-        """Replaces all segments by an empty one at the log start offset, which is returned. Raises OSError."""
+        """Replaces all segments with an empty one at the log start offset, and returns that offset. Raises OSError."""
         for segment in list(self.segments):
             self.segments.remove(segment)
             for path in segment.mark_deleted():

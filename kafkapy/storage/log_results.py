@@ -8,7 +8,8 @@ UNKNOWN_POSITION = -1
 
 
 class LogOffsetMetadata(NamedTuple):
-    """An offset and the position of its batch: base offset of the segment and position in it, -1 if not known."""
+    """An offset and the position of its batch: the segment's base offset, and the position in that segment's file in
+    bytes. Both are -1 if unknown."""
 
     offset: int
     segment_base_offset: int = UNKNOWN_POSITION
@@ -16,9 +17,9 @@ class LogOffsetMetadata(NamedTuple):
 
 
 class AppendInfo:
-    """The result of an append; immutable. Offsets are inclusive; times in ms, -1 for none.
+    """The result of an append; immutable. The last offset is inclusive; times are in ms, -1 for none.
 
-    With `duplicate` nothing was written, and the offsets are those of the batch that was appended before.
+    If `duplicate` is True, nothing was written, and the offsets are those of the same batch in an earlier append.
     """
 
     __slots__ = (
@@ -54,7 +55,7 @@ class AppendInfo:
 
 
 class FetchData(NamedTuple):
-    """The result of a read. `records` may end within a batch, as in Kafka, and pins the segment's file.
+    """The result of a read. `records` may end with an incomplete batch, as in Kafka, and pins the segment's file.
 
     `first_entry_incomplete` is True if the first batch is larger than max_bytes, and min_one_message was False.
     """

@@ -68,7 +68,7 @@ class LogSegment(SegmentState):
         size: int = 0,
         created_ms: int = 0,
     ) -> None:
-        """Describes a segment whose .log file exists with `size` bytes; opens nothing."""
+        """Creates the object for an existing .log file of `size` bytes; opens no file."""
         self.directory = directory
         self.base_offset = base_offset
         self.size = size
@@ -125,9 +125,10 @@ class LogSegment(SegmentState):
         return index
 
     def _sound(self, index: AnyIndex) -> AnyIndex:
-        """Returns the index, emptied if it is damaged, so that reads begin at the start of the segment. Raises OSError.
+        """Returns the index; a damaged index is emptied first, so that reads begin at the start of the segment. Raises
+        OSError.
 
-        Recovery rebuilds indexes after an unclean stop only; after a clean stop this is the first check.
+        This check finds damage after a clean stop, when recovery does not rebuild the indexes.
         """
         try:
             index.sanity_check()
@@ -154,7 +155,7 @@ class LogSegment(SegmentState):
         return TimeIndex(path, self.base_offset, self._config.segment_index_bytes, writable)
 
     def open_for_append(self) -> None:
-        """Opens the log and the indexes for writing, the indexes at their greatest size. Raises OSError."""
+        """Opens the log and the indexes for writing; the index files get their greatest size. Raises OSError."""
         if self.is_open_for_append:
             return
         self.file  # noqa: B018 - opens the file
@@ -214,7 +215,8 @@ class LogSegment(SegmentState):
         return first_position
 
     def index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Updates the greatest timestamp by a batch at `position`, and adds index entries if they are due.
+        """Updates the greatest timestamp by a batch at `position`, and adds index entries if enough bytes were written
+        since the last ones.
 
         Raises OSError.
         """
@@ -255,7 +257,8 @@ class LogSegment(SegmentState):
             raise ApiError(Error.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)}: {error}") from error
 
     def next_offset(self) -> int:
-        """Returns the offset after the last batch. It reads the headers after the last index entry. Raises OSError."""
+        """Returns the offset after the last batch, found by reading the headers after the last index entry. Raises
+        OSError."""
         return max(self.base_offset, self._scan_tail()[1])
 
     def next_offset_if_whole(self) -> int | None:
@@ -268,7 +271,7 @@ class LogSegment(SegmentState):
     def _scan_tail(self) -> tuple[int, int, int, int, int]:
         """Returns the result of `scan_to_end` for the batches after the last index entry. Raises OSError.
 
-        It does not keep the file open.
+        The file is closed again.
         """
         position = self._last_indexed_position()
         if self._file is not None:
@@ -326,7 +329,7 @@ class LogSegment(SegmentState):
     # -- truncate, roll, flush, close, delete --------------------------------------------------------------------
 
     def truncate_to(self, offset: int, wall_ms: int) -> None:
-        """Removes the batch that holds `offset` and all later ones. Raises OSError."""
+        """Removes the batch that contains `offset` and all later ones. Raises OSError."""
         self.open_for_append()
         found = self.find(offset)
         self.offset_index.truncate_to(offset)
@@ -341,7 +344,8 @@ class LogSegment(SegmentState):
         self.reload_max_timestamp()
 
     def reload_max_timestamp(self) -> None:
-        """Finds the greatest timestamp again, from the index and the batches after its last entry. Raises OSError."""
+        """Computes the greatest timestamp again, from the time index and the batches after its last entry. Raises
+        OSError."""
         self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, -1
         if self.time_index.entries:
             self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last_entry
@@ -352,7 +356,7 @@ class LogSegment(SegmentState):
         self.bytes_since_last_index_entry = 0
 
     def replace_indexes(self, rebuilt: RebuiltIndexes) -> None:
-        """Replaces the indexes by ones that were built from the batches; they are not durable yet. Raises OSError."""
+        """Writes `rebuilt` as the indexes of the segment; they are not durable yet. Raises OSError."""
         self._close_indexes(trim=False)
         self.is_open_for_append = False
         self._filesystem.write_file(self.path(OFFSET_INDEX_SUFFIX), bytes(rebuilt.offsets), sync=False)
@@ -363,7 +367,8 @@ class LogSegment(SegmentState):
         self.bytes_since_last_index_entry = rebuilt.bytes_since_last_entry
 
     def become_inactive(self) -> None:
-        """Adds the last time index entry and cuts the files to their contents; the log appends elsewhere from now on.
+        """Adds the last time index entry and truncates the preallocated files to their contents, because the segment
+        gets no more appends.
 
         Raises OSError.
         """
@@ -392,7 +397,8 @@ class LogSegment(SegmentState):
         self._offset_index = self._time_index = None
 
     def close(self, *, trim: bool = True) -> None:
-        """Closes all files, which are cut to their contents with `trim`. Ranges that were read stay valid.
+        """Closes all files; with `trim`, truncates preallocated files to their contents first. FileRanges that were
+        read remain valid.
 
         After a failure of the directory `trim` must be False, because it writes. Raises OSError.
         """
@@ -405,7 +411,7 @@ class LogSegment(SegmentState):
             self._file = None
 
     def update_config(self, config: LogConfig) -> None:
-        """Sets the configuration for the next append."""
+        """Sets the configuration, which is used from the next append on."""
         self._config = config
 
     def mark_deleted(self) -> list[str]:
@@ -423,7 +429,7 @@ class LogSegment(SegmentState):
         return renamed
 
     def moved_to(self, directory: str) -> None:
-        """Sets the new path of the renamed partition directory; open descriptors stay valid."""
+        """Sets the new path after the partition directory was renamed; open descriptors remain valid."""
         self.directory = directory
         if self._file is not None:
             self._file.path = self.path(LOG_SUFFIX)
@@ -437,7 +443,8 @@ class LogSegment(SegmentState):
 
 
 def read_tail(path: str, length: int) -> bytes:
-    """Returns the last whole entry of `length` bytes of an index file, or b"" if there is none. Raises OSError."""
+    """Returns the last whole entry of an index file whose entries have `length` bytes, or b"" if there is none. Raises
+    OSError."""
     try:
         with open(path, "rb", buffering=0) as file:
             end = os.fstat(file.fileno()).st_size // length * length

@@ -9,7 +9,8 @@ from kafkapy.storage.log_segment import LogSegment
 
 
 class LogSegments(SegmentsState):
-    """The segments of one log in order. Invariants: not empty once the log is published; base offsets rise strictly.
+    """The segments of one log in order. Invariants: the list is not empty once the log is in use; base offsets rise
+    strictly.
 
     Only the log's owner thread changes it; `between` returns a new list and may be called by any thread.
     """
@@ -70,11 +71,11 @@ class LogSegments(SegmentsState):
         self._note_segments()
 
     def index_of(self, offset: int) -> int:
-        """Returns the index of the segment that would hold `offset`; -1 below the first segment."""
+        """Returns the index of the last segment whose base offset is at or below `offset`, or -1 if there is none."""
         return bisect_right(self._base_offsets, offset) - 1
 
     def between(self, start_offset: int, end_offset: int) -> list[LogSegment]:
-        """Returns the segments that may hold offsets in [start, end), oldest first."""
+        """Returns the segments that may contain offsets in [start_offset, end_offset), oldest first."""
         segments = list(self._segments)
         bases = [segment.base_offset for segment in segments]
         first = max(0, bisect_right(bases, start_offset) - 1)

@@ -12,7 +12,7 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 def account_for(
     producers: ProducerStateManager, batch: BatchSummary, buffer: bytes | bytearray | memoryview, position: int
 ) -> AbortedTransaction | None:
-    """Updates `producers` by a batch of the log, whose bytes, with their offsets, are at `position` of `buffer`.
+    """Updates `producers` by a batch of the log. The bytes of the batch are at `position` of `buffer`.
 
     Returns an entry for the transaction index if the batch aborts a transaction, otherwise None.
     """
@@ -42,7 +42,7 @@ def account_for(
 
 
 def replay_producers(segments: LogSegments, producers: ProducerStateManager, end_offset: int) -> None:
-    """Updates `producers` by the log's batches from its `map_end_offset` up to `end_offset`. Raises OSError."""
+    """Updates `producers` by the log's batches from `producers.map_end_offset` up to `end_offset`. Raises OSError."""
     start_offset = producers.map_end_offset
     if start_offset < end_offset:
         for segment in segments.between(start_offset, end_offset):

@@ -50,7 +50,7 @@ def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode_snapshot(path: str, content: bytes) -> Iterator[ProducerEntry]:
-    """Returns the entries of a snapshot. Raises CorruptSnapshot before the first entry is used."""
+    """Returns the entries of a snapshot. Raises CorruptSnapshot before it yields the first entry."""
     if len(content) < HEADER.size:
         raise CorruptSnapshot(f"{path}: {len(content)} bytes")
     version, crc, count = HEADER.unpack_from(content)
@@ -78,7 +78,7 @@ def write_snapshot(
 ) -> str:
     """Writes the snapshot of the producers before `offset` and returns its path. Raises OSError.
 
-    With `sync` the content is durable on return; without it a checksum reveals a torn file.
+    With `sync` the content is durable on return; without it, the checksum reveals a file that was written incompletely.
     """
     path = snapshot_path(directory, offset)
     filesystem.write_file(path, encode_snapshot(entries), sync=sync)

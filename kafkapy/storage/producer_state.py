@@ -59,12 +59,12 @@ class ProducerStateManager(ProducersState):
     def check_client_append(
         self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int
     ) -> BatchMetadata | None:
-        """Returns the earlier batch that a client's batch repeats, or None if the client's batch may be appended.
+        """Returns the earlier batch if a client's batch is a duplicate, or None if the client's batch may be appended.
 
         Raises ApiError INVALID_PRODUCER_EPOCH if a newer epoch fences the producer, and OUT_OF_ORDER_SEQUENCE_NUMBER if
-        sequences are missing. A producer without an entry may begin with any sequence: it is new or
-        expired, or its records were deleted. But a transactional producer may not begin above a batch whose
-        verification has begun, because that batch was refused and will be sent again.
+        sequence numbers are missing. A producer without an entry may begin with any sequence number: it is new or
+        expired, or its records were deleted. But a transactional producer may not begin above the sequence number of a
+        batch whose verification has begun, because that batch was refused and will be sent again.
         """
         entry = self.entries.get(producer_id)
         if entry is None:
@@ -102,7 +102,7 @@ class ProducerStateManager(ProducersState):
             )
 
     def check_epoch(self, producer_id: int, producer_epoch: int) -> None:
-        """Raises ApiError INVALID_PRODUCER_EPOCH if a newer epoch of the producer has written."""
+        """Raises ApiError INVALID_PRODUCER_EPOCH if the producer has already written with a newer epoch."""
         entry = self.entries.get(producer_id)
         if entry is not None and producer_epoch < entry.producer_epoch:
             raise ApiError(
@@ -112,7 +112,8 @@ class ProducerStateManager(ProducersState):
             )
 
     def check_coordinator_epoch(self, producer_id: int, coordinator_epoch: int) -> None:
-        """Raises ApiError TRANSACTION_COORDINATOR_FENCED if a newer coordinator has written a marker."""
+        """Raises ApiError TRANSACTION_COORDINATOR_FENCED if a coordinator with a newer epoch has already written a
+        marker for the producer."""
         entry = self.entries.get(producer_id)
         if entry is not None and coordinator_epoch < entry.coordinator_epoch:
             raise ApiError(
@@ -122,7 +123,8 @@ class ProducerStateManager(ProducersState):
             )
 
     def check_transactional(self, producer_id: int, is_transactional: bool) -> None:
-        """Raises ApiError INVALID_TXN_STATE for a plain batch inside the producer's transaction."""
+        """Raises ApiError INVALID_TXN_STATE for a batch that is not transactional while the producer has an open
+        transaction."""
         entry = self.entries.get(producer_id)
         if entry is not None and entry.transaction_first_offset >= 0 and not is_transactional:
             raise ApiError(
@@ -131,7 +133,8 @@ class ProducerStateManager(ProducersState):
             )
 
     def begin_verification(self, producer_id: int, producer_epoch: int, first_sequence: int) -> None:
-        """Notes the sequence of a transactional batch that is about to be verified, if its producer has no entry."""
+        """Records the first sequence number of a transactional batch that is about to be verified, if its producer has
+        no entry."""
         if producer_id in self.entries:
             return
         epoch, lowest = self._unverified.get(producer_id, (NO_PRODUCER_EPOCH, 0))
@@ -212,18 +215,19 @@ class ProducerStateManager(ProducersState):
             self._mirror()
 
     def _mirror(self) -> None:
-        """Passes the transactions to the base class, from which the gate computes the last stable offset."""
+        """Copies the transactions to the base class, from whose fields the gate computes the last stable offset."""
         self.set_transactions(next(iter(self._ongoing), -1), self._unreplicated)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """Returns the last stable offset after the end of a transaction, for its entry in the transaction index."""
+        """Returns the last stable offset after the end of a transaction, which its entry in the transaction index
+        contains."""
         others = [first for first in self._ongoing if first != completed.first_offset]
         return min(others, default=completed.last_offset + 1)
 
     # -- snapshots, truncation, expiry ---------------------------------------------------------------------------
 
     def set_snapshots(self, offsets: Iterable[int]) -> None:
-        """Sets the offsets of the snapshot files in the directory."""
+        """Sets the offsets of the snapshot files that the directory contains."""
         self._snapshots = sorted(offsets)
 
     @property
@@ -251,7 +255,8 @@ class ProducerStateManager(ProducersState):
                 self._snapshots.remove(offset)
 
     def keep_snapshots_of(self, base_offsets: Iterable[int]) -> None:
-        """Drops the snapshots at no base offset, except the last snapshot; `delete_strays` deletes their files."""
+        """Drops the snapshots whose offset is not in `base_offsets`, except the last snapshot; `delete_strays` deletes
+        their files."""
         wanted = {*base_offsets, *self._snapshots[-1:]}
         self._strays += [offset for offset in self._snapshots if offset not in wanted]
         self._snapshots = [offset for offset in self._snapshots if offset in wanted]
@@ -296,7 +301,7 @@ class ProducerStateManager(ProducersState):
             return
 
     def clear(self, map_end_offset: int) -> None:
-        """Removes all producers, but no snapshots."""
+        """Removes all producers; the snapshot files remain."""
         self.entries.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
@@ -320,9 +325,10 @@ class ProducerStateManager(ProducersState):
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
     def remove_expired(self, wall_ms: int, expiration_ms: int) -> int:
-        """Removes producers silent for `expiration_ms` and outside a transaction; returns their number.
+        """Removes producers that have appended nothing for `expiration_ms` and have no open transaction; returns their
+        number.
 
-        Forgets the verifications that have begun.
+        Also forgets the sequence numbers that `begin_verification` recorded.
         """
         self._unverified.clear()
         expired = [

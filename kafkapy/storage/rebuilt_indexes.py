@@ -14,7 +14,7 @@ LARGEST_RELATIVE_OFFSET = 2**31 - 1
 
 
 class RebuiltIndexes:
-    """The entries that appending the segment's batches would have added to its two indexes. Used by one thread."""
+    """The offset and time index of a segment, as appends of its batches would have written them. Used by one thread."""
 
     __slots__ = (
         "_base_offset",
@@ -43,7 +43,7 @@ class RebuiltIndexes:
         self._most_times = (config.segment_index_bytes // TIME_ENTRY.size - 1) * TIME_ENTRY.size
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Adds the index entries that are due before the next batch of the segment."""
+        """Adds the index entries that are due before this batch, the next one of the segment."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset
@@ -54,7 +54,7 @@ class RebuiltIndexes:
         self.bytes_since_last_entry += size
 
     def finish(self) -> None:
-        """Adds the last time entry, which is the greatest timestamp of the segment."""
+        """Adds the last entry of the time index, which has the greatest timestamp of the segment."""
         self._add_time()
 
     def _has_room(self, last_offset: int) -> bool:

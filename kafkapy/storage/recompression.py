@@ -7,7 +7,7 @@ from kafkapy.storage.log_config import LogConfig
 
 
 def recompress(records: memoryview | bytearray, batches: Sequence[BatchSummary], config: LogConfig) -> bytearray:
-    """Returns the same records in batches of the topic's codec, each with offsets from 0.
+    """Returns the records in batches that are compressed with the topic's codec, each with offsets from 0.
 
     Control batches are never compressed. The caller validates the result again, because sizes have changed.
     """

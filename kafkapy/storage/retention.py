@@ -16,10 +16,10 @@ class SegmentFacts(NamedTuple):
 
 
 class RetentionLimits(NamedTuple):
-    """The limits of a topic; -1 means no limit.
+    """The retention limits of a topic; -1 means no limit.
 
-    `delete` is True if cleanup.policy contains "delete"; otherwise segments are deleted only because of the log start
-    offset.
+    `delete` is True if cleanup.policy contains "delete"; otherwise segments are deleted only if they are below the log
+    start offset.
     """
 
     retention_ms: int
@@ -36,7 +36,8 @@ def deletable_segments(
     high_watermark: int,
     log_end_offset: int,
 ) -> int:
-    """Returns the number of segments to delete, oldest first. If all are to be deleted, the caller rolls the log first.
+    """Returns how many of the oldest segments to delete. If all are to be deleted, the caller begins a new segment
+    first.
 
     A segment is deleted only if all of it is below the high watermark. An empty last segment is never deleted.
     """
@@ -64,7 +65,8 @@ def breached_by_log_start_offset(segments: Sequence[SegmentFacts], limit: int, l
 
 
 def breached_by_time(segments: Sequence[SegmentFacts], limit: int, retention_ms: int, wall_ms: int) -> int:
-    """Returns the number of segments before the first that is not older than `retention_ms`, at most `limit`."""
+    """Returns the number of segments, at most `limit`, before the first segment that is not older than
+    `retention_ms`."""
     if retention_ms < 0:
         return 0
     count = 0
@@ -74,7 +76,7 @@ def breached_by_time(segments: Sequence[SegmentFacts], limit: int, retention_ms:
 
 
 def breached_by_size(segments: Sequence[SegmentFacts], limit: int, retention_bytes: int) -> int:
-    """Returns how many of the first `limit` segments can be deleted so that `retention_bytes` are still left."""
+    """Returns how many of the first `limit` segments can be deleted so that at least `retention_bytes` remain."""
     if retention_bytes < 0:
         return 0
     excess = sum(segment.size for segment in segments) - retention_bytes

@@ -41,9 +41,10 @@ class OldEntry:
 def scan_segment(
     file: SegmentFile, position: int, end: int, *, check_crc: bool
 ) -> "Iterator[tuple[bytes, int, Sequence[BatchSummary | Any]]]":
-    """Yields chunks of the file with their positions and the headers of their batches, from a batch's `position` on.
+    """Yields chunks of the file with their positions and the headers of their batches; `position` is the beginning of a
+    batch.
 
-    Stops where no complete valid batch follows: at `end`, or at the first torn or damaged batch. Raises OSError.
+    Stops at `end`, or at the first incomplete or damaged batch. Raises OSError.
     """
     length = CHUNK
     while position < end:

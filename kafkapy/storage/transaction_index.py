@@ -14,7 +14,7 @@ VERSION = 0
 
 
 class AbortedTransaction(NamedTuple):
-    """An entry: offsets are inclusive, and `last_offset` is the offset of the marker."""
+    """An entry of the transaction index. Offsets are inclusive; `last_offset` is the offset of the marker."""
 
     producer_id: int
     first_offset: int
@@ -59,7 +59,8 @@ class TransactionIndex:
         return not os.path.exists(self.path)
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Appends an entry; not durable on return. Raises OSError, and ValueError if the last offset does not rise."""
+        """Appends an entry, which is not durable on return. Raises OSError, and ValueError if its last offset is not
+        above the previous one."""
         entries = self.entries()
         if entries and entries[-1].last_offset >= aborted.last_offset:
             raise ValueError(f"{self.path}: last offset {aborted.last_offset} is not greater than the last entry's")
@@ -68,8 +69,8 @@ class TransactionIndex:
     def collect(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTransaction], bool]:
         """Returns the transactions that overlap [fetch_offset, upper_bound_offset), and whether the list is complete.
 
-        If the second value is False, later segments may contain more of them. Raises CorruptTransactionIndex or
-        OSError.
+        If the second value is False, the indexes of later segments may contain further transactions. Raises
+        CorruptTransactionIndex or OSError.
         """
         found = []
         for aborted in self.entries():

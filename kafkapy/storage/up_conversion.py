@@ -15,7 +15,7 @@ from kafkapy.types import NO_TIMESTAMP
 
 
 def up_convert(records: memoryview | bytearray, config: LogConfig) -> bytearray:
-    """Returns the messages of a set as one batch in the codec of the topic, with offsets from 0.
+    """Returns the messages of a message set as one batch in the codec of the topic, with offsets from 0.
 
     Raises ApiError with Kafka's error codes. The caller validates the batch (keys, timestamps, size) afterwards.
     """
