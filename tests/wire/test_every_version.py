@@ -71,7 +71,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 @pytest.fixture(scope="module")
 def newest(tmp_path_factory: pytest.TempPathFactory, kafka_43: Path) -> Answers:
-    found = converse(ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka-43"), properties=PROPERTIES))
+    found = converse(ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka-43"), properties=PROPERTIES, dynamic=True))
     return {each: answer for each, answer in found.items() if each[2] not in ANNOUNCED_ONLY.get(each[0], ())}
 
 
