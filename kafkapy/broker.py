@@ -169,7 +169,9 @@ class Broker(ClusterNode):
             self._raise_fatal()
         self._descriptors.judge(len(log_manager.logs()))
         parts.publisher.take_over(image)
-        self._foundation.run_on_reactor_or_here(lambda: parts.replica_manager.startup(image))
+        self._foundation.run_on_reactor_or_here(
+            lambda: parts.replica_manager.startup(image, waits_for_registration=not quorum.is_alone)
+        )
         parts.controller.call(changes.release).result()
         self._raise_fatal()
         try:

@@ -50,6 +50,7 @@ class HostedPartitions:
         self._checkpointed: dict[TopicPartition, int] = {}
         self._isr_expiration: TimerEntry | None = None
         self.is_in_controlled_shutdown = False
+        self._former_epoch: int | None = None  # of the process before this one, until this one has registered
         self.topic_counters = TopicCounterTable(config.kafkapy_metrics_series_limit)
 
     def find(self, topic_partition: TopicPartition) -> Partition | Error:
@@ -65,9 +66,22 @@ class HostedPartitions:
 
     # -- metadata ------------------------------------------------------------------------------------------------
 
-    def startup(self, image: MetadataImage, checkpointed_high_watermarks: dict[TopicPartition, int]) -> None:
-        """Creates all partitions that `image` places here, with their checkpointed high watermarks."""
+    def startup(
+        self,
+        image: MetadataImage,
+        checkpointed_high_watermarks: dict[TopicPartition, int],
+        *,
+        waits_for_registration: bool,
+    ) -> None:
+        """Creates all partitions that `image` places here, with their checkpointed high watermarks.
+
+        With `waits_for_registration` this broker leads no partition before an image has its new registration: the
+        process before it may have lost records that the followers have, and another record at their offset in the same
+        leader epoch would never be noticed.
+        """
         self._context.follow_brokers(image.brokers)
+        former = image.brokers.get(self._context.node_id)
+        self._former_epoch = former.epoch if former is not None and waits_for_registration else None
         self._checkpointed = checkpointed_high_watermarks
         self._change(image.topics.by_name.values(), image)
         self._checkpointed = {}
@@ -79,8 +93,15 @@ class HostedPartitions:
         self.drop_topics(delta.deleted_topics.values())
         if delta.changed_configs:
             self._change_configs(delta.changed_configs, image)
-        if delta.changed_topics:
+        if self._former_epoch is not None and self._has_registered(image):
+            self._former_epoch = None
+            self._change(image.topics.by_name.values(), image)
+        elif delta.changed_topics:
             self._change(delta.changed_topics.values(), image)
+
+    def _has_registered(self, image: MetadataImage) -> bool:
+        registration = image.brokers.get(self._context.node_id)
+        return registration is not None and registration.epoch != self._former_epoch
 
     def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
         """Removes the partitions of deleted topics, after which neither the gate nor this thread uses their logs."""
@@ -119,6 +140,8 @@ class HostedPartitions:
         followed: list[Partition],
     ) -> None:
         old_epoch = partition.leader_epoch
+        if self._former_epoch is not None and state.leader == self._context.node_id:
+            state = state._replace(leader=NO_LEADER)
         if state.leader == self._context.node_id:
             is_new = partition.make_leader(state, monotonic_ms)
             if is_new or partition.leader_epoch != old_epoch:

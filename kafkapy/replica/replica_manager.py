@@ -109,8 +109,11 @@ class ReplicaManager:
 
     # -- life ----------------------------------------------------------------------------------------------------
 
-    def startup(self, image: MetadataImage) -> None:
-        """Creates the partitions that `image` places on this broker. The log manager has loaded their logs."""
+    def startup(self, image: MetadataImage, *, waits_for_registration: bool = False) -> None:
+        """Creates the partitions that `image` places on this broker. The log manager has loaded their logs.
+
+        With `waits_for_registration` this broker leads no partition before it has registered.
+        """
         high_watermarks: dict[TopicPartition, int] = {}
         for directory in self._log_manager.directories:
             if directory.is_online:
@@ -123,7 +126,7 @@ class ReplicaManager:
                     # The file of the directory that a partition was moved from may still contain it.
                     if self._log_manager.directory_of(partition) is directory:
                         high_watermarks[partition] = offset
-        self.hosted.startup(image, high_watermarks)
+        self.hosted.startup(image, high_watermarks, waits_for_registration=waits_for_registration)
 
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Applies one metadata delta. Logs of new partitions exist already, and `drop_topics` has removed deleted

@@ -17,6 +17,7 @@ from enum import Enum, auto
 from types import SimpleNamespace
 from typing import Any
 
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.broker_sessions import Heartbeat, HeartbeatResponse
 from kafkapy.errors import ApiError, Error
@@ -29,6 +30,7 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.replica.fetcher.fetch_connection import FetchPorts
 from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
 from kafkapy.replica.fetcher.settings import FetchSettings
+from kafkapy.replica.partition import Partition
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.handlers.fetch import handle_fetch
@@ -129,6 +131,7 @@ class Broker:
         self._position = 0  # in the controller's log
         self._root = root
         self._disks = 0
+        self._appends = 0
         self._properties = properties
         self.filesystem: LossyFilesystem
         self.directory = ""
@@ -192,6 +195,7 @@ class Broker:
             self.schedule,
             node_id,
             self.alter_partition,
+            on_leadership=self._on_leadership,
             make_fetchers=self._make_fetchers,
         )
         self.publisher = MetadataPublisher(
@@ -214,7 +218,7 @@ class Broker:
             ),
         )
         self.publisher.take_over(self.image)
-        self.manager.startup(self.image)
+        self.manager.startup(self.image, waits_for_registration=True)
         self._register(clean_broker_epoch)
 
     def _make_fetchers(self, may_follow: Callable[[Any], bool]) -> ReplicaFetcherManager:
@@ -237,6 +241,16 @@ class Broker:
             on_truncated=self._truncated,
         )
         return ReplicaFetcherManager(FetchSettings.from_config(self.config), ports, may_follow)
+
+    def _on_leadership(self, led: list[Partition], changed: list[Partition]) -> None:
+        """Appends to partitions that this broker begins to lead, as a coordinator may do when it has loaded."""
+        for partition in led:
+            if partition.is_leader and self.world.random.random() < 0.3:
+                builder = RecordBatchBuilder()
+                self._appends += 1
+                value = b"coordinator on %d:%d" % (self.broker_id, self._appends)
+                builder.append(self.world.wall_ms(), None, value)
+                partition.append_records_to_leader(bytearray(builder.build()), 1, from_client=False)
 
     def _truncated(self, log: Log) -> None:
         self.world.note(f"{self.broker_id} truncates {log.topic_partition} to {log.log_end_offset}")

@@ -9,7 +9,7 @@ import pytest
 from kafkapy.errors import ApiError, Error
 from kafkapy.replica.fetch import FetchParams, FetchPartition
 from kafkapy.types import TopicPartition, random_uuid
-from tests.harness.replica import NODE_ID, ReplicaHarness, batch, partition_image, values_of
+from tests.harness.replica import NODE_ID, ReplicaHarness, batch, broker, partition_image, values_of
 
 FOLLOWER_ID = 2
 
@@ -397,6 +397,24 @@ def test_high_watermarks_survive_a_restart(tmp_path):
     again.manager.startup(image)
     assert again.partition().log.log_end_offset == 3
     assert again.partition().log.high_watermark == 2
+
+
+def test_a_restarted_broker_leads_again_only_after_its_registration(tmp_path):
+    """A kill may have taken records that the followers have: their offsets need another leader epoch."""
+    replicas = (NODE_ID, FOLLOWER_ID)
+    harness = ReplicaHarness(tmp_path, brokers=replicas)
+    harness.put_topic("t", [partition_image(replicas=replicas)])
+    image = harness.metadata.image
+    harness.log_manager.shutdown(1)
+
+    again = ReplicaHarness(tmp_path, brokers=replicas)
+    again.metadata.image = image
+    again.manager.startup(image, waits_for_registration=True)
+    assert errors_of(again.append(b"a")) == [Error.NOT_LEADER_OR_FOLLOWER]
+    again.put_topic("t", [partition_image(replicas=replicas, isr=(NODE_ID,), partition_epoch=1)])
+    assert errors_of(again.append(b"a")) == [Error.NOT_LEADER_OR_FOLLOWER]
+    again.put_brokers(broker(NODE_ID)._replace(epoch=200))
+    assert errors_of(again.append(b"a")) == [Error.NONE]
 
 
 def test_a_topic_created_again_under_its_old_name_is_another_partition(harness):
