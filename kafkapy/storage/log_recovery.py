@@ -319,7 +319,9 @@ class LogLoader:
     def _is_new(self, segment: LogSegment) -> bool:
         """Returns whether all files of the segment are empty or missing, so that it needs no recovery."""
         stem = f"{segment.base_offset:020d}"
-        return not any(self.sizes.get(stem + suffix) for suffix in SIZED_SUFFIXES)
+        # A power failure can take the records and leave their aborted transactions.
+        has_transactions = stem + TRANSACTION_INDEX_SUFFIX in self.sizes
+        return not has_transactions and not any(self.sizes.get(stem + suffix) for suffix in SIZED_SUFFIXES)
 
     def _load_producers(self, end_offset: int, wall_ms: int) -> None:
         ports = self.ports

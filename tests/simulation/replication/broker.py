@@ -341,8 +341,14 @@ class Broker:
         self.world.note(f"{self.broker_id} continues")
         self.is_paused = False
         waiting, self.waiting = self.waiting, []
+        life = self.life
+
+        def receive(action: Action) -> None:
+            if self.life == life:
+                self.receive(action)
+
         for action in waiting:
-            self.world.after(0, lambda action=action: self.receive(action))  # type: ignore[misc]
+            self.world.after(0, lambda action=action: receive(action))  # type: ignore[misc]
 
     # -- controller
 

@@ -494,3 +494,15 @@ def test_a_damaged_transaction_index_is_rebuilt(harness, caplog, clean, damage):
     assert log.collect_aborted_transactions(0, 4) == [(1, 0, 2, 3)]
     assert path.read_bytes() == content
     assert ("txnindex: " in caplog.text) is bool(damage)
+
+
+def test_aborted_transactions_whose_records_a_power_failure_took_are_forgotten(harness):
+    log = harness.log(CONFIG)
+    log.append_as_leader(batch(producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True), 0)
+    log.append_as_leader(harness.marker(7, 0, commit=False), 0, from_client=False)
+    log.close()
+    for suffix in (".log", ".index", ".timeindex"):
+        os.truncate(harness.path / f"{0:020d}{suffix}", 0)
+    log = reopened(harness, clean=False)
+    assert log.log_end_offset == 0
+    assert log.segments.active.transaction_index.entries() == []
