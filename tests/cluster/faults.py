@@ -35,13 +35,13 @@ class Fault(NamedTuple):
 
 def draw_faults(chance: random.Random, node_ids: Sequence[int], *, with_proxies: bool, at_most: int = 3) -> list[Fault]:
     """Returns one to three faults. `with_proxies`: the connections of the nodes can be cut."""
-    kinds = ["kill", "kill", "stop", "pause", "full disk", "kill two", "kill all"]
+    kinds = ["kill", "kill", "stop", "roll", "roll", "pause", "full disk", "kill two", "kill all"]
     if with_proxies:
         kinds += ["noise", "noise", "silence", "silence"]
     faults = []
     for _ in range(min(at_most, chance.choice([1, 2, 2, 3]))):
         kind = chance.choice(kinds)
-        count = {"kill two": 2, "kill all": len(node_ids)}.get(kind, 1)
+        count = {"kill two": 2, "kill all": len(node_ids), "roll": len(node_ids)}.get(kind, 1)
         nodes = tuple(sorted(chance.sample(list(node_ids), count)))
         faults.append(Fault(kind, nodes, chance.uniform(0.1, LONGEST_PAUSE_S), chance.choice([0.0, 0.5, 2.0])))
     return faults
@@ -58,6 +58,7 @@ class Chaos:
             "kill two": self._kill,
             "kill all": self._kill,
             "stop": self._stop,
+            "roll": self._roll,
             "pause": self._pause,
             "full disk": self._fill_disk,
             "noise": lambda fault: self._disturb(fault, NOISE),
@@ -82,6 +83,13 @@ class Chaos:
         for node_id in fault.nodes:
             self._cluster[node_id].stop()
         self._cluster.start(fault.nodes)
+
+    def _roll(self, fault: Fault) -> None:
+        """Restarts the nodes one after the other, sometimes before the one before is in sync again."""
+        for node_id in fault.nodes:
+            self._cluster[node_id].stop()
+            self._cluster.start([node_id])
+            time.sleep(fault.pause_s / 2)
 
     def _pause(self, fault: Fault) -> None:
         for node_id in fault.nodes:

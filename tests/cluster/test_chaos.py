@@ -35,7 +35,7 @@ def test_a_seed_and_a_round_decide_the_faults() -> None:
 def test_only_the_faults_of_proxies_need_proxies() -> None:
     drawn = [draw_faults(random.Random(seed), [1, 2, 3], with_proxies=False) for seed in range(100)]
     kinds = {fault.kind for faults in drawn for fault in faults}
-    assert kinds == {"kill", "stop", "pause", "full disk", "kill two", "kill all"}
+    assert kinds == {"kill", "stop", "roll", "pause", "full disk", "kill two", "kill all"}
 
 
 def read(offset: int, value: bytes, *, partition: int = 0, session: int = 1) -> Read:
