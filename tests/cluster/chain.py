@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import threading
+import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,6 +24,8 @@ from tests.cluster.traffic import read_log
 API_TIMEOUT_S = 10.0
 # A chain that does not end within this time waits for ever.
 END_S = 120.0
+# A process that has copied nothing for this time is killed.
+SILENCE_S = 30.0
 CLIENT: dict[str, Any] = {"log_level": 0, "error_cb": lambda error: None, "topic.metadata.refresh.interval.ms": 1000}
 
 
@@ -160,40 +164,48 @@ class KafkapyChain(Chain):
             consumer.close()
 
 
-class JavaChain(Chain):
-    """Java's clients in a process of their own (`JavaTraffic.java`); a process that ends is started again."""
+class ProcessChain(Chain):
+    """A chain in a process of its own, which is started again when it ends or has been silent for long.
+
+    librdkafka 2.16 waits forever in `send_offsets_to_transaction` if the group's coordinator was stopped, with brokers
+    of Apache Kafka as with ours: it sends the request to a broker that the metadata no longer contain.
+    """
 
     def __init__(
         self, command: list[str], log: Path, bootstrap: Callable[[], str], source: str, target: str, name: str
     ) -> None:
-        """`command` runs the program, whose errors `log` collects."""
+        """`command` runs a program that takes the bootstrap servers, the topics and the name, prints `committed COUNT`
+        for its transactions, and ends with its input; `log` collects its errors."""
         super().__init__(bootstrap, source, target, name)
+        self._heard_s = 0.0  # the time of the process's last line, or of its start
         self._command = command
         self._log = log
 
     def _run_clients(self) -> None:
-        command = [*self._command, "chain", self._bootstrap(), self.source, self.target, self._name]
+        command = [*self._command, self._bootstrap(), self.source, self.target, self._name]
         with self._log.open("ab") as log:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
-        assert process.stdin is not None
         assert process.stdout is not None
-        stopper = threading.Thread(target=self._end_input, args=(process,), daemon=True)
-        stopper.start()
+        self._heard_s = time.monotonic()
+        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
         for line in process.stdout:
-            words = line.split()
-            if words[0] == b"committed":
-                self.committed += int(words[1])
+            if line.startswith(b"committed "):
+                self._heard_s = time.monotonic()
+                self.committed += int(line.split()[1])
             else:
                 self.errors.append(line.decode())
-        process.wait(END_S)
+        if process.wait(END_S):
+            self.errors.append(f"the process of the chain ended with {process.returncode}")
 
-    def _end_input(self, process: subprocess.Popen[bytes]) -> None:
-        """Closes the program's input, which ends it, when the chain is stopped."""
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends the program's input when the chain is stopped, and kills the program when it is silent."""
+        assert process.stdin is not None
         while process.poll() is None:
-            if self._stopped.wait(0.2):
-                assert process.stdin is not None
+            if self._stopped.wait(0.2) and not process.stdin.closed:
                 process.stdin.close()
-                return
+            if time.monotonic() - self._heard_s > SILENCE_S:
+                process.kill()
+            time.sleep(0.05)
 
 
 def check_copy(cluster: Cluster, source: Sequence[Read], chain: Chain, partitions: int) -> None:
@@ -210,3 +222,28 @@ def check_copy(cluster: Cluster, source: Sequence[Read], chain: Chain, partition
     expected = Counter(each.value for each in source)
     copied = Counter(each.value for each in copies())
     assert copied == expected, (copied - expected, expected - copied, chain.errors)
+
+
+def main(bootstrap: str, source: str, target: str, name: str) -> None:
+    """Runs a chain of librdkafka until standard input ends, as the program of a ProcessChain."""
+    chain = LibrdkafkaChain(lambda: bootstrap, source, target, name)
+    is_over = threading.Event()
+
+    def await_end_of_input() -> None:
+        sys.stdin.read()
+        is_over.set()
+
+    threading.Thread(target=await_end_of_input, daemon=True).start()
+    chain.start()
+    told = 0
+    while not is_over.wait(0.1):
+        assert chain.failure is None, chain.failure
+        committed = chain.committed
+        if committed > told:
+            print(f"committed {committed - told}", flush=True)
+            told = committed
+    chain.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

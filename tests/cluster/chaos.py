@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from tests.cluster.chain import Chain, JavaChain, KafkapyChain, LibrdkafkaChain
+from tests.cluster.chain import Chain, KafkapyChain, ProcessChain
 from tests.cluster.cluster import Cluster, three
 from tests.cluster.faults import Chaos, draw_faults
 from tests.cluster.history import History, Outcome, Read, jumps, vanished
@@ -49,6 +49,8 @@ from tests.crash.failing_disk import FailingDisk, build
 from tests.peers import kafka_directory
 
 PARTITIONS = 3
+# The clients of the chain, in turn.
+CHAINS = ("librdkafka", "kafkapy", "java")
 ROUNDS_PER_SERIES = 5
 # The time in which all replicas have to be in sync again, and the chain has to copy the rest.
 RECOVERY_S = 120.0
@@ -75,11 +77,13 @@ class Round:
         self.source, self.target = f"source-{number}", f"target-{number}"
         bootstrap = cluster.bootstrap
         arguments = (lambda: bootstrap, self.source, self.target, f"chain-{number}")
-        self.chain: Chain = [
-            lambda: LibrdkafkaChain(*arguments),
-            lambda: KafkapyChain(*arguments),
-            lambda: JavaChain(java, cluster.directory / "java.log", *arguments),
-        ][number % 3]()
+        log = cluster.directory / "chain.log"
+        self.chain_client = CHAINS[number % len(CHAINS)]
+        self.chain: Chain = {
+            "librdkafka": lambda: ProcessChain([sys.executable, "-m", "tests.cluster.chain"], log, *arguments),
+            "kafkapy": lambda: KafkapyChain(*arguments),
+            "java": lambda: ProcessChain([*java, "chain"], log, *arguments),
+        }[self.chain_client]()
         history, source = self.history, self.source
         self._clients: list[TrafficClient] = [
             TrafficProducer(history, lambda: bootstrap, source, PARTITIONS, "librdkafka", rate=100),
@@ -122,7 +126,7 @@ class Round:
         done = sum(outcome is Outcome.DONE for outcome in self.history.transactions.values())
         return (
             f"{self.history.count(Outcome.DONE)} acknowledged, {done} transactions, {self.chain.committed} copied by "
-            f"{type(self.chain).__name__} ({len(self.chain.errors)} errors), "
+            f"the chain of {self.chain_client} ({len(self.chain.errors)} errors), "
             f"{len(self.history.reads) + len(self.uncommitted_reads)} read"
         )
 
