@@ -21,6 +21,7 @@ from kafkapy.server.handlers import HANDLER_MODULES
 from kafkapy.server.services import Services
 from kafkapy.types import SystemClock
 from tests.reactor_harness import ReactorHarness, frame, receive_frame
+from tests.unit.server.scripted_handlers import SCRIPTED_VERSIONS
 
 # A part that the handlers under test do not use.
 UNUSED: Any = None
@@ -59,7 +60,7 @@ class ApiServer:
             handler_pool=HandlerPool(
                 2, 100, post=reactor.post, pause=reactor.pause_intake, resume=reactor.resume_intake
             ),
-            api_registry=ApiRegistry(modules),
+            api_registry=ApiRegistry(modules, versions=SCRIPTED_VERSIONS),
             controller=controller, forwarding=None if make_forwarding is None else make_forwarding(reactor.post),
             log_manager=UNUSED, replica_manager=UNUSED, group_coordinator=UNUSED,
             fetch_sessions=UNUSED, producer_ids=UNUSED, transaction_coordinator=UNUSED,

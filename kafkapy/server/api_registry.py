@@ -100,13 +100,19 @@ def declared_in(module: ModuleType) -> list[ServedApi]:
 class ApiRegistry:
     """The APIs of one kind of listener; the module of an API is imported when it is first needed.
 
-    `modules` names the module of each API; loading a module checks that it serves the APIs assigned to it. APIs that
-    Kafka does not serve on this kind of listener are not found. Used by the reactor's thread, and before that thread
-    runs.
+    `modules` names the module of each API; loading a module checks that it serves the APIs assigned to it. `versions`
+    names the lowest and highest version of each API of which not all versions are served. APIs that Kafka does not
+    serve on this kind of listener are not found. Used by the reactor's thread, and before that thread runs.
     """
 
-    def __init__(self, modules: Mapping[ApiKey, str], listener: str = BROKER) -> None:
+    def __init__(
+        self,
+        modules: Mapping[ApiKey, str],
+        listener: str = BROKER,
+        versions: Mapping[ApiKey, tuple[int, int]] = {},
+    ) -> None:
         self._modules = dict(modules)
+        self._versions = dict(versions)
         self._keys = frozenset(key for key in self._modules if listener in API_TABLE[key].listeners)
         self._served: dict[int, ServedApi] = {}
 
@@ -121,6 +127,21 @@ class ApiRegistry:
     def served(self) -> list[ServedApi]:
         """Returns all served APIs in the order of their keys; loads every handler module."""
         return [served for key in sorted(self._keys) if (served := self.find(key)) is not None]
+
+    def versions(self) -> list[tuple[ApiKey, int, int]]:
+        """Returns each served API with its lowest and highest version, in the order of the keys.
+
+        Loads no module: nearly every client asks for the versions, and uses few of the APIs.
+        """
+        found = []
+        for key in sorted(self._keys):
+            served = self._served.get(key)
+            if served is not None:
+                lowest, highest = served.lowest, served.highest
+            else:
+                lowest, highest = self._versions.get(key) or (API_TABLE[key].lowest, API_TABLE[key].highest)
+            found.append((key, lowest, highest))
+        return found
 
     def _load(self, key: ApiKey) -> None:
         name = self._modules[key]

@@ -11,8 +11,13 @@ from kafkapy.config import BrokerConfig
 from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.metadata.image import MetadataCache
 from kafkapy.metrics.request_errors import RequestErrors
-from kafkapy.server.api_registry import CONTROLLER, ApiRegistry
-from kafkapy.server.handlers import CONTROLLER_HANDLER_MODULES, HANDLER_MODULES
+from kafkapy.server.api_registry import BROKER, CONTROLLER, ApiRegistry
+from kafkapy.server.handlers import (
+    BROKER_VERSIONS,
+    CONTROLLER_HANDLER_MODULES,
+    CONTROLLER_VERSIONS,
+    HANDLER_MODULES,
+)
 from kafkapy.types import Clock
 
 if TYPE_CHECKING:
@@ -88,8 +93,8 @@ class ControllerServices:
         self.handler_pool = handler_pool
         self.controller = controller
         self.policies = policies
-        self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES)
-        self.controller_api_registry = ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER)
+        self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES, BROKER, BROKER_VERSIONS)
+        self.controller_api_registry = ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER, CONTROLLER_VERSIONS)
         self.forwarding = forwarding
         self.kraft_version = kraft_version
         self.quorum_leader = quorum_leader

@@ -65,3 +65,7 @@ HANDLER_MODULES: dict[ApiKey, str] = {key: f"{__name__}.{module}" for module, ke
 # A controller serves the records of the metadata log only.
 _RAFT_FETCH = "raft_fetch"
 CONTROLLER_HANDLER_MODULES: dict[ApiKey, str] = {**HANDLER_MODULES, ApiKey.FETCH: f"{__name__}.{_RAFT_FETCH}"}
+
+# The lowest and highest version of the APIs of which not all versions are served; the decorators declare the same.
+BROKER_VERSIONS = {ApiKey.INIT_PRODUCER_ID: (0, 5), ApiKey.WRITE_TXN_MARKERS: (1, 2)}
+CONTROLLER_VERSIONS = {ApiKey.FETCH: (4, 18), ApiKey.ALTER_PARTITION: (2, 3)}

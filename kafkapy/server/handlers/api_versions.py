@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from kafkapy.errors import Error
 from kafkapy.metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES
-from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.api import FORWARDABLE, ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
@@ -75,12 +75,11 @@ def _served_versions(context: RequestContext) -> Iterator[tuple[ApiKey, int, int
     services = context.services
     forwarding = None if context.session.is_controller else services.forwarding
     limits = {} if forwarding is None else forwarding.controller_versions
-    for served in services.registry(is_controller=context.session.is_controller).served():
-        lowest, highest = served.lowest, served.highest
-        if limits and served.is_forwardable:
-            limit = limits.get(served.key)
+    for key, lowest, highest in services.registry(is_controller=context.session.is_controller).versions():
+        if limits and key in FORWARDABLE:
+            limit = limits.get(key)
             if limit is None:
                 continue
             lowest, highest = max(lowest, limit[0]), min(highest, limit[1])
         if lowest <= highest:
-            yield served.key, lowest, highest
+            yield key, lowest, highest

@@ -12,6 +12,8 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
 
+SCRIPTED_VERSIONS = {ApiKey.FIND_COORDINATOR: (0, 2), ApiKey.HEARTBEAT: (0, 3)}
+
 
 def heartbeat_error(request: HeartbeatRequest, version: int, error: Error, message: str | None) -> HeartbeatResponse:
     return HeartbeatResponse(error_code=error)

@@ -6,7 +6,12 @@ import pytest
 
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.server.api_registry import BROKER, CONTROLLER, ApiRegistry, serves
-from kafkapy.server.handlers import CONTROLLER_HANDLER_MODULES, HANDLER_MODULES
+from kafkapy.server.handlers import (
+    BROKER_VERSIONS,
+    CONTROLLER_HANDLER_MODULES,
+    CONTROLLER_VERSIONS,
+    HANDLER_MODULES,
+)
 
 SCRIPTED = "tests.unit.server.scripted_handlers"
 
@@ -52,6 +57,27 @@ def test_a_listener_serves_the_apis_that_kafka_serves_there_in_versions_that_kaf
         assert newest is not None
         assert served.highest == newest[1] - api.latest_version_unstable
         assert served.lowest <= newest[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "modules", "versions"),
+    [
+        (BROKER, HANDLER_MODULES, BROKER_VERSIONS),
+        (CONTROLLER, CONTROLLER_HANDLER_MODULES, CONTROLLER_VERSIONS),
+    ],
+)
+def test_the_versions_are_known_before_the_handlers_are_loaded(
+    kind: str, modules: dict[ApiKey, str], versions: dict[ApiKey, tuple[int, int]]
+) -> None:
+    registry = ApiRegistry(modules, kind, versions)
+    known = registry.versions()
+    assert known == [(served.key, served.lowest, served.highest) for served in registry.served()]
+    assert registry.versions() == known
+
+
+def test_no_handler_is_loaded_for_the_versions() -> None:
+    registry = ApiRegistry({ApiKey.HEARTBEAT: "no.such.module"}, versions={ApiKey.HEARTBEAT: (1, 2)})
+    assert registry.versions() == [(ApiKey.HEARTBEAT, 1, 2)]
 
 
 def test_an_api_of_the_other_kind_of_listener_is_not_found() -> None:
