@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 TIMEOUT_S = 120.0
+FIND_LEADERS_S = 0.05
 # So that the cluster's time is measured and not the client's.
 IMPATIENT = {
     "acks": "all",
@@ -39,9 +41,19 @@ class Records:
         self._acknowledged = []
         for partition in range(self._partitions):
             self._producer.produce(self._topic, bytes(100), partition=partition, on_delivery=self._on_delivery)
-        if self._producer.flush(TIMEOUT_S):
-            raise RuntimeError("not all records were acknowledged")
+        deadline = time.monotonic() + TIMEOUT_S
+        while self._producer.flush(FIND_LEADERS_S):
+            if time.monotonic() > deadline:
+                raise RuntimeError("not all records were acknowledged")
+            self._find_leaders()
         return self._acknowledged[0], self._acknowledged[-1]
+
+    def _find_leaders(self) -> None:
+        """Makes the client ask for the leaders, which it does only once a second by itself."""
+        from confluent_kafka import KafkaException
+
+        with suppress(KafkaException):
+            self._producer.list_topics(self._topic, timeout=1)
 
     def _on_delivery(self, error: Any, _: Any) -> None:
         if error is not None:
