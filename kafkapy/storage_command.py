@@ -245,7 +245,7 @@ def chosen_voters(arguments: Arguments, config: BrokerConfig) -> VoterSet | None
 
 
 def _own_listener(config: BrokerConfig) -> ControllerListener:
-    """Returns the listener that other nodes find this controller at."""
+    """Returns the advertised listener at which other nodes reach this controller."""
     for listener in config.advertised_controller_listeners:
         return ControllerListener(listener.name, listener.host or "localhost", listener.port)
     return DEFAULT_CONTROLLER_LISTENER
@@ -266,7 +266,10 @@ def _initial_voters(text: str, config: BrokerConfig) -> VoterSet:
 
 
 def _read_directories(directories: list[str]) -> tuple[dict[str, MetaProperties | None], list[str]]:
-    """Returns the meta.properties of the readable directories, None for a directory without it, and the others."""
+    """Returns the meta.properties of each readable directory, and the list of unreadable directories.
+
+    A readable directory without meta.properties has None.
+    """
     found: dict[str, MetaProperties | None] = {}
     unreadable = []
     for directory in directories:
@@ -302,7 +305,7 @@ def _shown_credential(record: UserScramCredentialRecord) -> str:
 
 
 def _metadata_kind(node_id: int, voters: VoterSet | None, directory: str) -> dict[str, str]:
-    """Returns what Kafka calls the directory with the metadata log, by directory."""
+    """Returns {directory: the kind that Kafka prints for it}, for the directory with the metadata log."""
     if voters is None:
         return {directory: "metadata"}
     return {directory: "dynamic metadata" if voters.get(node_id) is None else "dynamic metadata voter"}

@@ -31,7 +31,7 @@ WITHOUT_VALUE = {"node.id": 1, "process.roles": ["broker", "controller"], "contr
 
 
 def user_data_directory(environment: Mapping[str, str] = os.environ) -> str:
-    """Returns the log directory of a broker without a configuration file, below the user's data folder."""
+    """Returns the log directory that a broker without a configuration file uses, below the user's data folder."""
     base = environment.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(base, "kafkapy", "data")
 
@@ -147,7 +147,7 @@ class BrokerConfig(BrokerKeys):
         return changed, complaints
 
     def reload(self, properties: Mapping[str, str]) -> tuple[set[str], set[str]]:
-        """Takes over the file's values of the keys that may change for all brokers while they run.
+        """Applies `properties`, the present content of the file, to the keys whose update mode is cluster-wide.
 
         Returns the keys whose value changed, and the keys that differ but need a restart. Raises ConfigError,
         and changes nothing, if the broker cannot work with `properties`. Changes made through the protocol still
@@ -220,7 +220,7 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def bootstrap_controllers(self) -> list[Address]:
-        """The addresses of controllers of a dynamic quorum."""
+        """The addresses of controllers that `controller.quorum.bootstrap.servers` lists, for a dynamic quorum."""
         return parse_bootstrap_servers(self.controller_quorum_bootstrap_servers)
 
     @property
@@ -244,7 +244,7 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def inter_broker_listener_name(self) -> str:
-        """The listener for traffic between brokers."""
+        """The name of the listener for traffic between brokers."""
         return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
 
     def _text(self, key: str) -> str | None:

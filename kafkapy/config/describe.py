@@ -26,7 +26,10 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One key of the response. `type` is the number of its ConfigType, or 0 for a key that Kafka does not have."""
+    """One key of a DescribeConfigs response.
+
+    `type` is the number of the key's ConfigType, or 0 for a key that Kafka does not have.
+    """
 
     name: str
     value: str | None
@@ -57,7 +60,7 @@ def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
 
 
 def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Returns every key of a topic that has these overrides."""
+    """Returns an entry for every topic key, for a topic that has these overrides."""
     topic_config = TopicConfig(config, overrides)
     entries = []
     for name, row in TOPIC_ROWS.items():
@@ -101,8 +104,8 @@ def _broker_value(config: BrokerConfig, name: str, row: Row | None) -> str | Non
 def _synonyms(config: BrokerConfig, key: str, *, hidden: bool) -> list[ConfigSynonym]:
     """Returns the sources that set the key or a synonym, strongest first: this broker, all brokers, the file, defaults.
 
-    As in Kafka, the sources before the first source that sets the key itself are left out: a key is not described by a
-    stronger key, and an unset log.retention.ms is not described by log.retention.hours.
+    As in Kafka, the list begins with the first source that sets the key itself. If no source sets log.retention.ms, its
+    list is empty, even if log.retention.hours is set.
     """
     names = broker_synonyms(key)
     layers = (

@@ -1,4 +1,7 @@
-"""Loading of the administrator's classes that a key names: `package.module:Class` or `package.module.Class`."""
+"""Loads the Python classes that the administrator names in configuration keys.
+
+A name has the form `package.module:Class` or `package.module.Class`.
+"""
 
 from __future__ import annotations
 

@@ -193,5 +193,5 @@ def _names(listeners: list[Listener]) -> list[str]:
 
 
 def _java_set(ids: Iterable[int]) -> str:
-    """Returns ids as Scala prints a set of up to four elements."""
+    """Returns ids in the form in which Scala prints a set of up to four elements."""
     return f"Set({', '.join(map(str, ids))})"

@@ -13,7 +13,7 @@ DOUBLE_MAX = 1.7976931348623157e308
 
 
 class ConfigType(IntEnum):
-    """The type of a value; the numbers are those of DescribeConfigs."""
+    """The type of a configuration value; the numbers are those of DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -27,7 +27,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """The source of a value; the numbers are those of DescribeConfigs (KIP-226)."""
+    """The source of a configuration value; the numbers are those of DescribeConfigs (KIP-226)."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -53,7 +53,7 @@ HIGH, MEDIUM, LOW = "high", "medium", "low"
 
 
 class _Required:
-    """The default of a key that has none, which means that the key is required."""
+    """The type of REQUIRED, which is the `default` in the row of a key that must be set."""
 
     def __repr__(self) -> str:
         return "REQUIRED"
@@ -63,7 +63,7 @@ REQUIRED = _Required()
 
 
 class Row:
-    """One configuration key. Immutable by agreement.
+    """One configuration key. Not changed after construction.
 
     `default` is a typed value, or the text of a list; None means that the key is unset by default. `has_effect` is
     False for a key that Kafka has and that changes nothing here; setting it causes a warning.

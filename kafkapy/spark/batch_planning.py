@@ -1,7 +1,7 @@
 """Plans the offset ranges that a batch query reads.
 
-A range leads from the query's start to its end. Filters narrow it, and it is compared with the offsets that the log
-holds.
+A range has the offsets of one partition from the query's start to its end. It is limited to the offsets that the log
+holds, then narrowed by filters and divided into tasks.
 """
 
 from __future__ import annotations

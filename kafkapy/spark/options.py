@@ -249,7 +249,7 @@ def _selection(given: Mapping[str, str]) -> Selection:
 
 
 class _Values:
-    """The options, parsed by type. Immutable."""
+    """The options as texts, with a method for each type that parses one of them. Immutable."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given

@@ -14,7 +14,7 @@ except ImportError:  # Spark 4.0 and 4.1
 
 
 class _Unmarked:
-    """An empty class that is the base instead of a class that this version of Spark lacks."""
+    """An empty base class, used instead of a base class that this version of Spark lacks."""
 
 
 SupportsAvailableNow: Any = _Unmarked if limits is None else limits.SupportsTriggerAvailableNow
@@ -32,7 +32,7 @@ def check_limits(options: ReadOptions) -> None:
 
 
 def default_limit(options: ReadOptions) -> Any:
-    """Returns the limit that Spark passes to `latestOffset`.
+    """Returns the limit of a batch, which Spark passes to `latestOffset`.
 
     Spark accepts one limit only. If the options have a maximum and a minimum, the maximum is returned, and
     `TriggerDelay` applies the minimum.

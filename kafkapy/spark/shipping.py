@@ -1,9 +1,10 @@
 """Sends readers and writers to the executors, with a clear error on an executor that cannot use them.
 
-Spark pickles readers and writers on the driver. An object that is pickled by reference fails on an executor without the
-package with a bare ModuleNotFoundError, or, if the package is in a .zip of --py-files, from which compiled modules
-cannot be loaded, at an import deep inside. Readers and writers are therefore pickled as the call of a function whose
-code is pickled with them. The function imports the modules and says which of them is missing on which host.
+Spark pickles readers and writers on the driver. Ordinary pickling refers to their classes by name. On an executor
+without the package it would fail with a bare ModuleNotFoundError. If the package is in a .zip of --py-files, an inner
+import would fail, because compiled modules cannot be loaded from there. Readers and writers are therefore pickled as
+the call of a function, whose code is pickled with them. The function imports the modules; its error tells which of them
+is missing on which host.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ batches. If the driver dies at any point, Spark repeats batch N. If the batch is
 the driver continues to commit; if it is done, the records that the tasks have written again are aborted; otherwise the
 tasks' new attempts have fenced the transactions of the earlier ones.
 
-One case remains: if the driver is down for longer than transaction.timeout.ms after the decision, the brokers abort the
-transactions, and the commit fails with an error that says so.
+One case is not covered: if the driver is down for longer than transaction.timeout.ms after the decision, the brokers
+abort the transactions, and the commit fails with an error that says so.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ An offset has the JSON of Spark's Kafka source, `{"topic": {"0": 23}}`, and thre
     "$from"     {"topic": {"2": 5}}     the starts of partitions that the previous offset does not have
     "$initial"  true                    the first offset of a query
 
-Spark asks for the first offset again when it repeats the first batch, when `latest` has changed; only the end of the
-batch is in the checkpoint. So the end stores the starts in `$from`, and a repeated batch has the same records.
+The checkpoint stores only the end of the first batch. To repeat this batch, Spark asks for the first offset again, and
+the option `latest` may then give higher offsets. The end therefore stores the starts in `$from`, so that a repeated
+batch has the same records.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ INITIAL, FROM, IDS = "$initial", "$from", "$ids"
 
 
 class StreamOffset(NamedTuple):
-    """The offset of the next record in each partition. Immutable by convention."""
+    """The offset of the next record in each partition, with the values of the three other keys. Not changed."""
 
     positions: dict[TopicPartition, int]
     ids: dict[str, str] = {}

@@ -13,9 +13,10 @@ from kafkapy.tools.tool import run_tool
 
 
 def api_lines(served: dict[int, VersionRange]) -> list[str]:
-    """Returns a line for each API that kafkapy or the broker knows, with its versions and the version that we use.
+    """Returns a line for each API that kafkapy or the broker knows.
 
-    `served` has the versions of each API that one broker serves, by API key.
+    The line has the versions that the broker serves and the version that kafkapy's client uses. `served` maps the key
+    of each API that the broker serves to its versions.
     """
     known = sorted(set(served) | {int(key) for key in ApiKey if "broker" in API_TABLE[key].listeners})
     return [_line(key, served.get(key)) for key in known]

@@ -121,7 +121,7 @@ def _all_of(admin: Admin, kind: str) -> list[str]:
 
 
 def quotas_of(admin: Admin, entities: Entities) -> dict[QuotaEntity, dict[str, float]]:
-    """Returns the quotas of exactly these entities; a type without a name stands for all its entities.
+    """Returns the quotas whose entity has exactly these types and names; a type without a name matches all names.
 
     Raises InvalidConfig if there are more names than types.
     """

@@ -36,7 +36,8 @@ class InvalidConfig(Exception):
 class Entities(NamedTuple):
     """The entities that the flags name: types and names in the order given.
 
-    The name "" is the default of its type. A type without a name, at the end, stands for all its entities.
+    The nth name belongs to the nth type; the name "" stands for the default entity of its type. The last types may have
+    no name, and then stand for all their entities.
     """
 
     types: tuple[str, ...]
@@ -49,7 +50,7 @@ class Entities(NamedTuple):
 
     @property
     def has_default(self) -> bool:
-        """True if any entity is the default of its type."""
+        """True if any entity is the default entity of its type."""
         return "" in self.names
 
 

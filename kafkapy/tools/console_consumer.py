@@ -57,7 +57,7 @@ def print_deprecated(arguments: Arguments, *names: tuple[str, str]) -> None:
 
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the consumer's configuration from its file, the properties, and the flags.
+    """Returns the consumer's configuration from the file, the properties and the flags that the user gave.
 
     Raises UsageError or ToolError for settings that contradict each other.
     """
@@ -110,7 +110,10 @@ def _set_reset(properties: dict[str, Any], *, is_from_beginning: bool) -> None:
 
 
 def start_offset(arguments: Arguments) -> int:
-    """Returns where `--partition` begins: an offset, EARLIEST or LATEST. Raises UsageError for an invalid offset."""
+    """Returns where the reading of `--partition` begins: an offset, EARLIEST or LATEST.
+
+    Raises UsageError for an invalid offset.
+    """
     if not arguments.has("offset"):
         return EARLIEST if arguments["from-beginning"] else LATEST
     text: str = arguments["offset"]
@@ -130,7 +133,11 @@ def start_offset(arguments: Arguments) -> int:
 
 
 def formatter_of(arguments: Arguments) -> MessageFormatter:
-    """Returns the formatter, configured by its file, the flags for deserializers, and the properties."""
+    """Returns the formatter of --formatter, or that of --json.
+
+    It is configured by the file of --formatter-config, the flags for deserializers, and the properties on the command
+    line; a later source takes precedence.
+    """
     if arguments["json"]:
         return JsonFormatter()
     print_deprecated(arguments, ("property", "formatter-property"))
@@ -214,7 +221,7 @@ class ConsoleConsumer:
 
 
 def begin(consumer: Consumer, arguments: Arguments) -> None:
-    """Subscribes the consumer, or assigns its partition."""
+    """Subscribes the consumer to the topics, or assigns it the partition of `--partition`."""
     if arguments.has("include"):
         try:
             pattern = re.compile(rf"\A(?:{arguments['include']})\Z")

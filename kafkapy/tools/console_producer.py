@@ -23,14 +23,14 @@ _DEPRECATED = "(DEPRECATED) Use {} instead."
 def merge(properties: dict[str, Any], key: str, arguments: Arguments, name: str) -> None:
     """Sets `key` in `properties` to the value of the flag `name`.
 
-    If the flag was not given, its default is used, and a key that is already set stays unchanged.
+    If the user did not give the flag, sets `key` to the default of the flag, unless `key` is already set.
     """
     if arguments.has(name) or key not in properties:
         properties[key] = arguments[name]
 
 
 def producer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the producer's configuration from its file, the properties, and the flags that set keys."""
+    """Returns the producer's configuration from the file, the properties and the flags that the user gave."""
     properties: dict[str, Any] = {}
     config = "producer.config" if arguments.has("producer.config") else "command-config"
     if arguments.has(config):
@@ -71,7 +71,7 @@ def codec_of(arguments: Arguments) -> str:
 
 
 def reader_properties(arguments: Arguments) -> dict[str, str]:
-    """Returns the reader's properties: the topic, the properties in its file, and the properties in the flags."""
+    """Returns the line reader's properties: the topic, and the properties in the reader's file and in the flags."""
     properties: dict[str, str] = {}
     if arguments.has("reader-config"):
         properties.update(read_properties(arguments["reader-config"]))

@@ -92,7 +92,7 @@ class JoinTimes:
 
 
 def wall_ms() -> int:
-    """Returns the ms since 1970."""
+    """Returns the present time in ms since 1970."""
     return time.time_ns() // 1_000_000
 
 

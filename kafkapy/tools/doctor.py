@@ -47,7 +47,10 @@ OPTIONS = (
 
 
 def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system: System) -> Findings:
-    """Yields the findings of all checks, by subject."""
+    """Yields the findings of all checks, one subject after the other.
+
+    `idle_days` is the number of days without a write after which a topic counts as idle.
+    """
     try:
         config = BrokerConfig.load(path, overrides)
     except ConfigError as error:

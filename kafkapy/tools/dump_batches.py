@@ -221,7 +221,7 @@ def _sequence(batch: RecordBatch, record: ShownRecord) -> int:
 
 
 def _control(record: ShownRecord) -> str:
-    """Returns the content of a control record, which is the end of a transaction or a record of the quorum."""
+    """Returns the text of a control record, which ends a transaction or belongs to the metadata quorum."""
     kind = int.from_bytes((record.key or b"")[2:4], "big", signed=True)
     value = record.value or b""
     if kind in (0, 1):

@@ -100,7 +100,10 @@ def _embedded(message_class: type[Message], content: bytes) -> dict[str, Any] | 
 
 
 def decode_cluster_metadata(record: KeyAndValue) -> tuple[str | None, str | None]:
-    """Decodes a record of the metadata log or of a snapshot."""
+    """Returns key (always None) and value of a record of the metadata log or of a snapshot, the value as JSON.
+
+    If the value cannot be decoded, an error message is returned instead of JSON, as in Kafka.
+    """
     try:
         value = record.value or b""
         message = decode_metadata_record(value)

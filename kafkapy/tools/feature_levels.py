@@ -23,7 +23,8 @@ def look_up_commands(
 ) -> tuple[Command, ...]:
     """Returns the commands `version-mapping` and `feature-dependencies`, which kafka-features and kafka-storage share.
 
-    `release_aliases` and `feature_aliases` are the short flags, which only one of the two tools has.
+    `release_aliases` and `feature_aliases` are the short forms of --release-version and --feature, which only one of
+    the two tools has.
     """
     feature = "A feature and its level: metadata.version=30. May be repeated."
     return (

@@ -54,7 +54,10 @@ class GroupOffsets:
     def rows(
         self, described: GroupDescription, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> list[PartitionRow]:
-        """Returns the rows of the members, beginning with most partitions, and of partitions that no member reads."""
+        """Returns the rows of the partitions: first of those that members read, then of those that no member reads.
+
+        The member with most partitions comes first.
+        """
         rows: list[PartitionRow] = []
         members = sorted(
             (each for each in described.members if each.partitions), key=lambda each: -len(each.partitions)
@@ -97,7 +100,7 @@ class GroupOffsets:
 
 
 def is_shown(group: str, state: str | None, count: int) -> bool:
-    """Returns True if the group has a table; prints a notice unless the group is stable.
+    """Returns whether the group's table has to be printed; prints a notice unless the group is stable.
 
     `count` is the number of the table's rows, and `state` is None for a group that does not exist. Raises ApiError for
     an unknown state.
@@ -198,7 +201,7 @@ def print_table(
     begins_with_a_line: bool = True,
     ends_with_a_space: bool = False,
 ) -> None:
-    """Prints a line of column names and one for each row.
+    """Prints a line of column names, then a line for each row. A column is (name, width, function of a row).
 
     A positive width is the least width of a column, a negative one the exact width; 0 does not pad the cells.
     """

@@ -44,7 +44,7 @@ def find_hanging(
 
 
 def _is_known(described: TransactionDescription | None, error: ApiError | None, each: OpenTransaction) -> bool:
-    """Tells if the coordinator knows an open transaction with this partition, so that it will end the transaction.
+    """Tells if the coordinator has an open transaction that includes this partition, and will therefore end it.
 
     Raises `error` unless the error says that the transactional id does not exist.
     """

@@ -18,22 +18,22 @@ JOBS_DIRECTORY = Path(kafkapy.__file__).resolve().parents[1] / "spark_jobs"
 
 
 def job_paths(directory: Path = JOBS_DIRECTORY) -> dict[str, Path]:
-    """Returns the programs by name, sorted; `hot_search.py` is called `hot-search`."""
+    """Returns the paths of the jobs by name, sorted; the job `hot-search` is the file `hot_search.py`."""
     paths = sorted(directory.glob("*.py"))
     return {path.stem.replace("_", "-"): path for path in paths if not path.stem.startswith("_")}
 
 
 def describe(path: Path) -> str:
-    """Returns the first line of a job's docstring, without the name in front of it."""
+    """Returns the first line of a job's docstring, without the job's name and the colon at its beginning."""
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     first = docstring.partition("\n")[0]
     return first.partition(": ")[2] or first
 
 
 def find_job(word: str, directory: Path = JOBS_DIRECTORY) -> Path:
-    """Returns the job's program that a word names, as `hot-search`, `hot_search`, `hot_search.py` or its path.
+    """Returns the path of the job that `word` names: `hot-search`, `hot_search`, `hot_search.py` or its path.
 
-    Raises ToolError, which names the nearest job and all jobs, if there is none.
+    If there is no such job, raises ToolError, which names the most similar name and all jobs.
     """
     paths = job_paths(directory)
     if not paths:

@@ -48,7 +48,7 @@ def run_demo(arguments: Arguments) -> int:
 
 @contextmanager
 def _broker(arguments: Arguments, directory: Path) -> Iterator[str]:
-    """Yields the address of the broker; a broker of the demo's own is stopped afterwards."""
+    """Yields the address of the broker of --bootstrap-server, or of a broker that runs until the context ends."""
     if arguments.has("bootstrap-server"):
         await_broker({"bootstrap.servers": arguments["bootstrap-server"]})
         yield arguments["bootstrap-server"]
@@ -120,7 +120,8 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
 def _pass_on(output: IO[bytes], windows: int | None) -> bool:
     """Prints lines as they are received.
 
-    Returns True after `windows` windows, each of which has two rules, and False if the output ends before.
+    Returns True after the tables of `windows` windows, and False if the output ends before. A table has two horizontal
+    rules.
     """
     rules = 0
     for line in output:

@@ -37,7 +37,7 @@ KAFKAS_READER = "org.apache.kafka.tools.LineMessageReader"
 
 
 class InputRecord(NamedTuple):
-    """A record that a line contains and that is to be sent."""
+    """A record to send, which was parsed from a line."""
 
     topic: str
     key: bytes | None
@@ -51,7 +51,10 @@ class LineReader:
     shows_prompt = False
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Sets what a line contains. Raises ToolError, with Kafka's text, for two separators that are equal."""
+        """Sets which of headers, key and value a line contains, and their separators.
+
+        Raises ToolError, with Kafka's text, for two separators that are equal.
+        """
         for warning in unknown_keys(properties, ("topic", *READER_KEYS)):
             log.warning("%s", warning)
 

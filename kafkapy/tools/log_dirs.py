@@ -14,7 +14,7 @@ from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> int:
-    """Prints one line of JSON after two lines of text."""
+    """Prints the log directories and their partitions as one line of JSON, after two lines of text."""
     arguments.require("bootstrap-server", "describe")
     topics = {each for each in arguments["topic-list"].split(",") if each}
     with Admin(admin_properties(arguments)) as admin:

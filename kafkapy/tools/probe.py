@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
 
 
 class Path(Protocol):
-    """The path that records take, which is a `BrokerPath`, or a simulation in tests."""
+    """The path of a record from sending to reading: a `BrokerPath`, or a simulation in tests."""
 
     def send(self, number: int) -> Outcome: ...
 
@@ -77,7 +77,7 @@ class Path(Protocol):
 
 
 class BrokerPath:
-    """A producer, and a consumer that reads the end of the topic. Not thread-safe."""
+    """The path through a broker: a producer, and a consumer that reads the topic's new records. Not thread-safe."""
 
     def __init__(self, properties: Mapping[str, Any], topic: str, timeout_s: float) -> None:
         self._key = f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}".encode()
@@ -146,7 +146,7 @@ class BrokerPath:
 
 
 class Measurements:
-    """The totals of all records. The probe's thread adds to them, the thread of the metrics page reads them."""
+    """The counts and times of all records. The probe's thread adds them, the thread of the metrics page reads them."""
 
     def __init__(self) -> None:
         self.attempts = 0
@@ -158,7 +158,7 @@ class Measurements:
         self._sums = dict.fromkeys(self._seconds, 0.0)
 
     def add(self, outcome: Outcome, wall_s: float) -> None:
-        """Counts a record."""
+        """Counts a record, and records its times; `wall_s` is the present time in seconds since 1970."""
         self.attempts += 1
         self.is_up = outcome.read_s is not None
         if outcome.produced_s is not None:
@@ -174,7 +174,7 @@ class Measurements:
         self._sums[metric.name] += seconds
 
     def page(self) -> Response:
-        """Returns the page for Prometheus."""
+        """Returns the measurements as a page in Prometheus's text format."""
         page = Page()
         page.one(table.ATTEMPTS, self.attempts)
         page.one(table.FAILURES, self.failures)

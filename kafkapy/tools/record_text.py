@@ -105,6 +105,10 @@ def find_text_deserializer(name: str) -> Decoder:
 
 
 def find_decoder(name: str) -> Decoder:
-    """Returns a decoder of kafka-dump-log, such as org.apache.kafka.tools.api.StringDecoder, or of text."""
+    """Returns the decoder that a name stands for: a decoder class of kafka-dump-log, or a deserializer.
+
+    The class may be org.apache.kafka.tools.api.StringDecoder, for example; `find_text_deserializer` looks up all other
+    names. Raises ConfigError for an unknown name.
+    """
     short = name.rpartition(".")[2]
     return JAVA_DECODERS[short] if short in JAVA_DECODERS else find_text_deserializer(name)

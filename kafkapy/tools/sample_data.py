@@ -1,6 +1,6 @@
 """Sample data for topics: search terms, daily quotes of a market, accesses of a web server, metrics of servers.
 
-Each generator is endless and yields the same data for the same seed. It knows neither topics nor the time.
+Each generator is endless and yields the same data for the same seed. It depends neither on topics nor on the clock.
 """
 
 from __future__ import annotations

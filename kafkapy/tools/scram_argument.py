@@ -15,7 +15,7 @@ _SALT_BYTES = 32
 
 
 class ScramArgument(NamedTuple):
-    """A credential with its salted password."""
+    """A SCRAM credential of a user, with the salted password."""
 
     name: str
     mechanism: ScramMechanism

@@ -83,7 +83,7 @@ def start_daemon(command: Sequence[str], environment: dict[str, str], directory:
 
 
 def run(arguments: Arguments) -> None:
-    """Starts the broker: this process becomes the broker, or a daemon is started."""
+    """Replaces this process by the broker, or with `-daemon` starts the broker in the background."""
     words = broker_words(arguments)
     command, environment = program_command()
     if arguments["daemon"]:

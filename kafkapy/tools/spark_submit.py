@@ -55,7 +55,9 @@ def find_spark_submit(environment: Mapping[str, str]) -> Path:
 
 
 def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the environment of the driver, and with a local master of its workers: this Python and this kafkapy.
+    """Returns the environment variables with which the driver uses this Python and this kafkapy.
+
+    With a local master they also apply to the Python workers.
 
     The frozen executable brings no Python: Spark uses the one that PYSPARK_PYTHON names, or `python3`.
     """
@@ -76,7 +78,7 @@ def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str,
 
 
 def packages_for(job_words: Sequence[str], submit: Path, environment: Mapping[str, str]) -> list[str]:
-    """Returns the Maven coordinates that the job's options require: Spark's own connector, a database's driver."""
+    """Returns the Maven coordinates of the libraries that the job's options require, such as a database's driver."""
     packages = []
     if _value(job_words, "--source") == "kafka":
         spark, scala = spark_versions(submit, environment)
@@ -97,7 +99,7 @@ def spark_versions(submit: Path, environment: Mapping[str, str]) -> tuple[str, s
 
 
 class Program(NamedTuple):
-    """A command and its environment."""
+    """A command and the environment variables to run it with."""
 
     words: list[str]
     environment: dict[str, str]

@@ -9,7 +9,7 @@ _SHORTEST_SLEEP_S = 0.002
 
 
 class Throttle:
-    """A limit of `target` records per second.
+    """A limit of `target` records per second for one sender.
 
     A negative target means no limit; with 0 no record follows the first, as in Kafka.
     """

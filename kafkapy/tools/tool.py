@@ -108,7 +108,7 @@ def _usage_text(tool: Tool, words: Sequence[str], error: UsageError) -> str:
 
 
 def _fail(message: str, exit_code: int) -> int:
-    """Prints one line to standard error, after everything that the tool wrote to standard output."""
+    """Prints one line to standard error, after the tool's output on standard output; returns `exit_code`."""
     sys.stdout.flush()
     print(message, file=sys.stderr)
     return exit_code
@@ -171,7 +171,7 @@ def sentence(error: BaseException) -> str:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Lets SIGINT and SIGTERM raise Termination in the main thread; does nothing in other threads."""
+    """Makes SIGINT and SIGTERM raise Termination within the context; does nothing outside of the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -189,10 +189,10 @@ def _signals() -> Iterator[None]:
 
 @contextmanager
 def stops_by(callback: Callable[[], None]) -> Iterator[list[int]]:
-    """Returns a context in which SIGINT and SIGTERM call `callback` instead of interrupting the code that runs.
+    """Returns a context manager, within which SIGINT and SIGTERM call `callback` instead of interrupting the code.
 
-    This is for work that can be asked to end, for example by `consumer.wakeup`. The context is the list of signals
-    received so far; the second signal raises Termination. Main thread only.
+    This is for work that a call can end, such as `consumer.wakeup`. The context manager returns the list of the signals
+    received so far, which grows; the second signal raises Termination. Main thread only.
     """
     received: list[int] = []
 

@@ -65,7 +65,7 @@ class DescribedPartition:
         return any(requested) if requested else True
 
     def line(self) -> str:
-        """Returns the line of the partition."""
+        """Returns the line that `--describe` prints for the partition."""
         info, move = self.info, self._move
         parts = [
             "",

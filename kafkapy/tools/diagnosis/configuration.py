@@ -20,7 +20,7 @@ RETENTION_KEYS = ("log.retention.ms", "log.retention.minutes", "log.retention.ho
 
 
 def check_configuration(config: BrokerConfig) -> Findings:
-    """Checks a configuration that the broker accepts."""
+    """Yields findings on a configuration that the broker accepts: warnings, and settings that are seldom intended."""
     complaints = [*_ignored(config), *_copies(config), *_listeners(config), *_retention(config), *_directories(config)]
     yield from complaints or [Finding(GOOD, SUBJECT, "no problems found")]
 

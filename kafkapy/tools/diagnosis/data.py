@@ -61,8 +61,8 @@ def take_inventory(directories: Sequence[str]) -> Inventory:
 def _last_change_s(partition: Path) -> float:
     """Returns when a partition was last written to or created (seconds since 1970); 0.0 if that cannot be read.
 
-    Empty segments count only if all are empty, because retention has then removed the records when it rolled the
-    segment.
+    The time of an empty segment counts only if all segments are empty: retention has then rolled the last segment and
+    removed the records.
     """
     try:
         segments = [path.stat() for path in partition.glob("*.log")]
