@@ -22,7 +22,7 @@ CONTROLLER = "controller"
 
 
 class Response(Protocol):
-    """A message of an API's response class, or its encoded body."""
+    """A response that can be sent: a message of an API's response class, or an encoded response body."""
 
     def encode_chunks(self, version: int, prefix: bytes = b"") -> list[Any]:
         """Returns `prefix` and the bytes of the response, as a list of parts to send."""
@@ -30,7 +30,8 @@ class Response(Protocol):
 
 
 class ServedApi:
-    """One served API: its versions `lowest` to `highest`, its handler, and its function for errors. Immutable."""
+    """One served API: its versions `lowest` to `highest`, its handler, and the function that builds error responses.
+    Immutable."""
 
     __slots__ = (
         "blocking",
@@ -84,7 +85,8 @@ def serves(
 
 
 def error_of_the_request(response: Any) -> OnError:
-    """Returns an `on_error` that makes responses of the class `response`, which have an error code and no message."""
+    """Returns an `on_error` function for an API whose response class `response` has an error code and no error
+    message."""
     return lambda request, version, error, message: response(error_code=error)
 
 
@@ -100,9 +102,9 @@ def declared_in(module: ModuleType) -> list[ServedApi]:
 class ApiRegistry:
     """The APIs of one kind of listener; the module of an API is imported when it is first needed.
 
-    `modules` names the module of each API; loading a module checks that it serves the APIs assigned to it. `versions`
-    names the lowest and highest version of each API of which not all versions are served. APIs that Kafka does not
-    serve on this kind of listener are not found. Used by the reactor's thread, and before that thread runs.
+    `modules` names the module of each API. Loading a module checks that it serves the APIs assigned to it. `versions`
+    has the lowest and highest version of each API of which not all versions are served. `find` does not return APIs
+    that Kafka does not serve on this kind of listener. Used by the reactor's thread, and before that thread runs.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class ApiRegistry:
         self._served: dict[int, ServedApi] = {}
 
     def find(self, key: int) -> ServedApi | None:
-        """Returns the API with this number, or None if it is not served."""
+        """Returns the API with this API key, or None if it is not served."""
         served = self._served.get(key)
         if served is None and key in self._keys:
             self._load(ApiKey(key))

@@ -12,7 +12,8 @@ from kafkapy.server.topic_request import request_topic
 
 
 def create_missing_topic(services: Services, topic: str) -> Error:
-    """Asks the controller to create the topic, without waiting; returns the error for the client, which will retry."""
+    """Asks the controller to create the topic, without waiting; returns the error with which to answer the client,
+    which retries."""
     if not is_valid_topic_name(topic):
         return Error.INVALID_TOPIC_EXCEPTION
     if topic in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):

@@ -1,4 +1,4 @@
-"""The answers to produce requests that waited in the gate and ended with an error.
+"""Completes the answers to produce requests that waited in the gate and ended with an error.
 
 The gate wrote the answer when it appended the records. Python adds what the gate does not know: the leader that a
 partition has now (KIP-951), and the count of the errors.
@@ -25,8 +25,8 @@ CompleteAnswer = Callable[[Connection, int, bytes, Sequence[int]], Iterable[byte
 
 
 def awaited_produce_answers(services: Services) -> CompleteAnswer:
-    """Returns the function that completes an answer of the gate, given the error of each partition in order. It returns
-    the parts of the answer to send."""
+    """Returns the function that completes an answer of the gate and returns the parts to send. The function gets the
+    error of each partition in the order of the answer."""
 
     def complete(connection: Connection, version: int, answer: bytes, errors: Sequence[int]) -> Iterable[bytes]:
         header_size = CORRELATION_ID_BYTES + (version >= ProduceResponse.FLEXIBLE_VERSION)
@@ -44,7 +44,7 @@ def awaited_produce_answers(services: Services) -> CompleteAnswer:
 
 
 def add_leaders(response: ProduceResponse, version: int, services: Services, listener: str) -> None:
-    """Adds the current leader of each partition that this broker no longer leads to the response."""
+    """Adds the current leader to each partition of the response that has the error NOT_LEADER_OR_FOLLOWER."""
     nodes: dict[int, LeaderNode] = {}
     by_id = services.metadata.image.topics.by_id
     for topic in response.responses:

@@ -40,11 +40,11 @@ class BackgroundTasks:
         self._add(name, delay_ms, task, period_ms=0)
 
     def every(self, name: str, period_ms: int, task: Task) -> None:
-        """Runs `task` every `period_ms`, for the first time after one period."""
+        """Runs `task` every `period_ms`; the first run is after one period."""
         self._add(name, period_ms, task, period_ms=max(period_ms, 1))
 
     def stop(self) -> None:
-        """Runs the tasks that are due, drops the others, and waits until the thread has ended."""
+        """Runs the tasks that are due, discards the others, and waits until the thread has ended."""
         with self._condition:
             self._stopping = True
             self._condition.notify()
@@ -58,7 +58,8 @@ class BackgroundTasks:
             self._condition.notify()
 
     def _next_task(self) -> tuple[str, Task, int] | None:
-        """Waits for the next task that is due and returns it, or None when the thread is to end."""
+        """Waits until a task is due and returns it with its name and period; returns None when the thread has to
+        end."""
         with self._condition:
             while True:
                 wait_ms: int | None = None

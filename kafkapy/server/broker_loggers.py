@@ -34,9 +34,9 @@ def describe_loggers() -> list[ConfigEntry]:
 
 
 def alter_logger_levels(changes: Sequence[ConfigChange], *, validate_only: bool) -> ErrorMessage:
-    """Sets the levels of loggers; DELETE makes a logger inherit its level again. Returns the error or success.
+    """Sets the levels of loggers; DELETE makes a logger inherit its level again. Returns an error, or SUCCESS.
 
-    If one change is invalid, no level is changed; with `validate_only` none is changed either.
+    No level is changed if one of the changes is invalid, or with `validate_only`.
     """
     try:
         for change in changes:

@@ -21,10 +21,11 @@ OnAnswer = Callable[[Any, Error], None]
 
 
 class BrokerRequests:
-    """Owns the channels of one purpose, one for each broker. Reactor thread only; callbacks too.
+    """Owns the channels of one purpose, one for each broker. Used, and calls its callbacks, on the reactor's thread
+    only.
 
-    While a broker that was sent a request is fenced or moves to another address, its requests fail at once, so that the
-    caller looks up the leader again instead of waiting for a time-out.
+    If a broker is fenced or changes its address while it has unanswered requests, those fail at once. The caller then
+    looks up the leader again instead of waiting for a time-out.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class BrokerRequests:
             self._schedule(WATCH_MS, self._check)
 
     def _check(self) -> None:
-        """Closes the channels whose broker is fenced or has moved to another address since its requests were sent."""
+        """Closes the channel of each broker with unanswered requests that is fenced or has changed its address."""
         self._is_watching = False
         for broker_id in self._waiting:
             channel = self._channels.get(broker_id)

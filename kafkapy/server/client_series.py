@@ -9,7 +9,8 @@ SILENT_INTERVALS = 3
 
 
 class ClientSeries:
-    """One number of one client. The owner thread changes `value`, any thread reads it."""
+    """The newest value of one metric of one client, with one set of attributes. The reactor's thread changes `value`;
+    any thread reads it."""
 
     __slots__ = ("attributes", "client_id", "expires_ms", "instance_id", "metric", "value")
 
@@ -25,7 +26,8 @@ class ClientSeries:
 class ClientSeriesTable:
     """The table of series. The reactor's thread calls `store`; any thread may call `current`.
 
-    When the table has `limit` series, it removes expired series; if none has expired, it drops new series.
+    When the table has `limit` series and a new one is to be stored, expired series are removed. If none has expired,
+    the new series is dropped.
     """
 
     def __init__(self, limit: int) -> None:
@@ -35,7 +37,8 @@ class ClientSeriesTable:
         self.dropped = 0
 
     def store(self, instance_id: str, client_id: str, found: Points, monotonic_ms: int, interval_ms: int) -> None:
-        """Stores the points of one push. `interval_ms` is the push interval of the client."""
+        """Stores the points of one push. `interval_ms` is the client's push interval; a series expires after three
+        intervals without a push."""
         self.dropped += found.dropped
         for point in found.points:
             key = (instance_id, point.name, point.attributes)

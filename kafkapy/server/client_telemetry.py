@@ -24,7 +24,7 @@ ASK_AGAIN = frozenset([Error.UNKNOWN_SUBSCRIPTION_ID, Error.UNSUPPORTED_COMPRESS
 
 
 class ClientInstance:
-    """One client, with the metrics that were last requested from it. Reactor thread only."""
+    """One client, and the metrics that its subscription requests from it. Reactor thread only."""
 
     __slots__ = ("is_terminating", "last_error", "last_get_ms", "last_push_ms", "subscription_id", "wanted")
 
@@ -40,9 +40,10 @@ class ClientInstance:
         self.subscription_id = subscription_id(client_instance_id, wanted)
 
     def may_get(self, monotonic_ms: int) -> bool:
-        """Returns whether a client may request its subscription now; if so, records this request.
+        """Returns whether the client may send GetTelemetrySubscriptions now; if so, records the time.
 
-        It may if the push interval has passed since its last request or push, or after some errors of a push.
+        It may if the push interval has passed since its last request or push, or if its last push failed with an error
+        after which it needs its subscription again.
         """
         last_ms = max(self.last_get_ms, self.last_push_ms)
         if last_ms != NEVER and monotonic_ms - last_ms < self.wanted.interval_ms and self.last_error not in ASK_AGAIN:
@@ -51,10 +52,10 @@ class ClientInstance:
         return True
 
     def may_push(self, monotonic_ms: int) -> bool:
-        """Returns whether the client may push now; if so, records the push.
+        """Returns whether the client may push now; if so, records the time.
 
-        It may if the push interval has passed since its last push. The first push after a GetTelemetrySubscriptions is
-        never early, because clients spread these pushes over time.
+        It may if the push interval has passed since its last push. The first push after GetTelemetrySubscriptions is
+        never too early, because clients send it after a random part of the interval.
         """
         is_early = self.last_push_ms != NEVER and monotonic_ms - self.last_push_ms < self.wanted.interval_ms
         if is_early and self.last_get_ms <= self.last_push_ms:
@@ -64,7 +65,8 @@ class ClientInstance:
 
 
 def subscription_id(client_instance_id: bytes, wanted: WantedMetrics) -> int:
-    """Returns the id of a client's subscription, a hash of the metrics and the client, as in Apache Kafka."""
+    """Returns the id of a client's subscription, a hash of the requested metrics and the client's id, as in Apache
+    Kafka."""
     text = f"[{', '.join(wanted.metrics)}]{wanted.interval_ms}"
     high, low = int.from_bytes(client_instance_id[:8], "big"), int.from_bytes(client_instance_id[8:], "big")
     mixed = high ^ low
@@ -100,7 +102,8 @@ class ClientTelemetry:
     def instance(
         self, client_instance_id: bytes, attributes: Mapping[str, str], image: MetadataImage
     ) -> ClientInstance:
-        """Returns the instance of a client, updated to the subscriptions in the image."""
+        """Returns the instance of a client, which is created if it is not known, with the metrics that the
+        subscriptions in `image` request."""
         wanted = self._wanted(attributes, image)
         found = self._instances.get(client_instance_id)
         if found is None:

@@ -31,12 +31,12 @@ def answer_when_done(
     answer: Callable[[Response], Any],
     failure: Callable[[Error, str | None], Any],
 ) -> None:
-    """Begins a change of the metadata by `start`, and responds on the reactor's thread once its Future has ended.
+    """Calls `start` to begin a change of the metadata, and responds on the reactor's thread once the returned Future
+    has ended.
 
-    The response is `answer(response)`, or `failure(error, message)` if the change failed.
-
-    The listeners of the metadata post their work before the response, so that the next request sees the change. If this
-    node has lost the leadership of the quorum, the request is forwarded to the active controller.
+    The response is `answer(response)`, or `failure(error, message)` if the change failed. Listeners of the metadata
+    post their work to the reactor before the response, so that the client's next request sees the change. If this node
+    is no longer the active controller, the request is forwarded.
     """
     services = context.services
     reactor, controller = services.reactor, services.controller

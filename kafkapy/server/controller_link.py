@@ -26,7 +26,8 @@ Post = Callable[[Callable[[], None]], None]
 
 
 class Lifecycle(Protocol):
-    """The registration of this broker, from its start to its stop; see BrokerLifecycle and BrokerHeartbeats."""
+    """The registration of this broker and its heartbeats, from its start to its stop; see BrokerLifecycle and
+    BrokerHeartbeats."""
 
     broker_epoch: int
 
@@ -50,8 +51,8 @@ class ControllerPorts(NamedTuple):
 
 
 class ControllerLink:
-    """The current ports of a broker. They are replaced once, on the reactor's thread, when a node that was alone gets
-    company: another voter, to which the leadership may move, or another broker."""
+    """The ports of a broker to the active controller. Immutable. `forwarding` is None if this node is the only
+    voter."""
 
     def __init__(self, ports: ControllerPorts, make_remote: Callable[[int], ControllerPorts]) -> None:
         """`make_remote(broker_epoch)` makes the ports that replace `ports` if those are direct calls."""

@@ -34,15 +34,16 @@ from kafkapy.types import Clock
 
 
 class ControllerOperations:
-    """A factory of operations for `Controller.submit`, which owns the sessions of brokers while this node is active.
+    """Makes operations for `Controller.submit`, and owns the sessions of brokers while this node is the active
+    controller.
 
-    The operations run on the controller's thread; `contact` may be called on any thread.
+    The operations run on the controller's thread; any thread may call `contact`.
     """
 
     def __init__(
         self, config: BrokerConfig, clock: Clock, cluster_id: str, kraft_version: Callable[[], int] = lambda: 0
     ) -> None:
-        """`kraft_version` returns the finalized level of this feature, which is in the quorum's own log and not in the
+        """`kraft_version` returns the finalized level of kraft.version, which is in the quorum's own log and not in the
         metadata."""
         self._config = config
         self._clock = clock
@@ -52,8 +53,8 @@ class ControllerOperations:
         self._sessions: BrokerSessions | None = None
 
     def sessions(self, image: MetadataImage) -> BrokerSessions:
-        """Returns the sessions for the controller epoch of `image`; each epoch begins with new sessions. Controller
-        thread."""
+        """Returns the sessions of brokers for the controller epoch of `image`; each epoch begins with new sessions.
+        Controller thread."""
         sessions = self._sessions
         if sessions is None or self._epoch != image.epoch:
             timeout_ms = self._config.broker_session_timeout_ms
@@ -62,7 +63,8 @@ class ControllerOperations:
         return sessions
 
     def contact(self, broker_id: int, broker_epoch: int) -> None:
-        """Extends a valid session at once, so that a busy controller does not fence a broker that is alive."""
+        """Extends a valid session as soon as a heartbeat arrives, so that a busy controller does not fence a live
+        broker."""
         sessions, monotonic_ms = self._sessions, self._clock.monotonic_ms()
         if sessions is not None and sessions.has_valid_session(broker_id, broker_epoch, monotonic_ms):
             sessions.contact(broker_id, broker_epoch, monotonic_ms)
@@ -110,7 +112,8 @@ class ControllerOperations:
         )
 
     def fence_expired(self) -> Operation[bool]:
-        """Fences one broker whose session has expired; the response is True if there may be more."""
+        """Returns the operation that fences one broker whose session has expired; its response is True if there may be
+        more."""
         return lambda image: self.sessions(image).fence_expired(image, self._clock.monotonic_ms(), self._settings())
 
     def fence_dead(self, broker_id: int, broker_epoch: int) -> Operation[bool]:
@@ -134,7 +137,8 @@ class ControllerOperations:
         return lambda image: register_controller(image, registration)
 
     def alter_partitions(self, request: AlterPartitionRequest, version: int) -> Operation[list[AlteredPartition]]:
-        """Returns the operation that changes ISRs; its response has the outcomes in the request's order."""
+        """Returns the operation that changes ISRs; its response has the result of each partition in the request's
+        order."""
         changes = []
         for topic in request.topics:
             for each in topic.partitions:

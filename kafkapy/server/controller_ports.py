@@ -13,7 +13,7 @@ from kafkapy.replica.alter_partition import AlterPartitionResult, IsrChange
 
 
 class LocalAlterPartition:
-    """The AlterPartitionPort to the controller in this process. `submit` is called on the reactor's thread."""
+    """The AlterPartitionPort that calls the controller in this process. `submit` is called on the reactor's thread."""
 
     def __init__(
         self,

@@ -22,15 +22,15 @@ logger = logging.getLogger("kafka.controller.BrokerHeartbeatManager")
 
 
 class DeadBrokers:
-    """The detection of dead brokers by their connections. Reactor thread."""
+    """Detects brokers whose processes have died, and fences them. Reactor thread."""
 
     def __init__(self, services: ControllerServices, thread: NodeThread) -> None:
         self._services = services
         self._thread = thread
 
     def connection_ended(self, connection: Connection) -> None:
-        """Probes the broker that sent heartbeats on this connection, if this node is the active controller and the
-        broker has not registered again."""
+        """Probes the broker that sent heartbeats on this connection, unless it has registered again or this node is not
+        the active controller."""
         services = self._services
         session: Session | None = connection.state
         if session is None or session.broker is None or not services.controller.is_active:
@@ -41,7 +41,7 @@ class DeadBrokers:
             self._probe(registered)
 
     def became_active(self) -> None:
-        """Probes the brokers of all other nodes."""
+        """Probes all other brokers, after this node has become the active controller."""
         services = self._services
         for registered in services.metadata.image.brokers.values():
             if registered.broker_id != services.node_id:

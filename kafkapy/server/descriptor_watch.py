@@ -15,7 +15,7 @@ HIGH_SHARE, LOW_SHARE = 0.8, 0.7
 
 
 def lowest_free_descriptor() -> int:
-    """Returns the lowest free descriptor, which is a lower bound of the number of open files.
+    """Returns the lowest free descriptor: at least that many files are open.
 
     Raises OSError with EMFILE if no descriptor is left.
     """
@@ -33,7 +33,7 @@ class DescriptorWatch:
         self._warned = False
 
     def judge(self, partitions: int) -> None:
-        """Warns at the start if the partitions may need more files than the limit.
+        """Warns, when the broker starts, if the number of partitions is close to or above the limit.
 
         Each partition in use needs at least one file.
         """

@@ -29,10 +29,10 @@ _PARTLY_FORWARDED = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CO
 
 
 class Dispatcher:
-    """The decoder of requests, which calls their handlers. Reactor thread only."""
+    """Decodes requests and calls their handlers. Reactor thread only."""
 
     def __init__(self, services: ControllerServices) -> None:
-        """`services` is a Services if the node is a broker. Handlers of controller listeners need only
+        """`services` is a Services if the node is a broker. A node that is only a controller passes
         ControllerServices."""
         self._services = cast(Services, services)
         self._controller_listeners = frozenset(services.config.controller_listener_names)
@@ -79,7 +79,8 @@ class Dispatcher:
         call_handler(served, context, message)
 
     def _is_handled_here(self, served: ServedApi, context: RequestContext, message: Any, payload: memoryview) -> bool:
-        """Returns True if this node handles the request; otherwise the request has been forwarded or refused."""
+        """Returns True if this node has to handle the request. Otherwise it has been forwarded to the active
+        controller, or refused."""
         controller, forwarding = self._services.controller, self._services.forwarding
 
         def refuse(error: Error, text: str | None) -> None:
@@ -108,7 +109,7 @@ class Dispatcher:
         return served
 
     def _answers_unknown_api_versions(self, session: Session, request: Request) -> bool:
-        """Responds to an ApiVersions request of a negative version, as Kafka does, and returns True.
+        """Responds to an ApiVersions request whose version is negative, as Kafka does, and returns True.
 
         Returns False for any other request.
         """
@@ -119,7 +120,8 @@ class Dispatcher:
         return True
 
     def _refuse(self, session: Session, request: Request, header: RequestHeader) -> None:
-        """Closes the connection of a request whose API or version is not served; ApiVersions gets a response."""
+        """Closes the connection on which an API or version was requested that is not served; ApiVersions gets a
+        response instead."""
         if header.request_api_key == ApiKey.API_VERSIONS:
             self._respond_unsupported(session, request, header.correlation_id)
             return

@@ -27,7 +27,7 @@ Answer = Callable[[Results], None]
 
 
 class PartitionConversion:
-    """The conversion of one partition. Passed between threads, but never used by two at a time."""
+    """The state of converting one partition's records. Passed between threads, but used by one at a time."""
 
     __slots__ = ("asked", "error", "max_decompressed_bytes", "position", "result")
 
@@ -42,7 +42,8 @@ class PartitionConversion:
     def convert(self, magic: int) -> bool:
         """Converts the records that were read to messages of magic `magic` or lower.
 
-        Returns True if no message is left, so that the caller has to read on from `position`; otherwise False.
+        Returns True if the records contain no message for this consumer, so that the caller has to read on from
+        `position`; otherwise False.
         """
         read = self.result.records
         try:
@@ -73,8 +74,8 @@ def fetch_in_old_format(
 ) -> None:
     """Reads `partitions` and calls `answer` with message sets of magic 0 or 1, as the request's version requires.
 
-    Each request begins with another partition: the first partition with records may use up the limits, and these
-    clients always name their partitions in the same order.
+    Successive requests begin with different partitions, because the first partition with records may use up the limits,
+    and these clients always name their partitions in the same order.
     """
     magic = 1 if context.api_version >= FetchRequest.FIRST_VERSION_WITH_MAGIC1 else 0
     if not partitions:
@@ -113,7 +114,7 @@ def fetch_in_old_format(
 
 
 def report_failures(services: Any, conversions: list[PartitionConversion]) -> None:
-    """Takes the log directory offline for each partition that could not be read."""
+    """Takes the log directory offline of each partition whose records could not be read."""
     for each in conversions:
         partition = services.replica_manager.partitions.get(each.asked.topic_partition)
         if each.error is not None and partition is not None:

@@ -37,7 +37,8 @@ Results = list[tuple[FetchPartition, FetchResult]]
 
 
 class FetchContext:
-    """The context of a fetch without a session: the partitions to read, and the selection from their results."""
+    """The context of a fetch without a session. It has the partitions to read, and selects the results for the
+    response."""
 
     __slots__ = ("partitions",)
 
@@ -63,7 +64,7 @@ class RefusedFetchContext(FetchContext):
 
 
 class FullFetchContext(FetchContext):
-    """The context of a request for a new session, which is created when the results are known."""
+    """The context of a request for a new session, which is created when the response is built."""
 
     __slots__ = ("_cache", "_is_privileged", "_keyed", "_monotonic_ms", "_uses_topic_ids")
 
@@ -94,7 +95,8 @@ class FullFetchContext(FetchContext):
 
 
 class IncrementalFetchContext(FetchContext):
-    """The context of a request in a session. Its response has only partitions with records, an error or new offsets."""
+    """The context of a request in an existing session. Its response contains only partitions with records, an error or
+    new offsets."""
 
     __slots__ = ("_expected_epoch", "_session")
 
@@ -118,7 +120,7 @@ class IncrementalFetchContext(FetchContext):
 
 
 class FetchSessions:
-    """The sessions of a broker, which open the context of each fetch request. Owner thread only."""
+    """The fetch sessions of a broker. Opens the context of each fetch request. Owner thread only."""
 
     def __init__(self, clock: Clock, max_slots: int, random_id: Callable[[], int] | None = None) -> None:
         self._clock = clock
@@ -179,7 +181,8 @@ def _update(
     uses_topic_ids: bool,
     topic_name: TopicName,
 ) -> None:
-    """Adds the partitions of the request, and updates the client's position in partitions that are already known."""
+    """Adds the partitions of the request to `partitions`, and updates the client's position in those that it contains
+    already."""
     for topic in request.topics:
         topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
         topic_key = topic_id if uses_topic_ids else topic.topic

@@ -37,7 +37,7 @@ class CachedPartition(FetchPartition):
         self.follow(asked)
 
     def follow(self, asked: FetchRequest.FetchPartition) -> None:
-        """Updates the client's position and limits in the partition from its request."""
+        """Updates the client's position and limits in this partition from its newest request."""
         self.move(
             asked.fetch_offset,
             asked.partition_max_bytes,
@@ -47,7 +47,7 @@ class CachedPartition(FetchPartition):
         )
 
     def remember(self, result: FetchResult) -> bool:
-        """Records that `result` is about to be sent; returns whether it has anything new for the client."""
+        """Records that `result` is about to be sent; returns whether it contains anything new for the client."""
         is_changed = (
             len(result.records) > 0
             or result.high_watermark != self.sent_high_watermark
@@ -63,9 +63,10 @@ class CachedPartition(FetchPartition):
 
 
 class FetchSession(FetchSessionState):
-    """One client's partitions, in the order in which they are read. Owner thread only.
+    """One client's session, with its partitions in the order in which they are read. Owner thread only.
 
-    The order is fair: a partition that returned records moves to the end. `epoch` is the epoch of the next request.
+    A partition that returned records moves to the end, so that no partition is starved. `epoch` is the epoch of the
+    next request.
     """
 
     __slots__ = ()
@@ -89,11 +90,12 @@ class FetchSession(FetchSessionState):
 
     @property
     def worth(self) -> tuple[bool, int, int]:
-        """The value of the session, as a sort key: (is privileged, number of partitions, session id)."""
+        """The value of the session when a session has to be evicted, as a sort key: (is privileged, number of
+        partitions, session id)."""
         return self.is_privileged, len(self.partitions), self.session_id
 
     def resolve_topics(self, topic_name: Callable[[bytes], str | None]) -> None:
-        """Looks up the names of topics that were not known before."""
+        """Looks up the names of the topics whose ids were not known to this broker before."""
         self.has_unknown_topics = False
         for partition in self.partitions.values():
             if partition.topic is None:

@@ -32,7 +32,8 @@ ANONYMOUS_PRINCIPAL = PRINCIPAL_VERSION.to_bytes(2, "big") + DefaultPrincipalDat
 
 
 class Forwarding:
-    """The ForwardingPort that sends requests over a channel of its own. Reactor thread."""
+    """The ForwardingPort of a broker, which sends requests over its own channel to the active controller. Reactor
+    thread."""
 
     def __init__(self, channel: ControllerChannel, post: Callable[[Callable[[], None]], object]) -> None:
         """`post` runs work on the reactor's thread."""
@@ -42,13 +43,13 @@ class Forwarding:
 
     @property
     def controller_versions(self) -> Versions:
-        """The versions that the active controller serves by API; empty before the first connection to it."""
+        """The versions of each API that the active controller serves; empty before the first connection to it."""
         return self._channel.versions
 
     def forward(
         self, context: RequestContext, payload: bytes, refuse: Refuse, on_response: OnResponse | None = None
     ) -> None:
-        """Sends a request to the active controller, and its response to the client; see ForwardingPort."""
+        """Forwards a client's request to the active controller, and the response to the client; see ForwardingPort."""
         envelope = EnvelopeRequest(
             request_data=payload,
             request_principal=ANONYMOUS_PRINCIPAL,
@@ -61,7 +62,7 @@ class Forwarding:
         self._channel.send(envelope, ApiKey.ENVELOPE, done)
 
     def create_topic(self, wanted: NewTopic, on_result: OnCreated) -> None:
-        """Asks the active controller for a topic; see ForwardingPort."""
+        """Asks the active controller to create a topic; see ForwardingPort."""
         if wanted.name in self._requested_topics:
             return
         self._requested_topics.add(wanted.name)
@@ -121,6 +122,6 @@ def _error_of(response: EnvelopeResponse | None, failure: Exception | None) -> E
 
 
 def _address(host: str) -> bytes:
-    """Returns the bytes of an IP address, 4 or 16."""
+    """Returns the bytes of an IP address: 4 for IPv4, 16 for IPv6."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.inet_pton(family, host.partition("%")[0])

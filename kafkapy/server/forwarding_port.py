@@ -20,22 +20,24 @@ OnCreated = Callable[[ErrorMessage | Exception], object]
 
 
 class ForwardingPort(Protocol):
-    """Forwards requests. Reactor thread."""
+    """The port that forwards requests to the active controller. Reactor thread."""
 
     @property
     def controller_versions(self) -> Versions:
-        """The versions that the active controller serves by API; empty before the first connection to it."""
+        """The versions of each API that the active controller serves; empty before the first connection to it."""
         ...
 
     def forward(self, context: Any, payload: bytes, refuse: Refuse, on_response: OnResponse | None = None) -> None:
-        """Sends a request of a client, header and body, to the active controller, and its response to the client.
+        """Forwards a client's request (`payload`: header and body) to the active controller, and the response to the
+        client.
 
-        `context` is the request's RequestContext. With `on_response`, that function is called with the response (header
-        and body) instead. `refuse` is called with REQUEST_TIMED_OUT if no controller has responded in time, and with
+        `context` is the request's RequestContext. If `on_response` is given, it is called with the response (header and
+        body) instead. `refuse` is called with REQUEST_TIMED_OUT if no controller has responded in time, and with
         UNKNOWN_SERVER_ERROR if the controller cannot handle the request.
         """
         ...
 
     def create_topic(self, wanted: NewTopic, on_result: OnCreated) -> None:
-        """Asks the active controller for a topic; does nothing if this broker has already asked and has no response."""
+        """Asks the active controller to create a topic; does nothing while an earlier request for the topic has no
+        response."""
         ...

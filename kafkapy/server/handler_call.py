@@ -13,7 +13,7 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 def call_handler(served: ServedApi, context: RequestContext, message: Any) -> None:
-    """Calls the handler; the response is sent before the return, or later by the handler. Reactor thread."""
+    """Calls the handler. The response is sent before this function returns, or later by the handler. Reactor thread."""
     if served.blocking:
         _submit(served, context, message)
         return
@@ -44,9 +44,9 @@ def _submit(served: ServedApi, context: RequestContext, message: Any) -> None:
 
 
 def fail(served: ServedApi, context: RequestContext, message: Any, raised: Exception) -> None:
-    """Responds to an error that the handler raised, with the result of the API's error function.
+    """Responds to the error `raised` by the handler with the response of the API's `on_error` function.
 
-    Closes the connection for a ProtocolViolation, or if there is no error function or no response.
+    Closes the connection for a ProtocolViolation, or if there is no such function or it returns no response.
     """
     if isinstance(raised, ProtocolViolation):
         context.connection.close(str(raised))

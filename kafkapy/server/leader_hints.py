@@ -23,9 +23,9 @@ class LeaderNode(NamedTuple):
 
 
 class LeaderHint(NamedTuple):
-    """The leader of a partition, as far as this broker knows.
+    """The leader of a partition according to this broker's metadata.
 
-    `leader_id` is -1 if there is no leader. `node` is None if the client's listener does not reach the leader.
+    `leader_id` is -1 if there is no leader. `node` is None if the leader is not reachable on the client's listener.
     """
 
     leader_id: int
@@ -34,12 +34,12 @@ class LeaderHint(NamedTuple):
 
 
 def leader_hint(context: RequestContext, topic_partition: TopicPartition) -> LeaderHint:
-    """Returns the hint for the client of a request."""
+    """Returns the leader hint for the client that sent the request."""
     return leader_hint_on(context.services, context.listener.name, topic_partition)
 
 
 def leader_hint_on(services: Services, listener: str, topic_partition: TopicPartition) -> LeaderHint:
-    """Returns the hint for clients of a listener."""
+    """Returns the leader hint for clients of the listener with this name."""
     image = services.metadata.image
     found = services.replica_manager.find_partition(topic_partition)
     if not isinstance(found, Error):

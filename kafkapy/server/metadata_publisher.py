@@ -65,7 +65,8 @@ class MetadataPublisher:
         self._offline: set[TopicPartition] = set()
 
     def take_over(self, image: MetadataImage) -> None:
-        """Applies the first image, before any thread runs: sets the dynamic configuration and creates missing logs."""
+        """Applies the first image, before other threads run: sets the dynamic configuration and creates missing
+        logs."""
         self._apply_broker_config(image)
         self._create_logs(image.topics.by_name.values(), image, image)
 
@@ -89,7 +90,7 @@ class MetadataPublisher:
         return TopicConfig(self._config, image.config(TOPIC_RESOURCE, topic))
 
     def _create_logs(self, topics: Iterable[TopicImage], image: MetadataImage, before: MetadataImage) -> Directories:
-        """Creates missing logs of this node's replicas and returns the directory of each.
+        """Creates the logs of this node's replicas that do not exist, and returns the directory of each.
 
         A missing log whose partition exists in the image `before` is not created while a log directory is offline,
         because that directory may contain the log.
@@ -115,13 +116,15 @@ class MetadataPublisher:
         return created
 
     def _report_offline(self, topic_partition: TopicPartition, error: StorageError) -> None:
-        """Logs once that a partition is offline, because every later change of its topic finds it offline again."""
+        """Logs that a partition is offline, once only, although every later change of its topic fails with the same
+        error."""
         if topic_partition not in self._offline:
             self._offline.add(topic_partition)
             logger.error("%s is offline: %s", topic_partition, error)
 
     def _given_away(self, topics: Iterable[TopicImage]) -> list[TopicImage]:
-        """Returns the partitions of which this node has the log but no replica any more, as topics of only these."""
+        """Returns the partitions of `topics` that have a log on this node but no longer a replica, as topics with only
+        these partitions."""
         found = []
         for topic in topics:
             partitions = {
@@ -135,7 +138,8 @@ class MetadataPublisher:
         return found
 
     def _delete_replicas(self, topics: list[TopicImage]) -> None:
-        """Removes the replicas of these partitions first, because the reactor appends to their logs, then the logs."""
+        """Removes the replicas of these partitions, then deletes their logs. In this order, because the reactor appends
+        to the logs of replicas."""
         if topics:
             self._run_on_owner(lambda: self._replica_manager.drop_topics(topics))
         for topic in topics:

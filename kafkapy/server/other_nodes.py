@@ -33,7 +33,7 @@ class OtherNodes:
 
     @property
     def thread(self) -> NodeThread:
-        """The thread, which starts with the first request."""
+        """The thread for requests to other nodes; it is started at the first access."""
         from kafkapy.nodes.node_thread import NodeThread
 
         with self._lock:
@@ -47,7 +47,7 @@ class OtherNodes:
         return f"kafkapy-node-{self._config.node_id}"
 
     def make_raft_transport(self) -> RaftTransport:
-        """Returns the transport of the quorum's requests."""
+        """Returns the transport that sends the quorum's requests to other nodes."""
         from kafkapy.quorum.raft_transport import RaftTransport
 
         names = self._config.controller_listener_names
@@ -59,7 +59,7 @@ class OtherNodes:
         )
 
     def register_controller(self, controller: ControllerLoop) -> None:
-        """Registers this node as a controller with the active one, whenever that is another node.
+        """Registers this node as a controller with the active controller, each time another node becomes active.
 
         Does nothing if this node is the only voter, which registers itself. Called after the start of `controller`.
         """
@@ -85,10 +85,10 @@ class OtherNodes:
         controller.follow(registrar).add_done_callback(take_over)
 
     def watch_brokers(self, services: ControllerServices, socket_server: SocketServer) -> None:
-        """Makes this controller fence brokers whose processes have died, while it is active; see DeadBrokers.
+        """Makes this node, while it is the active controller, fence brokers whose processes have died; see DeadBrokers.
 
-        Does nothing if the configuration switches this off, and imports nothing before another broker is in the
-        cluster.
+        Does nothing if kafkapy.fence.dead.brokers.enable is false. Imports DeadBrokers only when the cluster has
+        another broker.
         """
         if not self._config.kafkapy_fence_dead_brokers_enable:
             return
@@ -111,13 +111,13 @@ class OtherNodes:
         services.quorum.on_active = became_active
 
     def stop(self) -> None:
-        """Ends the thread, if it exists; the requests that wait fail."""
+        """Ends the thread, if it was started; requests without a response fail."""
         if self._thread is not None:
             self._thread.stop()
 
 
 def controller_finder(controller: ControllerLoop) -> FindController:
-    """Returns a function that returns the address of the active controller, None while it is unknown. Any thread."""
+    """Returns a function that returns the address of the active controller, or None while it is unknown. Any thread."""
     from kafkapy.nodes.node_channel import Destination
 
     def find_controller() -> Destination | None:

@@ -30,11 +30,11 @@ _INT64 = struct.Struct("<q")
 
 
 class MalformedMetrics(ValueError):
-    """The bytes are not MetricsData."""
+    """Raised if the bytes are not a valid MetricsData message."""
 
 
 class Point(NamedTuple):
-    """One number of one metric. With `is_difference` it is the change since the client's last push."""
+    """One value of one metric. If `is_difference` is True, it is the change since the client's last push."""
 
     name: str
     attributes: str
@@ -65,7 +65,7 @@ def read_metrics(data: bytes | memoryview, limit: int) -> Points:
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
-    """Yields (number, wire type, value) of each field of a message. Raises MalformedMetrics."""
+    """Yields (field number, wire type, value) of each field of a protobuf message. Raises MalformedMetrics."""
     pos = 0
     while pos < len(data):
         key, pos = _varint(data, pos)
@@ -108,7 +108,7 @@ def _messages(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _points(metric: memoryview) -> Iterator[Point | None]:
-    """Yields the points of one metric, and None for each point that is not a number."""
+    """Yields the points of one metric, and None for each point whose value is not a number."""
     name = ""
     kinds: list[tuple[int, memoryview]] = []
     for number, wire_type, value in _fields(metric):

@@ -23,7 +23,8 @@ _PRODUCER_AND_SEQUENCE = struct.Struct(">qhi")
 
 
 class ProducedRecords:
-    """A view of the record data of one partition, which is a batch of magic 2 or a message set. *Borrows* `data`."""
+    """A view of one partition's record data in a produce request: batches of magic 2 or a message set. *Borrows*
+    `data`."""
 
     __slots__ = ("data",)
 
@@ -37,7 +38,7 @@ class ProducedRecords:
 
     @property
     def codec(self) -> int:
-        """The codec of the first batch, whose header must be complete."""
+        """The compression codec of the first batch, whose header must be complete."""
         return self.data[LOW_ATTRIBUTES_AT] & ATTRIBUTES_MASK
 
     @property
@@ -47,12 +48,12 @@ class ProducedRecords:
 
     @property
     def producer(self) -> ProducerIdAndEpoch:
-        """The producer of the first batch, which must be complete and of magic 2."""
+        """The producer id and epoch of the first batch, which must be complete and of magic 2."""
         return ProducerIdAndEpoch(*_PRODUCER.unpack_from(self.data, PRODUCER_ID_AT))
 
     @property
     def first_sequence(self) -> int:
-        """The sequence number of the first record, in a batch that is complete and of magic 2."""
+        """The base sequence of the first batch, which must be complete and of magic 2."""
         sequence: int = _PRODUCER_AND_SEQUENCE.unpack_from(self.data, PRODUCER_ID_AT)[2]
         return sequence
 
@@ -67,7 +68,7 @@ class ProducedRecords:
     def size_at(self, position: int) -> int:
         """Returns the size in bytes of the batch, of any magic, at `position`; 0 if no complete batch is there.
 
-        Raises ApiError CORRUPT_MESSAGE if a batch cannot have the length or the magic that is there.
+        Raises ApiError CORRUPT_MESSAGE if the length or the magic at this position is impossible.
         """
         available = len(self.data) - position
         if available < LOG_OVERHEAD:

@@ -10,8 +10,8 @@ from kafkapy.server.request_context import RequestContext
 
 
 def ask_quorum(context: RequestContext, request: Request, translate: Callable[[Any], Any]) -> None:
-    """Passes a request to the Raft machine. `translate` makes the response to the client from the machine's response,
-    on the quorum thread."""
+    """Passes a request to the Raft machine, and sends the client `translate(response)` for the machine's response.
+    `translate` runs on the quorum thread."""
     loop, reactor = context.services.quorum, context.services.reactor
 
     def respond(response: Any) -> None:

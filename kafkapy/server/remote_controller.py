@@ -44,7 +44,7 @@ ReplicaKey = tuple[bytes, int]
 
 
 class ControllerChannels(NamedTuple):
-    """The channels of a node to the active controller, which do not wait for each other. Immutable."""
+    """The channels of a node to the active controller; a slow request on one does not delay the others. Immutable."""
 
     forwarding: ControllerChannel
     heartbeats: ControllerChannel
@@ -53,7 +53,7 @@ class ControllerChannels(NamedTuple):
 
     @classmethod
     def open(cls, config: BrokerConfig, thread: NodeThread, find_controller: FindController) -> ControllerChannels:
-        """Returns the channels; they connect when they are first used."""
+        """Creates the channels, which connect when they are first used."""
 
         def channel(name: str, retry_timeout_ms: int | None) -> ControllerChannel:
             return ControllerChannel(
@@ -80,8 +80,8 @@ class ControllerChannels(NamedTuple):
 class RemoteAlterPartition:
     """The AlterPartitionPort that sends requests to the active controller. Reactor thread.
 
-    One request is in flight; changes that are submitted in the meantime are sent together in the next one. After an
-    error of a whole request it is not known whether the changes were made, and they are sent again, without a limit.
+    Only one request is in flight; changes that are submitted before its response are sent together in the next one. If
+    a whole request fails, it is not known whether the changes were made, so that they are sent again, without a limit.
     """
 
     def __init__(
@@ -102,7 +102,8 @@ class RemoteAlterPartition:
         self._is_in_flight = False
 
     def submit(self, change: IsrChange, on_result: OnResult) -> None:
-        """Sends a change with the next request; it replaces an unsent change of the same partition."""
+        """Sends a change with the next request. It replaces an unsent change of the same partition, whose result is
+        OPERATION_NOT_ATTEMPTED."""
         key = (change.topic_id, change.topic_partition.partition)
         replaced = self._unsent.pop(key, None)
         self._unsent[key] = (change, on_result)
@@ -149,7 +150,7 @@ class RemoteAlterPartition:
             self._retry(sent)
 
     def _retry(self, sent: dict[ReplicaKey, tuple[IsrChange, OnResult]]) -> None:
-        """Sends changes again, unless newer ones of their partitions have been submitted."""
+        """Sends the changes again, except those of partitions for which newer changes have been submitted."""
         for key, (change, on_result) in sent.items():
             if key in self._unsent:
                 on_result(AlterPartitionResult(Error.OPERATION_NOT_ATTEMPTED))
@@ -198,8 +199,8 @@ def _result(partition: AlterPartitionResponse.PartitionData) -> AlterPartitionRe
 class RemoteDirectoryAssignments:
     """Reports the log directories of replicas to the controller (KIP-858). `assign` may be called from any thread.
 
-    One request is in flight, with at most MAX_ASSIGNMENTS_PER_REQUEST replicas. A replica is reported until the
-    controller has recorded its directory or has no such replica.
+    Only one request is in flight, with at most MAX_ASSIGNMENTS_PER_REQUEST replicas. A replica is reported again until
+    the controller has recorded its directory or has no such replica.
     """
 
     def __init__(
@@ -216,9 +217,10 @@ class RemoteDirectoryAssignments:
         self._failures = 0
 
     def assign(self, found: Mapping[ReplicaKey, bytes]) -> Future[None]:
-        """Returns a Future that ends when the controller has recorded all directories, or has no such replica.
+        """Reports directories of replicas: `found` maps (topic id, partition) to a directory id.
 
-        `found`: (topic id, partition) -> directory id.
+        The returned Future ends when, for each replica, the controller has recorded the directory or has no such
+        replica.
         """
         assigned: Future[None] = Future()
         if not found:
@@ -267,7 +269,7 @@ class RemoteDirectoryAssignments:
             self._thread.schedule(self._backoff.pause_ms(self._failures - 1), self._send)
 
     def _complete(self) -> None:
-        """Ends the futures of the calls whose replicas have all been reported."""
+        """Ends the futures of the calls of `assign` whose replicas need no further report."""
         waiting, self._waiting = self._waiting, []
         for keys, assigned in waiting:
             keys &= self._wanted.keys()
@@ -319,9 +321,9 @@ def _assignment_errors(response: AssignReplicasToDirsResponse) -> Iterator[tuple
 def blocks_from_remote_controller(
     channel: ControllerChannel, post: Post, node_id: int, broker_epoch: Callable[[], int]
 ) -> AllocateBlock:
-    """Returns a function that requests a block of producer ids and posts it to the reactor's thread.
+    """Returns a function that requests a block of producer ids and passes it to its callback on the reactor's thread.
 
-    Producers get COORDINATOR_LOAD_IN_PROGRESS for every failure, and try again.
+    After any failure the callback gets COORDINATOR_LOAD_IN_PROGRESS, so that producers try again.
     """
 
     def allocate(on_block: OnBlock) -> None:

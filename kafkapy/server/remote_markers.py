@@ -22,10 +22,11 @@ class _Write(NamedTuple):
 
 
 class RemoteMarkers:
-    """The markers for other brokers. Reactor thread only.
+    """Sends markers to the brokers that lead the partitions. Reactor thread only.
 
-    A broker has one request in flight; markers that are written in between are sent together in the next. A request has
-    one marker of a producer at most, because the response identifies a marker by its producer.
+    Each broker has at most one request in flight; markers that are written before its response are sent together in the
+    next request. A request has at most one marker of a producer, because the response identifies a marker by its
+    producer.
     """
 
     def __init__(self, requests: BrokerRequests) -> None:
@@ -36,10 +37,10 @@ class RemoteMarkers:
     def write(
         self, broker_id: int, marker: TransactionMarker, partitions: Collection[TopicPartition], on_written: OnWritten
     ) -> None:
-        """Has the broker write a marker; calls `on_written` once, with the error of each partition.
+        """Sends a marker to the broker for these partitions; calls `on_written` once, with the error of each partition.
 
-        A partition that the broker does not know gets NOT_LEADER_OR_FOLLOWER, since this broker's metadata decides
-        whether the partition exists.
+        UNKNOWN_TOPIC_OR_PARTITION in the response becomes NOT_LEADER_OR_FOLLOWER, because this broker's metadata
+        decides whether the partition exists.
         """
         self._unsent.setdefault(broker_id, []).append(_Write(marker, partitions, on_written))
         self._send(broker_id)

@@ -15,7 +15,8 @@ from kafkapy.types import TopicPartition, by_topic
 
 
 class TransactionPartitions(NamedTuple):
-    """The partitions to add to a producer's transaction, or with `verify_only` to compare with it. Immutable."""
+    """The partitions to add to a producer's transaction; with `verify_only`, to verify that they are in it.
+    Immutable."""
 
     transactional_id: str
     producer: ProducerIdAndEpoch
@@ -27,11 +28,11 @@ OnResult = Callable[[Mapping[TopicPartition, Error]], None]
 
 
 class RemoteTransactionCoordinators:
-    """The transaction coordinators on other brokers. Reactor thread only.
+    """Sends AddPartitionsToTxn to transaction coordinators on other brokers. Reactor thread only.
 
-    A broker has one request in flight; what is asked in between is sent together in the next request. A request has one
-    entry of a transactional id at most, because the response identifies an entry by the id. The answers for an id come
-    in the order of the calls.
+    Each broker has at most one request in flight; calls made before its response are sent together in the next request.
+    A request has at most one entry for a transactional id, because the response identifies an entry by the id. The
+    answers for an id come in the order of the calls.
     """
 
     def __init__(self, requests: BrokerRequests) -> None:
@@ -40,10 +41,10 @@ class RemoteTransactionCoordinators:
         self._in_flight: set[int] = set()  # brokers
 
     def ask(self, broker_id: int, partitions: TransactionPartitions, on_result: OnResult) -> None:
-        """Asks the coordinator on a broker; calls `on_result` once, with the error of each partition.
+        """Sends `partitions` to the coordinator on a broker; calls `on_result` once, with the error of each partition.
 
-        Errors in addition to the coordinator's: those of `BrokerRequests.send`, and INVALID_TXN_STATE if this broker
-        may not send such requests.
+        In addition to the coordinator's errors, these may be the errors of `BrokerRequests.send`, and INVALID_TXN_STATE
+        if this broker may not send such requests.
         """
         self._unsent.setdefault(broker_id, []).append((partitions, on_result))
         self._send(broker_id)
@@ -78,7 +79,8 @@ class RemoteTransactionCoordinators:
 
 
 def _without_result(error: Error, *, verify_only: bool) -> Error:
-    """Returns the error of a partition for which a response has no result."""
+    """Returns the error of a partition for which the response has no result; `error` is the error of the whole
+    request."""
     if error is Error.NONE:
         return Error.UNKNOWN_SERVER_ERROR
     if error is Error.UNSUPPORTED_VERSION and verify_only:

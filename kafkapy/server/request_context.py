@@ -25,12 +25,12 @@ NOT_HELD = -1
 
 
 class Session:
-    """The facts that hold for all requests of a connection, stored in `connection.state`. Reactor thread only."""
+    """The state that all requests of a connection share, stored in `connection.state`. Reactor thread only."""
 
     __slots__ = ("broker", "client_software_name", "client_software_version", "is_controller", "principal")
 
     def __init__(self, *, is_controller: bool = False) -> None:
-        """`is_controller`: the connection is to a listener of the controller."""
+        """`is_controller` is True if the connection is to a listener of the controller."""
         self.is_controller = is_controller
         self.broker: tuple[int, int] | None = None  # id and epoch of the broker that sends heartbeats on the connection
         self.principal = ANONYMOUS
@@ -86,7 +86,7 @@ class RequestContext:
         self.merge: Callable[[Any], Response] | None = None
 
     def respond(self, response: Response | None) -> None:
-        """Sends `response`, a message of the API's response class, or ends the request without a response if None.
+        """Sends `response`, a message of the API's response class; None ends the request without a response.
 
         None is for clients that expect no response (acks=0). A response that cannot be encoded is a bug: it is logged,
         and the connection is closed, because the client would wait forever.
@@ -110,26 +110,26 @@ class RequestContext:
         self.connection.respond(chunks)
 
     def respond_encoded(self, response: bytes) -> None:
-        """Sends the bytes of a response, header and body."""
+        """Sends a response that is encoded already, header and body."""
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")
         self.answered = True
         self.connection.respond([response])
 
     def forward_only(self, message: Message, merge: Callable[[Any], Response]) -> None:
-        """Sets the part of the request that is forwarded if this node is not the active controller.
+        """Sets `message` as the request to forward instead of the whole one, if this node is not the active controller.
 
-        `merge` returns the response to the client for the response to `message`.
+        `merge` returns the response to the client, given the response to `message`.
         """
         header_version = request_header_version(ApiKey(self.api_key), self.api_version)
         self.payload = self.header.encode(header_version) + message.encode(self.api_version)
         self.merge = merge
 
     def hand_over(self, refuse: Callable[[Error, str | None], object]) -> bool:
-        """Lets the active controller handle the request, because this node is not the active controller any more.
+        """Forwards the request to the active controller, because this node is no longer the active controller.
 
-        Returns False if the client has to find the active controller itself. `refuse` is called if the request cannot
-        be forwarded in the end.
+        Returns False if the request cannot be forwarded from here, so that the client has to find the active
+        controller. `refuse` is called if forwarding fails later.
         """
         forwarding = None if self.payload is None else self.services.forwarding
         if forwarding is None:
@@ -143,7 +143,7 @@ class RequestContext:
         return True
 
     def _decode(self, response: bytes) -> Any:
-        """Returns the message in the bytes of a response to this request."""
+        """Returns the response message that the bytes of a forwarded request's response contain."""
         key = ApiKey(self.api_key)
         reader = Reader(response)
         ResponseHeader.read(reader, response_header_version(key, self.api_version))

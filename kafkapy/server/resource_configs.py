@@ -20,7 +20,7 @@ CLIENT_METRICS_TYPES = {"interval.ms": ConfigType.INT, "match": ConfigType.LIST,
 
 
 def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Returns the entry of every key of a group, with its override or the broker's value."""
+    """Returns an entry for every configuration key of a group, with its override or the broker's value."""
     inherited = {entry.name: entry for entry in describe_broker(config)}
     entries = []
     for name in sorted(GROUP_ROWS):
@@ -35,7 +35,8 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
 
 
 def describe_client_metrics(overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Returns the entry of every key of a client metrics subscription, with its override or an empty value."""
+    """Returns an entry for every configuration key of a client metrics subscription, with its override or an empty
+    value."""
     entries = []
     for name in sorted(CLIENT_METRICS_KEYS):
         base = ConfigEntry(name, "", False, ConfigSource.DEFAULT, False, [], CLIENT_METRICS_TYPES[name], "")

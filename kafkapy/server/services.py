@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class CommonServices(TypedDict):
-    """The arguments of ControllerServices."""
+    """The keyword arguments of ControllerServices, which brokers and controllers pass alike."""
 
     config: BrokerConfig
     clock: Clock
@@ -103,30 +103,31 @@ class ControllerServices:
 
     @cached_property
     def controller_operations(self) -> ControllerOperations:
-        """The operations that other nodes request from this controller; imported at the first request of one."""
+        """The operations that other nodes request from this controller; their module is imported at the first
+        access."""
         from kafkapy.server.controller_operations import ControllerOperations
 
         return ControllerOperations(self.config, self.clock, self.cluster_id, self.kraft_version)
 
     @property
     def quorum(self) -> ControllerLoop:
-        """The quorum thread of this node."""
+        """The controller loop, which runs on this node's quorum thread."""
         assert self._quorum is not None, "the services have no quorum"
         return self._quorum
 
     def active_controller_id(self) -> int:
-        """Returns the id of the active controller, -1 while it is unknown. Any thread."""
+        """Returns the id of the active controller, or -1 while it is unknown. Any thread."""
         if self.quorum_leader is not None:
             return self.quorum_leader()
         return self.node_id if self.controller.is_active else -1
 
     def registry(self, *, is_controller: bool) -> ApiRegistry:
-        """Returns the APIs that are served on the listeners of the controller, or on the others."""
+        """Returns the APIs that are served on listeners of the controller (`is_controller`) or of brokers."""
         return self.controller_api_registry if is_controller else self.api_registry
 
 
 class Services(ControllerServices):
-    """The parts of a broker by name. Made by the broker before the reactor runs, then only read."""
+    """The parts of a broker that handlers use. The broker creates it before the reactor runs; then it is only read."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ OPERATIONS_NOT_ASKED_FOR = -(2**31)
 
 
 class DescribedPartition(NamedTuple):
-    """The description of a partition for clients of one listener. Without a reachable leader, `leader` is -1."""
+    """The description of a partition for clients of one listener. `leader` is -1 if no leader is reachable on it."""
 
     error: Error
     leader: int
@@ -32,7 +32,7 @@ class DescribedPartition(NamedTuple):
 
 
 class ClusterView:
-    """The view of an image for the clients of one listener. Immutable; cheap to make."""
+    """The view of an image for the clients of one listener. Immutable; creating one is cheap."""
 
     __slots__ = ("_image", "endpoints")
 
@@ -52,8 +52,8 @@ class ClusterView:
     ) -> DescribedPartition:
         """Returns the description of a partition.
 
-        With `strict`, used by Metadata version 0, only reachable replicas are named. With `name_missing_listener` the
-        error for a leader without this listener is LISTENER_NOT_FOUND, otherwise LEADER_NOT_AVAILABLE.
+        With `strict`, which Metadata version 0 uses, only reachable replicas are listed. If the leader does not have
+        this listener, the error is LISTENER_NOT_FOUND with `name_missing_listener`, otherwise LEADER_NOT_AVAILABLE.
         """
         replicas, isr = list(partition.replicas), list(partition.isr)
         offline = self._offline_replicas(partition)

@@ -25,7 +25,8 @@ def request_topic(services: Services, wanted: NewTopic) -> None:
 
 
 def _counted(services: Services, wanted: NewTopic) -> NewTopic:
-    """Returns the topic with the defaults of this broker's configuration instead of the controller's, as in Kafka."""
+    """Returns the topic with this broker's default numbers of partitions and replicas instead of the controller's, as
+    in Kafka."""
     config = services.config
     return wanted._replace(
         num_partitions=config.num_partitions if wanted.num_partitions < 0 else wanted.num_partitions,

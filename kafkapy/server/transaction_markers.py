@@ -26,7 +26,8 @@ OnWritten = Callable[[Mapping[TopicPartition, Error]], None]
 class LocalMarkerWriter:
     """The MarkerWriter that appends markers to the partitions that this broker leads. Reactor thread only.
 
-    The group coordinator appends the markers of `__consumer_offsets`, because they commit or drop its pending offsets.
+    The markers of `__consumer_offsets` are appended by the group coordinator, because they commit or drop its pending
+    offsets.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class LocalMarkerWriter:
         self._timeout_ms = timeout_ms
 
     def write(self, marker: TransactionMarker, partitions: Collection[TopicPartition], on_written: OnWritten) -> None:
-        """Appends the marker to each partition; calls `on_written` once when all are replicated or refused.
+        """Appends the marker to each partition; calls `on_written` once, when each marker is replicated or refused.
 
         `on_written` gets the error of each partition, and may be called before this method returns.
         """
@@ -81,10 +82,11 @@ class LocalMarkerWriter:
             )
 
     def _is_late(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
-        """Returns whether a marker is a repetition, which must not end the producer's next transaction.
+        """Returns whether the marker was already written to the partition, so that it must not end the producer's next
+        transaction.
 
-        From transaction version 2 on each transaction has its own epoch, which identifies a repetition. Returns False
-        for older versions.
+        From transaction version 2 on each transaction has its own epoch, which identifies a repeated marker. Returns
+        False for older versions.
         """
         partition = self._replica_manager.partitions.get(topic_partition)
         if partition is None or marker.transaction_version < TRANSACTION_VERSION_2:
@@ -134,7 +136,7 @@ class ClusterMarkerWriter:
         return self._make_remote()
 
     def write(self, marker: TransactionMarker, partitions: Collection[TopicPartition], on_written: OnWritten) -> None:
-        """Writes the marker to each partition; calls `on_written` once when every leader has answered.
+        """Writes the marker to each partition; calls `on_written` once, when all leaders have responded.
 
         `on_written` gets the error of each partition, and may be called before this method returns.
         """

@@ -62,8 +62,8 @@ class TransactionVerification:
         find_coordinator: Callable[[str], int | None] = lambda transactional_id: None,
         make_remote: Callable[[], RemoteTransactionCoordinators] | None = None,
     ) -> None:
-        """`find_coordinator` returns the other broker that coordinates a transactional id, or None if that is this
-        broker or not known. `make_remote` is called when another broker is first asked."""
+        """`find_coordinator` returns the id of the broker that coordinates a transactional id, or None if that is this
+        broker or is not known. `make_remote` is called when a coordinator on another broker is first needed."""
         self._coordinator = coordinator
         self._replica_manager = replica_manager
         self._schedule = schedule
@@ -90,7 +90,8 @@ class TransactionVerification:
     ) -> None:
         """Calls `on_verified` once with the error of each partition; NONE permits the write.
 
-        The call may be made before this method returns. `first_sequences` are those of the records to write.
+        `on_verified` may be called before this method returns. `first_sequences` has the first sequence number that is
+        to be written to each partition.
         """
         results = dict.fromkeys(partitions, Error.NONE)
         unverified = frozenset(each for each in partitions if not self._has_open_transaction(each, producer))
@@ -147,7 +148,8 @@ class TransactionVerification:
         self._ask(broker_id, transactional_id, producer, partitions, answer, verify_only=True)
 
     def _last_marker(self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch) -> tuple[int, ...]:
-        """Returns the part of a producer's state in a partition that every marker and every append changes."""
+        """Returns the part of the producer's state in a partition that changes with every marker and every append, for
+        comparison."""
         partition = self._replica_manager.partitions.get(topic_partition)
         entry = None if partition is None else partition.log.producers.entries.get(producer.producer_id)
         return () if entry is None else (entry.producer_epoch, entry.coordinator_epoch, entry.last_timestamp)

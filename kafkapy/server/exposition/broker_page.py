@@ -37,12 +37,13 @@ PATIENCE_S = 5.0
 
 
 class BrokerPage:
-    """The metrics page, with the state that is kept between requests. The metrics listener's thread only."""
+    """Builds the metrics page and the health pages; keeps state between requests. The metrics listener's thread
+    only."""
 
     def __init__(
         self, services: Services, log_cleaner: LogCleaner, socket_server: SocketServer, state: Callable[[], int]
     ) -> None:
-        """Creates the page. `state` returns the broker's state as Kafka's number, in which 3 is running."""
+        """`state` returns the broker's state as Kafka's number; 3 is RUNNING."""
         self._services = services
         self._state = state
         limit = services.config.kafkapy_metrics_series_limit
@@ -58,7 +59,7 @@ class BrokerPage:
         self._cpu_s = 0.0
 
     def render(self) -> MetricsPage:
-        """Returns a page with the present numbers."""
+        """Returns the metrics page with the present values."""
         began_s = time.thread_time()
         page = Page()
         services = self._services
@@ -85,7 +86,8 @@ class BrokerPage:
         return Response(memoryview(self._page), content_type=PAGE_TYPE)
 
     def live(self) -> Pending:
-        """Returns a page that succeeds when the reactor's thread resolves it, and fails if the thread does not run."""
+        """Returns a pending page, which succeeds when the reactor's thread runs a callback, and fails if it does not
+        run one in time."""
         silence = Response(f"the reactor has not answered for {PATIENCE_S:g} seconds\n".encode(), 503)
         pending = Pending(silence, PATIENCE_S)
         self._services.reactor.post(lambda: pending.resolve(Response(b"live\n")))

@@ -19,7 +19,8 @@ class _Counts(NamedTuple):
 
 
 class ClusterMetrics:
-    """The cluster's metrics: the counts, and the topics for which they were counted. Used by one thread."""
+    """The cluster's metrics: the counts of partitions, and the image of the topics that were counted. Used by one
+    thread."""
 
     def __init__(self, services: Services, state: Callable[[], int]) -> None:
         self._services = services
@@ -47,7 +48,8 @@ class ClusterMetrics:
         self._write_quorum(page)
 
     def _write_quorum(self, page: Page) -> None:
-        """Writes the state of the quorum, whose values may change between two reads."""
+        """Writes the state of the quorum. The quorum thread may change it between two reads, so that the values may not
+        agree."""
         machine = self._services.quorum.quorum.machine
         page.family(table.RAFT_STATE, [((machine.state_name,), 1)])
         page.one(table.RAFT_LEADER, machine.leader_id)

@@ -36,7 +36,7 @@ class Meter(NamedTuple):
     buckets: list[int]
 
     def without(self, part: Meter) -> Meter:
-        """Returns the totals without those of `part`, which may have been read later and is cut to these totals."""
+        """Returns these totals minus those of `part`, but at least 0: `part` may have been read later."""
         buckets = [max(0, own - other) for own, other in zip(self.buckets, part.buckets, strict=True)]
         return Meter(
             max(0, self.requests - part.requests),
@@ -47,12 +47,13 @@ class Meter(NamedTuple):
 
 
 def api_name(key: int) -> str:
-    """Returns Kafka's name of an API in its metrics."""
+    """Returns the name of an API in Kafka's metrics."""
     return API_TABLE[ApiKey(key)].name if key in API_TABLE else OTHER_API
 
 
 class RequestMetrics:
-    """The requests' metrics, with the readings of the last minute for quantiles and the reactor's idle share.
+    """The metrics of requests. It stores the readings of the last minute, for quantiles and the idle ratio of the
+    reactor.
 
     Used by one thread.
     """
@@ -78,7 +79,7 @@ class RequestMetrics:
     def _read_meters(self) -> dict[str, Meter]:
         """Returns the totals of each API by its name.
 
-        As in Kafka, a fetch counts as Fetch, and as FetchConsumer or FetchFollower.
+        As in Kafka, each fetch is counted twice: as Fetch, and as FetchConsumer or FetchFollower.
         """
         meters = {
             key: Meter(requests, size, time_us, buckets)

@@ -47,7 +47,8 @@ STEP = 32
 
 
 class TopicMetrics:
-    """The topics' metrics, with the partitions' labels, which are kept from page to page. Used by one thread."""
+    """The metrics of topics and partitions. It stores the partitions' encoded labels between pages. Used by one
+    thread."""
 
     def __init__(self, services: Services, limit: int) -> None:
         self._replica_manager = services.replica_manager
@@ -75,7 +76,8 @@ class TopicMetrics:
         page.one(table.PRODUCERS, producers)
 
     def _ordered(self, page: Page) -> list[Partition]:
-        """Returns the partitions of this broker, internal topics last, because theirs alone could use up the limit."""
+        """Returns the partitions of this broker. Internal topics are last, because their partitions alone could use up
+        the limit of series."""
         hosted: list[Partition] = list(self._replica_manager.partitions.values())
         ordered: list[Partition] = []
         internal: list[Partition] = []
@@ -86,7 +88,8 @@ class TopicMetrics:
         return ordered + internal
 
     def _rows(self, page: Page, partitions: list[Partition]) -> PartitionRows:
-        """Returns empty rows: one for each of the first `limit` partitions, and one for all others if there are any."""
+        """Returns empty rows of the page: one for each of the first `limit` partitions, and one for all further
+        partitions together."""
         known = self._labels
         if len(known) > 2 * len(partitions) + 64:
             known.clear()  # most stored labels belong to deleted topics
@@ -103,7 +106,8 @@ class TopicMetrics:
         return PartitionRows(labels, COLUMNS)
 
     def _look(self, page: Page, partitions: list[Partition], rows: PartitionRows) -> tuple[int, int, int]:
-        """Fills the rows; returns the numbers of leaders here, of producers, and of leaders at the minimal ISR."""
+        """Fills the rows; returns the numbers of partitions led here, of producers, and of led partitions whose ISR has
+        the minimum size."""
         leaders = producers = at_min_isr = 0
         for begin in _steps(len(partitions)):
             end = min(begin + STEP, len(partitions))

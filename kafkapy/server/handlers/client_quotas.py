@@ -60,7 +60,7 @@ def handle_describe_client_quotas(
 
 
 def _filter(request: DescribeClientQuotasRequest) -> Filter:
-    """Returns the requested filter. Raises ApiError for a contradictory or unknown component."""
+    """Returns the filter in the request. Raises ApiError for a contradictory or unknown component."""
     wanted: Filter = {}
     for component in request.components:
         kind, name = component.entity_type, component.match

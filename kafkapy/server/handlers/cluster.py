@@ -67,7 +67,7 @@ def _brokers(context: RequestContext, request: DescribeClusterRequest) -> list[D
 
 
 def _controllers(context: RequestContext) -> list[DescribedNode]:
-    """Returns the registered controllers that the client's listener reaches."""
+    """Returns the registered controllers that are reachable on the client's listener."""
     image, name = context.services.metadata.image, context.listener.name
     if not supports_controller_registration(image.metadata_version):
         raise ApiError(

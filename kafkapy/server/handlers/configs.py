@@ -167,7 +167,8 @@ def list_config_resources_error(
 def handle_list_config_resources(
     context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """Lists client metrics in version 0, and in version 1 the requested types, or all types for an empty list."""
+    """Lists the resources of the requested types, or of all types for an empty list. Version 0 lists client metrics
+    only."""
     image = context.services.metadata.image
     brokers = [str(broker_id) for broker_id in image.brokers]
     configured = {
@@ -215,9 +216,9 @@ def _narrow(
     wanted: Container[ConfigResource],
     answer: Callable[[dict[ConfigResource, ErrorMessage]], Any],
 ) -> bool:
-    """Limits the part of a request that is forwarded, if it is, to the `wanted` resources.
+    """Restricts the request to the `wanted` resources, in case it is forwarded to the active controller.
 
-    The response to the client is `answer(results)` for the results of these resources. If there are none, responds at
+    The response to the client is `answer(results)` with the results of these resources. If none is wanted, responds at
     once and returns False.
     """
     if context.payload is None:
@@ -293,7 +294,7 @@ def _keys(resources: Iterable[object]) -> list[ConfigResource]:
 
 
 def _results(responses: Iterable[Any]) -> dict[ConfigResource, ErrorMessage]:
-    """Returns the results in a response of the active controller, by resource."""
+    """Returns the results in the active controller's response, by resource."""
     return {
         (each.resource_type, each.resource_name): ErrorMessage(each.error_code, each.error_message)
         for each in responses
@@ -303,9 +304,9 @@ def _results(responses: Iterable[Any]) -> dict[ConfigResource, ErrorMessage]:
 def _preprocess(
     context: RequestContext, keys: list[ConfigResource], changes: Mapping[ConfigResource, list[ConfigChange]]
 ) -> dict[ConfigResource, ErrorMessage]:
-    """Returns the resources whose changes are invalid regardless of the metadata, with their errors.
+    """Returns the resources whose changes are invalid whatever the metadata contains, with their errors.
 
-    A controller changes the configuration of any broker; a broker changes its own.
+    A controller changes the configuration of any broker; a broker changes only its own.
     """
     own_only = (BROKER_LOGGER_RESOURCE,) if context.session.is_controller else (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)
     failed: dict[ConfigResource, ErrorMessage] = {}
@@ -372,5 +373,5 @@ def _incrementally_altered(
 def _in_order(
     keys: list[ConfigResource], results: Mapping[ConfigResource, ErrorMessage], default: ErrorMessage | None
 ) -> list[tuple[ConfigResource, ErrorMessage]]:
-    """Returns each resource of the request once, with `default`, or with its result if `default` is None."""
+    """Returns each resource of the request once, with its result, or with `default` if that is given."""
     return [(key, results[key] if default is None else default) for key in dict.fromkeys(keys)]

@@ -32,7 +32,8 @@ def envelope_error(request: EnvelopeRequest, version: int, error: Error, message
 
 
 class EnvelopedConnection:
-    """The connection of the request inside: its response becomes the data of the envelope's response."""
+    """Stands for the client's connection: the response to the enclosed request becomes the data of the envelope's
+    response."""
 
     def __init__(self, outer: RequestContext, peer_host: str) -> None:
         self.id = outer.connection.id
@@ -42,17 +43,17 @@ class EnvelopedConnection:
         self._outer = outer
 
     def respond(self, chunks: Iterable[Any] | None) -> None:
-        """Sends the response to the request inside."""
+        """Sends the response to the enclosed request inside the response to the envelope."""
         data = None if chunks is None else b"".join(chunks)
         self._outer.respond(EnvelopeResponse(response_data=data))
 
     def close(self, reason: str) -> None:
-        """Makes the broker close the connection of its client."""
+        """Responds with UNSUPPORTED_VERSION, which makes the broker close the client's connection."""
         self._outer.respond(EnvelopeResponse(error_code=Error.UNSUPPORTED_VERSION))
 
 
 class EnvelopedContext(RequestContext):
-    """The request inside an envelope."""
+    """The context of the request that an envelope contains."""
 
     __slots__ = ("_outer",)
 
@@ -63,7 +64,8 @@ class EnvelopedContext(RequestContext):
         self._outer = outer
 
     def hand_over(self, refuse: Callable[[Error, str | None], object]) -> bool:
-        """Lets the broker that forwarded the request find the active controller."""
+        """Responds to the envelope with NOT_CONTROLLER, so that the broker that forwarded the request finds the active
+        controller."""
         self.answered = True
         self._outer.respond(EnvelopeResponse(error_code=Error.NOT_CONTROLLER))
         return True

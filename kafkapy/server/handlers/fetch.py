@@ -32,7 +32,7 @@ _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
 def fetch_error(request: FetchRequest, version: int, error: Error, message: str | None) -> FetchResponse:
-    """Returns a response that has `error` as a whole and for every partition.
+    """Returns a response that has `error` at the top level and for every partition.
 
     Clients without sessions read only the errors of the partitions.
     """
@@ -99,7 +99,7 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
 
 
 def count_results(context: RequestContext, params: FetchParams, results: Results) -> None:
-    """Adds the results to the metrics: the reads of each topic, the bytes sent to consumers, and the errors."""
+    """Counts the results in the metrics: the fetches of each topic, the bytes sent to consumers, and the errors."""
     counters_of = context.services.replica_manager.counters_of
     for asked, result in results:
         counters = counters_of(asked.topic_partition)
@@ -111,7 +111,8 @@ def count_results(context: RequestContext, params: FetchParams, results: Results
 
 
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
-    """Returns the parameters of the request, within the broker's limits and less the time that it has waited."""
+    """Returns the parameters of the request, limited by the broker's configuration. The time that the gate has held the
+    request is subtracted from max_wait_ms."""
     version = context.api_version
     has_replica_state = version >= FetchRequest.FIRST_VERSION_WITH_REPLICA_STATE
     max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
@@ -132,7 +133,8 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
 
 
 def fetch_response(context: RequestContext, session: FetchContext, results: Results) -> FetchResponse:
-    """Builds the response from the results that the session selects. Adjacent partitions of a topic share an entry."""
+    """Builds the response from the results that the session selects. Consecutive partitions of a topic are in one topic
+    entry."""
     version = context.api_version
     error, session_id, to_send = session.answer(results)
     nodes: dict[int, LeaderNode] = {}

@@ -110,7 +110,8 @@ def _code_for(error: Error, version: int) -> Error:
 
 
 def _response(request: ListOffsetsRequest, answer: Answer) -> ListOffsetsResponse:
-    """Returns one result for each partition; if the request repeats a partition, only its last entry counts."""
+    """Returns the response with the result of `answer` for each partition; of a partition that is repeated, only the
+    last entry counts."""
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.ListOffsetsTopicResponse(

@@ -77,9 +77,9 @@ def _describe(
 
 
 def _offset_lag(context: RequestContext, topic_partition: TopicPartition, future: Log | None) -> int:
-    """Returns the number of offsets by which `future` is behind the current log; -1 if the partition is not here.
+    """Returns by how many offsets `future` is behind the current log; -1 if this broker does not host the partition.
 
-    If `future` is None, returns the number by which the current log is behind its high watermark.
+    If `future` is None, returns by how many offsets the current log is behind its high watermark.
     """
     partition: Partition | None = context.services.replica_manager.partitions.get(topic_partition)
     if partition is None:

@@ -82,7 +82,8 @@ def handle_metadata(context: RequestContext, request: MetadataRequest) -> Metada
 
 
 def _key_of(context: RequestContext, request: MetadataRequest) -> object:
-    """Returns the key under which the response is stored: all that the response depends on, except the image."""
+    """Returns the key under which the encoded response is stored. It contains all that the response depends on, except
+    the image."""
     topics = request.topics
     wanted = None if topics is None else tuple([(topic.name, topic.topic_id) for topic in topics])
     return (
@@ -138,7 +139,8 @@ def _answer(context: RequestContext, request: MetadataRequest, image: MetadataIm
 def _find_topics(
     request: MetadataRequest, version: int, image: MetadataImage
 ) -> tuple[list[TopicImage], list[tuple[str | None, bytes]]]:
-    """Returns the requested topics that exist, and (name, id) of the others, each once. Raises ApiError."""
+    """Returns the requested topics that exist, and (name, id) of each other topic. A topic that is repeated is returned
+    once. Raises ApiError for an invalid request."""
     if request.topics is None or (version == 0 and not request.topics):
         return list(image.topics.by_name.values()), []
     if version < TOPIC_ID_VERSION:
@@ -241,7 +243,8 @@ def handle_describe_topic_partitions(
 def _names_from_cursor(
     request: DescribeTopicPartitionsRequest, image: MetadataImage
 ) -> tuple[list[str], dict[str, int]]:
-    """Returns the sorted names of the topics from the cursor on, and {topic of the cursor: first partition}.
+    """Returns the sorted names of the requested topics from the cursor on, and {topic of the cursor: its first
+    partition to return}.
 
     The second value is empty without a cursor. Raises ApiError for an invalid cursor.
     """

@@ -230,7 +230,8 @@ def _fetch_single_group(context: RequestContext, request: OffsetFetchRequest) ->
 
 
 def _single_group_error(request: OffsetFetchRequest, version: int, error: Error) -> OffsetFetchResponse:
-    """Builds the response with `error` for the group; in versions 0 and 1 each partition has the error."""
+    """Builds the response with `error` for the group; versions 0 and 1, which have no such field, get the error for
+    each partition."""
     if version >= OffsetFetchResponse.FIRST_VERSION_WITH_ERROR_CODE:
         return OffsetFetchResponse(error_code=error)
     return OffsetFetchResponse(

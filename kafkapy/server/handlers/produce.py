@@ -131,9 +131,9 @@ class ProduceOperation:
             self._entries[topic_partition] = records
 
     def _find_transactional(self) -> None:
-        """Finds the partitions with transactional records, and their producer.
+        """Sets the producer of each partition with transactional records.
 
-        Raises ApiError INVALID_PRODUCER_ID_MAPPING if they have several producers.
+        Raises ApiError INVALID_PRODUCER_ID_MAPPING if there are several producers.
         """
         for topic_partition, records in self._entries.items():
             produced = ProducedRecords(records)
@@ -150,9 +150,9 @@ class ProduceOperation:
             self._respond({})
 
     def _verify(self, checked: Checked) -> None:
-        """Refuses partitions that do not belong to the producer's open transaction.
+        """Verifies that the partitions belong to the producer's open transaction, and refuses the others.
 
-        This is the last step before the append: nothing may run between the two that could end the transaction.
+        This is the last step before the append: nothing that could end the transaction may run between the two.
         """
         transactional_id = self._request.transactional_id
         if transactional_id is None or not self._producers:
@@ -214,7 +214,7 @@ class ProduceOperation:
 
 
 def transaction_support(version: int) -> ClientSupport:
-    """Returns what a client of this Produce version supports when its transaction is verified."""
+    """Returns how a client of this Produce version supports the verification of its transaction."""
     if version >= ProduceRequest.FIRST_VERSION_WITH_IMPLICIT_PARTITIONS:
         return ClientSupport.ADD_PARTITIONS
     if version >= ProduceRequest.FIRST_VERSION_WITH_ABORTABLE_ERRORS:
@@ -223,10 +223,10 @@ def transaction_support(version: int) -> ClientSupport:
 
 
 def first_batch_error(produced: ProducedRecords, version: int, transactional_id: str | None) -> Error:
-    """Returns the error of a partition whose first batch the Produce version does not allow, otherwise NONE.
+    """Returns an error if the Produce version does not allow the partition's first batch, otherwise NONE.
 
-    The log validates everything else, and the message sets of versions without batches. Raises ApiError, which refuses
-    the whole request, for bytes that cannot be a batch and for transactional records without a transactional id.
+    The log validates all other properties, and the message sets of versions 0 to 2. Raises ApiError, which refuses the
+    whole request, for bytes that cannot be a batch and for transactional records without a transactional id.
     """
     if version < ProduceRequest.FIRST_VERSION_WITH_BATCHES:
         return Error.INVALID_PRODUCER_ID_MAPPING if produced.is_transactional else Error.NONE

@@ -27,7 +27,8 @@ from kafkapy.server.request_context import RequestContext
 
 
 def _ask(context: RequestContext, request: Request, write: Callable[[Any, int, str], Any]) -> None:
-    """Passes a request to the Raft machine; `write(response, version, listener)` makes the wire response."""
+    """Passes a request to the Raft machine. `write(response, version, listener)` translates its response to the wire
+    message."""
     version, listener = context.api_version, context.listener.name
     ask_quorum(context, request, lambda found: write(found, version, listener))
 

@@ -28,7 +28,8 @@ def _error_with_text(response: Any) -> OnError:
 
 
 def _ask_leader(context: RequestContext, response: Any, request: Request, translate: Callable[[Any], Any]) -> None:
-    """Passes a change to the quorum's leader, which is this node or the node that the request is forwarded to."""
+    """Forwards a change of the voters to the leader of the quorum, or passes it to the Raft machine if this node leads
+    or cannot forward it."""
 
     def refuse(error: Error, message: str | None) -> None:
         context.respond(response(error_code=error, error_message=message))

@@ -37,7 +37,7 @@ def list_partition_reassignments_error(
 def handle_list_partition_reassignments(
     context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """Lists the named partitions, or all partitions, that are being reassigned.
+    """Lists the reassignments of the named partitions, or of all partitions.
 
     Partitions that do not exist are left out, as in Kafka.
     """

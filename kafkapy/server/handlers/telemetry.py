@@ -75,7 +75,8 @@ def push_telemetry_error(
 
 @serves(ApiKey.PUSH_TELEMETRY, 0, 0, on_error=push_telemetry_error)
 def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest) -> None:
-    """Checks a push on the reactor's thread, decodes it on the handler pool, and stores it on the reactor's thread."""
+    """Checks a push on the reactor's thread, decodes it on the handler pool, and stores the values on the reactor's
+    thread."""
     services = context.services
     telemetry: ClientTelemetry = services.client_telemetry
     largest = services.config.telemetry_max_bytes
@@ -121,7 +122,7 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
 
 
 def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monotonic_ms: int, largest: int) -> None:
-    """Raises ApiError for a push that is refused. A client's last push (`terminating`) is accepted early."""
+    """Raises ApiError if the push is refused. A client's last push (`terminating`) may be early."""
     if instance.is_terminating:
         raise ApiError(Error.INVALID_REQUEST)
     if not instance.may_push(monotonic_ms) and not request.terminating:
@@ -137,7 +138,8 @@ def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monoton
 def _decompressed(request: PushTelemetryRequest, largest: int) -> bytes | memoryview:
     """Returns the decompressed metrics, at most `largest` bytes.
 
-    Raises ApiError TELEMETRY_TOO_LARGE if there are more, and INVALID_RECORD if they do not decompress.
+    Raises ApiError TELEMETRY_TOO_LARGE if there are more bytes, and INVALID_RECORD if the metrics cannot be
+    decompressed.
     """
     if request.compression_type == NONE or not request.metrics:
         metrics: bytes | memoryview = request.metrics

@@ -161,7 +161,7 @@ def _deleted_topic(name: str | None, topic_id: bytes, result: ErrorMessage) -> D
 def _resolve(
     image: MetadataImage, wanted: list[tuple[str | None, bytes]]
 ) -> tuple[dict[bytes, str | None], list[DeletedTopic]]:
-    """Returns a map from id to name of the topics that can be deleted, and the results for the other topics."""
+    """Returns {topic id: name} of the topics that can be deleted, and the results of the other requested topics."""
     found: dict[bytes, str | None] = {}
     failed: list[DeletedTopic] = []
     counts = Counter(wanted)

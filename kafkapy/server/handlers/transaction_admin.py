@@ -61,7 +61,7 @@ def list_transactions_error(
 def handle_list_transactions(
     context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse | None:
-    """Lists transactions. A client's pattern is matched on the handler pool, because the match may take long."""
+    """Lists transactions. The pattern in the request is matched on the handler pool, because matching may take long."""
     wanted = ListFilter(
         frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter
     )

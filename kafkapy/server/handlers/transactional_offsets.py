@@ -80,7 +80,8 @@ def _to_commit(
     requested: TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition,
     offsets: list[OffsetToCommit],
 ) -> Error | None:
-    """Adds the partition to `offsets` and returns None if the partition exists; otherwise returns the error."""
+    """Adds the partition's offset to `offsets` and returns None if the partition exists; otherwise returns the
+    error."""
     if context.services.metadata.image.topics.partition(topic, requested.partition_index) is None:
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     offsets.append(

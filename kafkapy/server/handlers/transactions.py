@@ -38,7 +38,8 @@ _TopicResults = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
 
 
 def _in_version(version: int, error: Error, first_with_producer_fenced: int) -> Error:
-    """Returns the error, or INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED for a version without that error."""
+    """Returns the error; a version before `first_with_producer_fenced` gets INVALID_PRODUCER_EPOCH instead of
+    PRODUCER_FENCED."""
     if error is Error.PRODUCER_FENCED and version < first_with_producer_fenced:
         return Error.INVALID_PRODUCER_EPOCH
     return error
@@ -83,7 +84,8 @@ def handle_add_partitions_to_txn(context: RequestContext, request: AddPartitions
 
 
 def _add_batched(context: RequestContext, request: AddPartitionsToTxnRequest) -> None:
-    """Handles the requests of brokers: adds partitions to several transactions, or only verifies them."""
+    """Handles version 4 and later, which brokers send: adds partitions to several transactions, or only verifies
+    them."""
     results: dict[int, Mapping[TopicPartition, Error]] = {}
 
     def done(position: int, errors: Mapping[TopicPartition, Error]) -> None:
@@ -143,7 +145,8 @@ def _partitions(topics: _Topics) -> list[TopicPartition]:
 def _refused(
     known: TopicsImage, topics: _Topics, *, internal_topics_allowed: bool = False
 ) -> dict[TopicPartition, Error]:
-    """Returns an error for each partition if one of them may not be added, otherwise an empty dictionary."""
+    """Returns an error for every partition of the request if one of them may not be added, otherwise an empty
+    dictionary."""
     errors: dict[TopicPartition, Error] = {}
     requested = _partitions(topics)
     for partition in requested:
