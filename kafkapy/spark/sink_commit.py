@@ -116,7 +116,7 @@ def transactions_of(messages: Iterable[Any]) -> list[PreparedTransaction]:
 
 
 def client_properties(options: WriteOptions) -> dict[str, str]:
-    """Returns the configuration keys that every kind of client has, which are those of an admin client."""
+    """Returns those of the user's client properties that admin clients have too, and so every kind of client."""
     return {key: value for key, value in options.properties.items() if key in ADMIN_ROWS}
 
 

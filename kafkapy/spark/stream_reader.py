@@ -70,7 +70,7 @@ class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
 
 
 class RefusingStreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
-    """A reader for wrong options, every method of which raises their ConfigError."""
+    """A reader that stands for wrong options: each of its methods raises the ConfigError that explains the mistake."""
 
     def __init__(self, error: ConfigError) -> None:
         self._error = error

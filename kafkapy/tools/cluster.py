@@ -14,7 +14,7 @@ _CONNECTION = "connection"
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the subcommand."""
+    """Carries out the subcommand; returns the exit code, 0."""
     if arguments.has("config"):
         if arguments.has("command-config"):
             raise ToolError("--config and --command-config cannot be specified together.")

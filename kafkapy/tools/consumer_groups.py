@@ -354,14 +354,15 @@ def _group_id(group: GroupListing) -> str:
 
 
 def _wide(least: int, texts: list[str]) -> int:
-    """Returns the width of a column of the list, which is ten more than its longest text, and at least `least`."""
+    """Returns the width of a column of the group list: its longest text, or `least` if that is more, plus 10."""
     return max([least, *map(len, texts)]) + 10
 
 
 def _chosen(words: list[str], known: tuple[str, ...], what: str, plural: str) -> list[str]:
-    """Returns the known names that `words` contains, in whatever case it writes them.
+    """Returns the names of `known` that `words` contains; case is ignored.
 
-    Raises UsageError, in which `what` and `plural` name the words, for an unknown word.
+    A word may be a list with commas. Raises UsageError for an unknown name; the message calls the names `what` and
+    `plural`.
     """
     wanted = [each.strip() for word in words for each in word.split(",")]
     by_name = {each.lower(): each for each in known}

@@ -76,7 +76,7 @@ def _shown(feature: str, level: int) -> str:
 
 
 def chosen_updates(arguments: Arguments) -> dict[str, FeatureUpdate]:
-    """Returns the feature levels that upgrade, downgrade or disable sets.
+    """Returns the feature levels that the subcommand upgrade, downgrade or disable has to set.
 
     Raises ToolError, with Kafka's text, if the flags name no feature or the same feature twice.
     """

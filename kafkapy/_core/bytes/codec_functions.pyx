@@ -46,7 +46,7 @@ def missing_codecs():
 
 
 def shared_object(str name):
-    """Returns the file of a module, or None if it has none: some Pythons have zlib built into the program itself.
+    """Returns the path of a module's shared object, or None if there is none: some Pythons have zlib built in.
 
     The packages that contain the module are not imported: zstandard alone takes 20 ms at the start of a broker.
     """

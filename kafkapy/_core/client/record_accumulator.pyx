@@ -453,7 +453,7 @@ cdef class TopicQueues:
 
 
 cdef class RecordAccumulator:
-    """The queues of all partitions of a producer, and the count of their memory.
+    """The queues of all partitions of a producer, limited to `buffer.memory` bytes in total.
 
     Any thread may call `send`; the sender calls the other methods, one thread at a time. Operations that may block are
     methods of the Python subclass: `_send_slowly` (a topic not known yet, serializers, no memory left, ...),

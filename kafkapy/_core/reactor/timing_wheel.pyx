@@ -19,7 +19,7 @@ cdef enum:
 
 
 cdef class Bucket:
-    """The entries of one interval, with the earliest deadline, so that the wheel need not search all of them."""
+    """The entries whose deadlines are in one interval of a level, and the earliest of these deadlines, if known."""
 
     def __cinit__(self):
         self.entries = {}
