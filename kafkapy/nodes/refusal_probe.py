@@ -12,6 +12,9 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 
 ATTEMPTS = 2
 TIMEOUT_MS = 2000
+# A process that was killed closes its files one after the other: its listeners accept connections for some time after
+# the end of its first connection, longer if it has the logs of many partitions.
+PAUSES_MS = (50, 200, 800)
 
 
 def probe(
@@ -55,3 +58,24 @@ def probe(
 
     for each in destinations:
         start(each)
+
+
+def probe_until_refused(
+    thread: NodeThread, destinations: Sequence[Destination], client_id: str, on_refused: Callable[[], object]
+) -> None:
+    """Probes up to four times within about a second, until no process is there; then calls `on_refused`, on the node
+    thread."""
+    pauses_ms = iter(PAUSES_MS)
+
+    def on_result(is_refused: bool) -> None:
+        if is_refused:
+            on_refused()
+            return
+        pause_ms = next(pauses_ms, None)
+        if pause_ms is not None:
+            thread.schedule(pause_ms, start)
+
+    def start() -> None:
+        probe(thread, destinations, client_id, on_result)
+
+    start()

@@ -14,7 +14,7 @@ from kafkapy._core.reactor.reactor import Connection
 from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.nodes.node_channel import Destination
 from kafkapy.nodes.node_thread import NodeThread
-from kafkapy.nodes.refusal_probe import probe
+from kafkapy.nodes.refusal_probe import probe_until_refused
 from kafkapy.server.request_context import Session
 from kafkapy.server.services import ControllerServices
 
@@ -53,12 +53,11 @@ class DeadBrokers:
         services, broker_id, broker_epoch = self._services, registered.broker_id, registered.epoch
         destinations = [Destination(broker_id, each.host, each.port) for each in registered.endpoints.values()]
 
-        def on_result(is_refused: bool) -> None:
-            if is_refused:
-                logger.warning(
-                    "Fencing broker %d at epoch %d because its listeners refuse connections.", broker_id, broker_epoch
-                )
-                services.controller.submit(services.controller_operations.fence_dead(broker_id, broker_epoch))
+        def on_refused() -> None:
+            logger.warning(
+                "Fencing broker %d at epoch %d because its listeners refuse connections.", broker_id, broker_epoch
+            )
+            services.controller.submit(services.controller_operations.fence_dead(broker_id, broker_epoch))
 
         if destinations:
-            probe(self._thread, destinations, f"controller-{services.node_id}-probe", on_result)
+            probe_until_refused(self._thread, destinations, f"controller-{services.node_id}-probe", on_refused)

@@ -72,3 +72,29 @@ def test_a_refusal_before_a_timeout_proves_nothing(
     monkeypatch.setattr(refusal_probe, "NodeChannel", lambda *arguments, **options: ScriptedChannel(causes))
     assert not probed(thread, 1)
     assert not causes
+
+
+def test_a_process_whose_listener_is_closed_a_little_later_is_gone(thread: NodeThread) -> None:
+    results: Queue[str] = Queue()
+    with StubNode() as node:
+        destinations = [Destination(2, "127.0.0.1", node.port)]
+        refusal_probe.probe(thread, destinations, "tests", lambda refused: results.put(f"refused: {refused}"))
+        assert results.get(timeout=20) == "refused: False"
+        refusal_probe.probe_until_refused(thread, destinations, "tests", lambda: results.put("gone"))
+    assert results.get(timeout=20) == "gone"
+
+
+def test_a_process_that_goes_on_listening_is_not_gone(thread: NodeThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusal_probe, "PAUSES_MS", (1, 1))
+    results: Queue[bool] = Queue()
+    probe = refusal_probe.probe
+
+    def noted(thread, destinations, client_id, on_result):
+        probe(thread, destinations, client_id, lambda refused: (on_result(refused), results.put(refused)))
+
+    monkeypatch.setattr(refusal_probe, "probe", noted)
+    with StubNode() as node:
+        refusal_probe.probe_until_refused(thread, [Destination(2, "127.0.0.1", node.port)], "tests", pytest.fail)
+        assert [results.get(timeout=20) for _ in range(3)] == [False] * 3
+    thread.stop()
+    assert results.empty()
