@@ -263,10 +263,7 @@ cdef class Reactor:
         return connection
 
     cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1:
-        """Adds the connection to epoll and to `connections`, and reserves its room in the queues.
-
-        Does everything that can fail, so that the caller can open the connection without an error.
-        """
+        """Adds the connection to epoll and to `connections`, with room in the queues: all that can fail before it opens."""
         cdef epoll_event event
         self.check_owner()
         if connection_id in self.connections:
@@ -320,10 +317,7 @@ cdef class Reactor:
         }
 
     def idle_us(self):
-        """Returns the microseconds spent waiting for events since the start, including a wait in progress.
-
-        Any thread may call it.
-        """
+        """Returns the microseconds spent waiting since the start, with a wait in progress. Any thread may call it."""
         cdef int64_t waiting_since_us = self.native.waiting_since_us
         return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
 
@@ -397,10 +391,7 @@ cdef class Reactor:
         return 0
 
     cdef void end_wakeup(self) noexcept nogil:
-        """Counts the wake-up's duration as the time of each request that the gate answered in it.
-
-        All these answers are sent together, at the end of the wake-up.
-        """
+        """Counts the wake-up's duration for each request that the gate answered in it: all are sent at its end."""
         cdef int64_t ended_us = monotonic_us()
         cdef int64_t elapsed_us = ended_us - self.native.now_us
         self.native.waiting_since_us = ended_us
@@ -442,10 +433,7 @@ cdef class Reactor:
                     and native.monotonic_ms - native.oldest.last_active_ms >= native.max_idle_ms))
 
     cdef void read_phase(self, int count) noexcept nogil:
-        """Runs phase 1: serves the connections with unprocessed input, then those that epoll reported.
-
-        Then the gate writes the gathered batches.
-        """
+        """Runs phase 1: connections with unprocessed input, those that epoll reported, then the gathered batches."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *connection
         cdef size_t waiting = queue_take(native, &native.input_queue)
@@ -467,10 +455,7 @@ cdef class Reactor:
             slab_pool_trim(native.pool, CACHE_IDLE_BYTES)
 
     cdef void take_event(self, epoll_event *event) noexcept nogil:
-        """Handles one event of epoll, which points to the struct of a watch or of a connection.
-
-        The first field of both structs is the kind.
-        """
+        """Handles one event of epoll; the struct of a watch or connection to which it points begins with the kind."""
         cdef int kind = (<int *> event.data.ptr)[0]
         cdef ConnectionState *connection
         cdef uint64_t posted
