@@ -47,7 +47,7 @@ def check(config: BrokerConfig) -> None:
 
 
 def warnings(config: BrokerConfig) -> Iterator[str]:
-    """Yields the sentences that Kafka logs about keys that do not fit the node's roles."""
+    """Yields Kafka's warnings about timeouts that do not fit together and keys that do not fit the node's roles."""
     heartbeat, session = config["broker.heartbeat.interval.ms"], config["broker.session.timeout.ms"]
     if 2 * heartbeat > session:
         yield (

@@ -1,8 +1,8 @@
 """Checks of a configuration before anything is written: refusals and warnings.
 
-A broker starts with the `server.properties` of an Apache Kafka. Keys without an effect here are named in a warning;
-keys that would weaken or change the service (authentication, authorization, policies that cannot run) are refused
-with key and reason.
+A broker starts with the `server.properties` of an Apache Kafka broker. Keys that have no effect in kafkapy cause
+a warning. Keys that would weaken or change the service (authentication, authorization, policies that cannot run) are
+refused with key and reason.
 """
 
 from __future__ import annotations

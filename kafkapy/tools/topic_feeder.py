@@ -21,7 +21,7 @@ _FREE_SLICE = 1000
 class TopicFeeder:
     """Sends samples to a topic. Not thread-safe, but another thread or a signal's handler may call `stop`.
 
-    rate: records per second, sent in slices of 10 ms; 0 for no limit. After a stall the missing records follow at once.
+    rate: records per second, sent in slices of 10 ms; 0 for no limit. After a stall the delayed records follow at once.
     start_ms: the timestamp of the first record; None for the time of sending. step_ms: added for each further record.
     """
 
@@ -53,7 +53,7 @@ class TopicFeeder:
         self.sent = 0
 
     def feed(self, limit: int | None = None) -> int:
-        """Sends `limit` samples, or samples until `stop` if it is None; returns the number of samples.
+        """Sends `limit` samples, or without a limit samples until `stop` is called; returns the number of samples sent.
 
         Waits for their delivery. Raises ApiError if a record could not be delivered.
         """
