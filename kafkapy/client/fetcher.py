@@ -260,6 +260,9 @@ class Fetcher:
                 # The partition may have been unassigned, assigned again, or moved by a seek since the request.
                 if state is None or states.get(topic_partition) != (state, state.generation):
                     continue
+                # Its records may have been fetched from a new leader before the former leader responded.
+                if positions[topic_partition].fetch_offset != state.fetch_offset:
+                    continue
                 self._add(topic_partition, state, data, nodes)
 
     def _pause(self, positions: dict[TopicPartition, FetchPosition]) -> None:

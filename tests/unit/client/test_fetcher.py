@@ -259,6 +259,15 @@ def test_the_leader_that_an_error_names_is_fetched_from(brokers, consumer):
     assert [each.node_id for each in brokers.asked if each.key == ApiKey.FETCH][:2] == [1, 2]
 
 
+def test_a_late_response_of_a_former_leader_is_ignored(brokers, consumer):
+    """All its records are below the position, which would look like a record that is larger than the fetch."""
+    consumer.assign([T0])
+    assert poll(consumer)[-1] == (0, 9)
+    assert [offset for _, offset in brokers.fetched_offsets] == [0]  # offset 10 is requested but not served
+    consumer._subscription.partitions[T0].fetch_offset = 20  # the new leader has responded in the meantime
+    assert poll(consumer) == [(0, offset) for offset in range(20, 30)]
+
+
 def test_the_replica_that_the_leader_prefers_is_read_until_it_fails(brokers, consumer):
     def prefer(request, version):
         response = brokers._fetch(request, version)
