@@ -73,11 +73,11 @@ class HostedPartitions:
         *,
         waits_for_registration: bool,
     ) -> None:
-        """Creates all partitions that `image` places here, with their checkpointed high watermarks.
+        """Creates all partitions that `image` places on this broker, with their checkpointed high watermarks.
 
-        With `waits_for_registration` this broker leads no partition before an image has its new registration: the
-        process before it may have lost records that the followers have, and another record at their offset in the same
-        leader epoch would never be noticed.
+        With `waits_for_registration` this broker leads no partition until an image has its new registration. Before the
+        restart it may have lost records that the followers have. If it then appended other records at the same offsets
+        in the same leader epoch, the followers would not notice the difference.
         """
         self._context.follow_brokers(image.brokers)
         former = image.brokers.get(self._context.node_id)

@@ -131,9 +131,9 @@ class ApiRegistry:
         return [served for key in sorted(self._keys) if (served := self.find(key)) is not None]
 
     def versions(self) -> list[tuple[ApiKey, int, int]]:
-        """Returns each served API with its lowest and highest version, in the order of the keys.
+        """Returns each served API with its lowest and highest version, in the order of the API keys.
 
-        Loads no module: nearly every client asks for the versions, and uses few of the APIs.
+        Loads no module, because nearly every client asks for the versions but uses only a few of the APIs.
         """
         found = []
         for key in sorted(self._keys):

@@ -1,5 +1,5 @@
 """The ports of a broker to the active controller of its cluster: direct calls while this node is the whole cluster,
-requests from the moment at which the cluster has another node."""
+requests as soon as the cluster has another node."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Lifecycle(Protocol):
 
 
 class ControllerPorts(NamedTuple):
-    """The ports of one kind. `forwarding` is None for direct calls. Immutable."""
+    """The ports of a broker to the active controller, either all direct calls or all requests. `forwarding` is None for
+    direct calls. Immutable."""
 
     lifecycle: Lifecycle
     alter_partition: AlterPartitionPort
@@ -51,11 +52,12 @@ class ControllerPorts(NamedTuple):
 
 
 class ControllerLink:
-    """The ports of a broker to the active controller. Immutable. `forwarding` is None if this node is the only
-    voter."""
+    """The current ports of a broker to the active controller. Direct calls are replaced by requests once, on the
+    reactor's thread, when another voter or broker joins a node that was the whole cluster."""
 
     def __init__(self, ports: ControllerPorts, make_remote: Callable[[int], ControllerPorts]) -> None:
-        """`make_remote(broker_epoch)` makes the ports that replace `ports` if those are direct calls."""
+        """`make_remote(broker_epoch)` makes the ports that send requests, which replace `ports` if those are direct
+        calls."""
         self._ports = ports
         self._make_remote = make_remote
 
@@ -72,15 +74,16 @@ class ControllerLink:
         self._ports.alter_partition.submit(change, on_result)
 
     def assign_directories(self, found: Mapping[tuple[bytes, int], bytes]) -> Future[None]:
-        """Reports the directories of replicas; the Future ends when they are recorded. Any thread."""
+        """Reports the directories of replicas; the Future ends when the controller has recorded them. Any thread."""
         return self._ports.assign_directories(found)
 
     def allocate_producer_ids(self, on_block: Callable[[ProducerIdsBlock | Error], None]) -> None:
-        """Requests a block of producer ids. Reactor thread."""
+        """Requests a block of producer ids and passes it to `on_block`. Reactor thread."""
         self._ports.allocate_producer_ids(on_block)
 
     def leave_direct_calls(self) -> None:
-        """Replaces direct calls by requests. Reactor thread, after the broker was unfenced and before its stop.
+        """Replaces direct calls with requests. Called on the reactor's thread, after the broker was unfenced and before
+        it stops.
 
         The broker keeps its registration: the heartbeats continue with its broker epoch.
         """
@@ -90,7 +93,7 @@ class ControllerLink:
 
 
 def local_ports(config: BrokerConfig, controller: ControllerLoop, post: Post) -> ControllerPorts:
-    """Returns the ports of a broker whose node is the whole cluster: direct calls of the controller."""
+    """Returns the ports of a broker whose node is the whole cluster: direct calls to the controller."""
     settings, node_id = ControllerSettings.from_config(config), config.node_id
 
     def assign(found: Mapping[tuple[bytes, int], bytes]) -> Future[None]:
@@ -117,8 +120,8 @@ def remote_ports(
 ) -> ControllerPorts:
     """Returns the ports of a broker in a cluster of several nodes: requests to the active controller.
 
-    `post` and `schedule` run work on the reactor's thread. `broker_epoch` is that of a broker that is registered and
-    unfenced already, -1 for a broker that starts.
+    `post` and `schedule` run work on the reactor's thread. `broker_epoch` is the epoch of a broker that is registered
+    and unfenced already, or -1 for a broker that starts.
     """
     from kafkapy.quorum.broker_heartbeats import BrokerHeartbeats
     from kafkapy.server.forwarding import Forwarding

@@ -59,7 +59,8 @@ class OtherNodes:
         )
 
     def register_controller(self, controller: ControllerLoop) -> None:
-        """Registers this node as a controller with the active controller, each time another node becomes active.
+        """Registers this node as a controller with the active controller, and repeats it until the metadata contains
+        the registration.
 
         Does nothing if this node is the only voter, which registers itself. Called after the start of `controller`.
         """

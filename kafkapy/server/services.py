@@ -58,10 +58,11 @@ class CommonServices(TypedDict):
 
 
 class ControllerServices:
-    """The parts of a node that serve the listeners of a controller. Made before the reactor runs, then only read.
+    """The parts of a node that serve the listeners of a controller. Made before the reactor runs; only `forwarding`
+    changes later.
 
     `forwarding` is None while this node is its whole cluster; it is set, on the reactor's thread, when other nodes
-    join. `kraft_version` returns the finalized level of this feature, which is in the quorum's own log.
+    join. `kraft_version` returns the finalized level of kraft.version, which is in the quorum's own log.
     `quorum_leader` returns the id of the quorum's leader, -1 while the leader is unknown; it is None if this node is
     the only voter.
     """
@@ -127,7 +128,7 @@ class ControllerServices:
 
 
 class Services(ControllerServices):
-    """The parts of a broker that handlers use. The broker creates it before the reactor runs; then it is only read."""
+    """The parts of a broker that handlers use. The broker creates it before the reactor runs."""
 
     def __init__(
         self,

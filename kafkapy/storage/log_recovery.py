@@ -317,7 +317,8 @@ class LogLoader:
         return not segment.size or (stem + OFFSET_INDEX_SUFFIX in self.sizes and stem + TIME_INDEX_SUFFIX in self.sizes)
 
     def _is_new(self, segment: LogSegment) -> bool:
-        """Returns whether all files of the segment are empty or missing, so that it needs no recovery."""
+        """Returns whether the segment needs no recovery, because its files are empty or missing and it has no
+        transaction index."""
         stem = f"{segment.base_offset:020d}"
         # A power failure can take the records and leave their aborted transactions.
         has_transactions = stem + TRANSACTION_INDEX_SUFFIX in self.sizes

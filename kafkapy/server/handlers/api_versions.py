@@ -70,7 +70,8 @@ def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) ->
 def _served_versions(context: RequestContext) -> Iterator[tuple[ApiKey, int, int]]:
     """Yields each served API with its lowest and highest version.
 
-    A broker announces the versions of a forwarded API that the active controller serves too, once it knows them.
+    Of an API whose requests a broker forwards, only versions that the active controller also serves are announced, once
+    those are known.
     """
     services = context.services
     forwarding = None if context.session.is_controller else services.forwarding

@@ -152,7 +152,8 @@ def handle_update_features(context: RequestContext, request: UpdateFeaturesReque
 
 
 def _update(services: ControllerServices, operation: Operation[UpdatedFeatures]) -> Future[None]:
-    """Submits an update of features. An update of kraft.version is written by the quorum after the others."""
+    """Submits an update of features to the controller. The quorum writes a new level of kraft.version after the other
+    features."""
     loop = services.quorum
     ended: Future[None] = Future()
 
