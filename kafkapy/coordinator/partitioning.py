@@ -8,10 +8,10 @@ _INT_MIN = -(1 << 31)
 
 
 def coordinator_partition(key: str, partition_count: int) -> int:
-    """Returns the partition that owns the key.
+    """Returns the partition of the internal topic that owns the key.
 
-    It is the absolute value of the hash modulo the number of partitions. The only hash whose absolute value overflows,
-    -2^31, counts as 0 (`Utils.abs`).
+    It is the absolute value of the key's hash modulo `partition_count`. The hash -2^31, whose absolute value overflows,
+    counts as 0 (`Utils.abs`).
     """
     value = java_string_hash(key)
     return (0 if value == _INT_MIN else abs(value)) % partition_count

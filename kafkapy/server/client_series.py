@@ -1,4 +1,4 @@
-"""The newest numbers that clients pushed, for the metrics page: a bounded number of series, which expire."""
+"""The newest metric values that clients have pushed, for the metrics page: a bounded number of series, which expire."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def lowest_free_descriptor() -> int:
 
 
 class DescriptorWatch:
-    """A watch that compares the number of open files with `limit`. Used by one thread at a time."""
+    """Compares the number of open files with `limit`, and warns. Used by one thread at a time."""
 
     def __init__(self, limit: int, lowest_free: Callable[[], int] = lowest_free_descriptor) -> None:
         self._limit = limit

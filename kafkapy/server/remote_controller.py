@@ -102,7 +102,7 @@ class RemoteAlterPartition:
         self._is_in_flight = False
 
     def submit(self, change: IsrChange, on_result: OnResult) -> None:
-        """Sends a change with the next request. It replaces an unsent change of the same partition, whose result is
+        """Sends a change with the next request. An unsent change of the same partition is replaced and gets the result
         OPERATION_NOT_ATTEMPTED."""
         key = (change.topic_id, change.topic_partition.partition)
         replaced = self._unsent.pop(key, None)

@@ -82,9 +82,9 @@ class LeaderEpochCache(EpochsState):
             self.assign(epoch, first_offset)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> OffsetAndEpoch:
-        """Returns the end offset (exclusive) of the largest known epoch <= `epoch`, and that epoch.
+        """Returns the largest epoch <= `epoch` in the entries, with its end offset (exclusive).
 
-        Both are -1 if no such epoch is known.
+        Both are -1 if there is no such epoch.
         """
         if epoch == UNDEFINED_EPOCH:
             return OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)

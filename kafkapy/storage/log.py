@@ -455,7 +455,7 @@ class Log(FollowerAppends):
         return True
 
     def delete_old_segments(self) -> int:
-        """Applies retention; returns the number of segments deleted. Raises StorageError."""
+        """Deletes the segments that retention no longer keeps; returns their number. Raises StorageError."""
         config, segments = self.config, self.segments
         limits = config.retention
         unlimited = not limits.delete or (limits.retention_ms < 0 and limits.retention_bytes < 0)

@@ -1,7 +1,8 @@
 """The assignors that run on the broker (KIP-848): `uniform` and `range`. Pure.
 
-uniform    the members' numbers of partitions differ by at most one, and each member keeps what it had if possible
-range      every member gets a range of each topic, the same range in topics with the same members and partitions
+uniform    the members' numbers of partitions differ by at most one; a member keeps its previous target if possible
+range      each member gets a range of the partitions of each topic; topics with equal subscribers and numbers of
+           partitions are divided equally
 """
 
 from __future__ import annotations

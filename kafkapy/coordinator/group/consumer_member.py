@@ -16,7 +16,7 @@ STATIC_LEAVE_EPOCH = -2
 
 
 class MemberState(IntEnum):
-    """The progress of a member toward its target; the values are those in the log."""
+    """The progress of a member toward its target assignment; the values are the numbers in the log."""
 
     STABLE = 0
     # The member has to revoke partitions first.

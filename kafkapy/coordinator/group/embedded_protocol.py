@@ -15,7 +15,7 @@ _HIGHEST_VERSION = 3
 
 
 class Subscription(NamedTuple):
-    """A decoded subscription. The assignment has to be encoded in the same `version`."""
+    """A decoded subscription. The member's assignment has to be encoded in the same `version`."""
 
     version: int
     topics: tuple[str, ...]
@@ -71,8 +71,8 @@ def encode_assignment(owned: Mapping[bytes, Iterable[int]], version: int, topics
 
 
 def _version(reader: Reader) -> int:
-    """Returns the version to decode, at most the highest known one, because newer versions only add fields at the
-    end."""
+    """Returns the version in which to decode the data: at most the highest known version, because newer versions only
+    add fields at the end."""
     version = reader.read_int16()
     if version < 0:
         raise ValueError(f"version {version}")

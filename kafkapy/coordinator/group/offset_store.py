@@ -1,4 +1,5 @@
-"""The committed offsets of all groups of one partition, of which readers see those below the high watermark."""
+"""The committed offsets of all groups of one partition; readers see only offsets whose records are below the high
+watermark."""
 
 from __future__ import annotations
 

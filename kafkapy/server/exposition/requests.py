@@ -36,7 +36,7 @@ class Meter(NamedTuple):
     buckets: list[int]
 
     def without(self, part: Meter) -> Meter:
-        """Returns these totals minus those of `part`, but at least 0: `part` may have been read later."""
+        """Returns these totals minus the totals of `part`, but at least 0, because `part` may have been read later."""
         buckets = [max(0, own - other) for own, other in zip(self.buckets, part.buckets, strict=True)]
         return Meter(
             max(0, self.requests - part.requests),

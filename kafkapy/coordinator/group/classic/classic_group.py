@@ -27,7 +27,7 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
 class GroupState(Enum):
-    """The states of a classic group; the values are those of ListGroups and DescribeGroups."""
+    """The states of a classic group; the values are the names in ListGroups and DescribeGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"

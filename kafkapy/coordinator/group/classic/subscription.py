@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 
 def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
-    """Returns the topics of all `ConsumerProtocolSubscription`s; None if one of them is not a subscription.
+    """Returns the topics of all `ConsumerProtocolSubscription`s; None if one of them is not a valid subscription.
 
-    Layout of its start, the same in every version: int16 version, int32 count, count x (int16 length, UTF-8 bytes).
+    Each subscription begins with the same fields in every version: int16 version, int32 count, count x (int16 length,
+    UTF-8 bytes).
     """
     topics: set[str] = set()
     for subscription in metadata:
