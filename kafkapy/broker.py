@@ -410,7 +410,7 @@ class Broker(ClusterNode):
         self._reactor_thread.join()
 
     def abort(self) -> None:
-        """Releases what a failed `start` has opened; the directories remain in the state after a crash."""
+        """Releases what a failed `start` has opened. Leaves the log directories as a crash of the process would."""
         if self._parts is not None:
             self._parts.controller.stop()
             self._parts.handler_pool.stop()

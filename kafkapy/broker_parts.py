@@ -267,7 +267,7 @@ def _build_link(
 
 
 def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:
-    """Returns the periodic tasks of an active controller, which a node with the only broker does not import."""
+    """Returns the periodic tasks of an active controller. Imports their module, which a lone broker does not need."""
     from kafkapy.controller.periodic_tasks import PeriodicTasks, TaskIntervals
 
     return PeriodicTasks(
@@ -284,7 +284,7 @@ def build_fetchers(
     metadata: MetadataCache,
     may_follow: Callable[[Partition], bool],
 ) -> ReplicaFetcherManager:
-    """Constructs the fetchers of followed partitions, which a broker without other brokers does not import."""
+    """Constructs the fetchers of followed partitions. Imports their modules, which a lone broker does not need."""
     from kafkapy.network.outgoing import OutgoingConnector
     from kafkapy.replica.fetcher.fetch_connection import FetchPorts
     from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager

@@ -123,7 +123,7 @@ class NodeChannel:
 
     @property
     def versions(self) -> Versions:
-        """The versions that the destination serves by API, as it last announced them; empty before that."""
+        """The versions of each API that the destination last announced; empty before the first connection."""
         return self._versions
 
     def send(self, body: Body, key: ApiKey, on_done: OnDone, deadline_ms: int, *, highest: int | None = None) -> None:

@@ -256,7 +256,7 @@ class ControllerLoop:
         return min(max(0.0, (due_ms - self._clock.monotonic_ms()) / 1000), LONGEST_WAIT_S)
 
     def _run_tasks(self) -> None:
-        """Runs the periodic tasks that are due. There are none while this node has the only broker."""
+        """Runs the due periodic tasks of the active controller. They begin when another node registers a broker."""
         active, monotonic_ms = self._active, self._clock.monotonic_ms()
         if active is None or self.make_tasks is None:
             return

@@ -326,7 +326,7 @@ def _leader_fields(response: Any, listener: str) -> tuple[Error, int, int, raft.
 
 
 def _only_partition(topics: list[Any], name_field: str) -> Any:
-    """Returns the part of a response about the metadata partition; None if the response has other parts."""
+    """Returns the metadata partition of a response, or None unless this is the response's only partition."""
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         return None
     is_named = getattr(topics[0], name_field) == METADATA_TOPIC

@@ -31,7 +31,10 @@ class RaftTransport:
         self._channels: dict[Destination, NodeChannel] = {}
 
     def send(self, destination: Destination, request: Request, on_response: Callable[[Response | None], None]) -> None:
-        """Sends a request. `on_response` is called once, on the node thread, with None if the request failed."""
+        """Sends a request. `on_response` is called once, with None if the request failed.
+
+        It is called on the node thread, or before this method returns if the channel refuses the request.
+        """
         translated = outgoing(request)
 
         def done(response: Any, version: int, error: Exception | None) -> None:

@@ -63,7 +63,7 @@ class ReplicaContext:
         return registration is not None and not registration.fenced
 
     def peer(self, broker_id: int) -> PeerState:
-        """Returns the state of another broker, which all its replicas share. `follow_brokers` updates it."""
+        """Returns the state of another broker, one object for all its replicas, which `follow_brokers` updates."""
         peer = self._peers.get(broker_id)
         if peer is None:
             peer = self._peers[broker_id] = PeerState()

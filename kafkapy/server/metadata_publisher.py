@@ -1,9 +1,9 @@
 """Applies each committed change of the metadata to logs, configuration and replicas.
 
 The publisher runs on the controller's thread after the commit. It does blocking work (creating and deleting log
-directories) on that thread, and posts other work to the reactor's thread before the response to the request.
-The controller's thread waits for the reactor's only when topics are deleted, because the reactor has to release a log
-before the log is renamed and closed.
+directories) on that thread, and posts the other work to the reactor's thread. The controller responds to the request
+that made the change only after that. The controller's thread waits for the reactor's thread only when replicas are
+deleted, because the reactor has to release a log before the log is renamed and closed.
 """
 
 from __future__ import annotations

@@ -50,10 +50,13 @@ class ClusterView:
     def describe(
         self, partition: PartitionImage, *, name_missing_listener: bool = True, strict: bool = False
     ) -> DescribedPartition:
-        """Returns the description of a partition.
+        """Returns the description of a partition for clients of the view's listener.
 
-        With `strict`, which Metadata version 0 uses, only reachable replicas are listed. If the leader does not have
-        this listener, the error is LISTENER_NOT_FOUND with `name_missing_listener`, otherwise LEADER_NOT_AVAILABLE.
+        A broker is reachable if it is not fenced and has this listener. The error is LEADER_NOT_AVAILABLE if the leader
+        is not reachable, or LISTENER_NOT_FOUND if it is registered and `name_missing_listener` is set.
+
+        With `strict`, which Metadata version 0 uses, only reachable replicas are listed, and the error is
+        REPLICA_NOT_AVAILABLE if a replica is missing.
         """
         replicas, isr = list(partition.replicas), list(partition.isr)
         offline = self._offline_replicas(partition)

@@ -23,9 +23,9 @@ Result = TypeVar("Result")
 
 
 class SourcePartitions(NamedTuple):
-    """The partitions that exist now, the ids of their topics, and the topics that the options name but do not exist.
+    """The partitions that the options select and that exist now.
 
-    The latter are in `missing`.
+    `ids` has the topic ids by topic name; `missing` has the topics that the options name, but that do not exist.
     """
 
     partitions: list[TopicPartition]

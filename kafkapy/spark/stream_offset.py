@@ -80,7 +80,7 @@ class BatchPlan(NamedTuple):
 
 
 def plan_micro_batch(start: StreamOffset, end: StreamOffset) -> BatchPlan:
-    """Returns the ranges and losses of the micro-batch between two offsets."""
+    """Returns the plan of the micro-batch between two offsets of a stream."""
     plan = BatchPlan([], [], [])
     gone = sorted(set(start.positions) - set(end.positions))
     if gone:

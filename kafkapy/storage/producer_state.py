@@ -63,8 +63,9 @@ class ProducerStateManager(ProducersState):
 
         Raises ApiError INVALID_PRODUCER_EPOCH if a newer epoch fences the producer, and OUT_OF_ORDER_SEQUENCE_NUMBER if
         sequence numbers are missing. A producer without an entry may begin with any sequence number: it is new or
-        expired, or its records were deleted. But a transactional producer may not begin above the sequence number of a
-        batch whose verification has begun, because that batch was refused and will be sent again.
+        expired, or its records were deleted. But a transactional producer may not begin above the lowest sequence
+        number that `begin_verification` has recorded for its epoch, because the batch with that number was not
+        appended, and the producer will send it again.
         """
         entry = self.entries.get(producer_id)
         if entry is None:

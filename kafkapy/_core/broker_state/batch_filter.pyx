@@ -219,7 +219,8 @@ cdef class BatchFilter:
                             Retained *retained) noexcept nogil:
         """Marks in `kept` which records are retained, and sets `retained` to their count and timestamps.
 
-        Returns KEEP_AS_IT_IS, NOTHING_LEFT or another outcome for the whole batch.
+        With `discard` no record is retained. Returns KEEP_AS_IT_IS if all records are retained, REBUILD if some are,
+        NOTHING_LEFT if none is, or the error RECORDS_MALFORMED or NO_MEMORY.
         """
         cdef RecordFields fields
         cdef Py_ssize_t pos = 0

@@ -47,7 +47,7 @@ cdef class PartitionState:
     cdef readonly int append_errno
     cdef bint is_waking                  # the partition is in the gate's list for Python
     cdef int64_t last_request_serial     # of the last request that named the partition
-    # The batches gathered in this wake-up; gathered_count is 0 outside phase 1.
+    # The batches gathered in this wake-up; gathered_count is 0 while the owner thread runs Python.
     cdef int gathered_count
     cdef int first_gathered              # indexes of GateContext.batches
     cdef int last_gathered

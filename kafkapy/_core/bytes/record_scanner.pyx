@@ -51,7 +51,7 @@ cdef inline void note_record(RecordCheck *check, int32_t index, bint has_key, in
 
 
 cdef inline int64_t added(int64_t base, int64_t delta) noexcept nogil:
-    """Returns the sum with wrap-around, as in Kafka; the limits apply to the result, even if the delta is hostile."""
+    """Returns the sum, which wraps around on overflow as in Kafka; the timestamp limits are checked on the sum."""
     return <int64_t>(<uint64_t>base + <uint64_t>delta)
 
 

@@ -1,4 +1,4 @@
-"""The gate's memory between gathering requests and finishing them, all within phase 1 of one wake-up.
+"""The gate's memory between gathering requests and finishing them. The owner thread runs no Python code in between.
 
     requests[n] -> batches[first_batch : first_batch + batch_count]      in the order of the request
     partition   -> batches[first_gathered] -> next -> next               in the order of their offsets
@@ -18,7 +18,7 @@ cdef enum:
     UUID_BYTES = 16                      # of a topic's id
 
 cdef struct GatheredBatch:
-    PyObject *partition                  # borrowed PartitionState; no partition is removed before phase 2
+    PyObject *partition                  # borrowed PartitionState; only Python code removes a partition
     PyObject *producer                   # borrowed ProducerEntry, or NULL
     uint8_t *data                        # in the request's slab
     int64_t size

@@ -7,7 +7,10 @@ cdef enum:
 
 
 cdef class GateContext:
-    """Base of DataGate. Used by the owner thread only. Invariant: outside phase 1 it holds no request and no batch."""
+    """Base of DataGate. Used by the owner thread only.
+
+    Invariant: while this thread runs Python code, no gathered request and no gathered batch is left.
+    """
 
     def __cinit__(self, *arguments, **keywords):
         self.by_name = PartitionTable()

@@ -612,7 +612,7 @@ cdef class Reactor:
         return 0
 
     cdef int advance_answered(self) except -1:
-        """Takes the next requests of connections that Python has answered. Never called within a callback."""
+        """Offers the gate the next frames of connections that Python has answered; not while a Python callback runs."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *answered
         cdef size_t count = queue_take(native, &native.answered_queue)

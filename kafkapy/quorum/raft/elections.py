@@ -69,7 +69,7 @@ def learn_leader(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoint
 
 
 def handle_common(node: RaftNode, error: Error, leader_id: int, epoch: int, endpoints: Endpoints) -> bool | None:
-    """Handles the error and the leader, which all responses of the quorum have.
+    """Handles the error of a response, and the leader that the response names with its epoch and endpoints.
 
     Returns None if the caller has to handle the rest of the response. Otherwise returns True if the next request may be
     sent at once, and False if the connection has to wait for the back-off time first.

@@ -54,8 +54,8 @@ class RaftMachine:
 
     Every method that takes `monotonic_ms` returns effects, unless it says otherwise. The driver carries out all effects
     of one call before the next call, with two exceptions: it calls `appended` directly after it has carried out
-    AppendControl, and `started_at_snapshot` directly after StartAtSnapshot. Their effects follow those of the call in
-    progress.
+    AppendControl, and `started_at_snapshot` directly after StartAtSnapshot. The effects that these two methods return
+    are carried out after the remaining effects of the first call.
     """
 
     def __init__(self, config: RaftConfig, log: LogView, saved: ElectionState | None, random: Random) -> None:

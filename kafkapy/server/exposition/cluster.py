@@ -19,8 +19,8 @@ class _Counts(NamedTuple):
 
 
 class ClusterMetrics:
-    """The cluster's metrics: the counts of partitions, and the image of the topics that were counted. Used by one
-    thread."""
+    """The cluster's metrics. Partitions are counted again only if the topics have changed since the last page. Used by
+    one thread."""
 
     def __init__(self, services: Services, state: Callable[[], int]) -> None:
         self._services = services
