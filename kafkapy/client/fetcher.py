@@ -373,9 +373,9 @@ class Fetcher:
             raise self.errors.pop(0)
 
     def _order(self) -> list[TopicPartition]:
-        """Returns the partitions with buffered records, round robin.
+        """Returns the partitions with buffered records, in an order that rotates from call to call.
 
-        The first partition is the one that has not been first for the longest time; the next call puts it last.
+        If there are several, the first partition of this call becomes the last one of the next call.
         """
         partitions = self._subscription.partitions
         ready = [topic_partition for topic_partition, state in partitions.items() if state.buffers]

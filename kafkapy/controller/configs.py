@@ -199,8 +199,11 @@ def _changed_list(
 def _config_records(
     image: MetadataImage, resource: ConfigResource, overrides: Mapping[str, str], changes: Sequence[ConfigChange]
 ) -> list[MessageAndVersion]:
-    """Returns the records of the keys that change. For brokers, returns the records of all keys, so that files named by
-    values are read again."""
+    """Returns a record for each key in `changes` whose value differs from the current one.
+
+    A broker resource gets a record for every key in `changes`. This makes brokers read again the files that values
+    name, such as keystores.
+    """
     current = image.config(*resource)
     records: list[MessageAndVersion] = []
     for name in dict.fromkeys(change.name for change in changes):

@@ -47,9 +47,9 @@ class Response:
 class Pending:
     """A response that another thread produces and passes to `resolve`.
 
-    If that takes longer than `patience_s` seconds, `otherwise` is sent instead. The server sets `wake` and then reads
-    `response`; `resolve` sets `response` and then reads `wake`. In every order at least one of the two threads sees
-    both values.
+    If that takes longer than `patience_s` seconds, the server sends `otherwise` as a substitute. The server sets `wake`
+    and then reads `response`; `resolve` sets `response` and then reads `wake`. In every order at least one of the two
+    threads sees both values.
     """
 
     __slots__ = ("otherwise", "patience_s", "response", "wake")
@@ -152,7 +152,7 @@ class HttpServer:
         os.close(self._wake_write)
 
     def _wake(self) -> None:
-        """Makes the server's thread check the pages that it waits for. May be called by any thread."""
+        """Makes the server's thread check whether pending responses are set. May be called by any thread."""
         with self._wake_lock:
             if not self._is_closing:
                 with suppress(BlockingIOError):  # full: it will wake up
@@ -323,7 +323,7 @@ class HttpServer:
         self._send(client)
 
     def _send_answer(self, client: _Client, response: Response) -> None:
-        """Sends the response of a page that the connection waited for."""
+        """Ends the client's wait for a `Pending`, and sends `response`, which is its result or its substitute."""
         client.pending = None
         try:
             self._begin(client, response)

@@ -18,7 +18,7 @@ class CommittedRecords:
     """
 
     def __init__(self, image: MetadataImage, loader: MetadataLoader | None = None) -> None:
-        """`loader` has the changes since `image`; it may be inside a metadata transaction."""
+        """`loader` contains the changes since `image`; they may end inside a metadata transaction."""
         self.image = image
         self.next_offset = image.offset
         self._epoch = image.epoch
@@ -55,14 +55,17 @@ class CommittedRecords:
         return delta, self.image
 
     def load_snapshot(self, image: MetadataImage) -> tuple[MetadataDelta, MetadataImage]:
-        """Continues from the image of a snapshot; returns the changes that lead to it."""
+        """Makes the image of a snapshot the newest image; returns the difference to the former one, and the image."""
         assert image.offset >= self.image.offset, "a snapshot before the newest image"
         delta = delta_between(self.image, image)
         self.continue_on(image)
         return delta, image
 
     def continue_on(self, image: MetadataImage) -> None:
-        """Continues from a committed image, and forgets the records after it that were replayed."""
+        """Makes the committed `image` the newest image, and discards the changes replayed since the former one.
+
+        The next batch to replay is the one at the offset of `image`.
+        """
         self.image = image
         self.next_offset = image.offset
         self._epoch = image.epoch

@@ -315,7 +315,10 @@ class ControllerLoop:
         self._led = (epoch, start_offset)
 
     def lost_leadership(self, epoch: int) -> None:
-        """Ends the active controller; its records that are not committed no longer count."""
+        """Ends this node's active controller, if there is one, and fails the operations that wait for a commit.
+
+        Replaying continues from the newest published image, which contains no uncommitted records.
+        """
         self._led = None
         self._is_activation_due = False
         if self._active is not None:

@@ -292,9 +292,10 @@ class LogLoader:
     def _suspects(self) -> list[LogSegment]:
         """Returns the segments to recover, oldest first.
 
-        After an unclean stop recovery begins at the segment of the recovery point, or at an earlier segment whose
-        indexes are missing. After a clean stop it begins at the first segment whose indexes are missing; if there is
-        none, the active segment ends with an incomplete batch, and only that segment is recovered.
+        After an unclean stop, recovery begins at the segment of the recovery point, or at an earlier segment without
+        usable indexes; segments without content are left out. After a clean stop, recovery begins at the first segment
+        without usable indexes. If all segments have usable indexes, only the active segment is recovered, because it
+        ends with an incomplete batch.
         """
         first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
         if self.is_clean:
@@ -305,8 +306,11 @@ class LogLoader:
         return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
 
     def _has_indexes(self, segment: LogSegment) -> bool:
-        """Returns whether offset and time index exist, which an empty segment does not need, and the transaction index
-        is readable or missing. Raises OSError."""
+        """Returns whether the segment has usable indexes. Raises OSError.
+
+        The offset and time index must exist unless the segment is empty; the transaction index may be missing, but
+        must be readable if it exists.
+        """
         stem = f"{segment.base_offset:020d}"
         if stem + TRANSACTION_INDEX_SUFFIX in self.sizes:
             try:

@@ -366,7 +366,7 @@ cdef class BatchFilter:
                      bint keep_empty, bint begin_horizon):
         """Filters one batch, whose decompressed records are `records`. The caller has checked its CRC.
 
-        `discard` removes all records (an aborted transaction). `keep_empty` retains the batch without records.
+        `discard` removes all records (an aborted transaction). `keep_empty` retains the batch even without records.
         `begin_horizon` sets the delete horizon of what remains (a marker whose transaction has no records any more).
         """
         cdef Py_buffer view
@@ -429,7 +429,7 @@ cdef class BatchFilter:
     def keeps_empty(self, chunk, Py_ssize_t position):
         """Returns whether the data batch at `position` is retained even without records.
 
-        That is the case if the batch holds a producer's last sequence, or is the last batch of the round.
+        That is the case if the batch holds a producer's last sequence, or is the last batch that this pass may clean.
         """
         cdef Py_buffer view
         cdef BatchHeader header

@@ -80,7 +80,8 @@ cdef class PartitionState:
         return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
 
     def watch_fetch(self, *, bint is_from_follower):
-        """Notes that a fetch waits: a follower's for the log end, and a consumer's for the high watermark."""
+        """Notes that a fetch waits: a follower's fetch for a higher log end offset, and a consumer's for a higher high
+        watermark."""
         self.watch(is_from_follower)
 
     cdef void watch(self, bint is_from_follower) noexcept nogil:
@@ -120,7 +121,11 @@ cdef class PartitionState:
 
 cdef inline int64_t smaller_end(PartitionState partition, ReplicaState replica, int64_t candidate,
                                 int64_t leader_end_offset, int64_t monotonic_ms) noexcept nogil:
-    """Returns the replica's log end offset if it is smaller and the high watermark waits for the replica."""
+    """Returns the replica's log end offset if it is below `candidate` and limits the high watermark; otherwise returns
+    `candidate`.
+
+    It limits the high watermark if the replica is in the maximal ISR, or is caught up and may enter the ISR.
+    """
     if replica.log_end_offset < candidate and (
             replica.is_in_maximal_isr
             or (replica.was_caught_up(leader_end_offset, monotonic_ms, partition.replica_lag_max_ms)

@@ -1,13 +1,13 @@
-"""The follower's append: the fast twin of storage/follower_appends with `examine_fetched`.
+"""The follower's append in compiled code. The reference is `examine_fetched` in storage/follower_appends.
 
     examine      one pass over the bytes: framing | epoch | CRC | order of the offsets
     append_to    one pwritev | index entries
     account_for  the producers of the batches
 
 Between the passes only totals are stored: each pass reads the batch headers again, which are in the processor's cache.
-The bytes are written as the leader sent them. Python accounts for a batch that begins or ends a transaction or is the
-first of its producer; it appends everything that does not fit into one segment, and message sets. The two paths are
-compared by tests/property/test_follower_append_twin.py.
+The bytes are written as the leader sent them. Python updates the producer of a batch that begins or ends a transaction
+or is the first of its producer. Python also appends batches that do not fit into one segment, and messages of magic 0
+or 1. The property test test_follower_append_twin compares the two paths.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -56,7 +56,10 @@ cdef class FetchedBatches:
             PyBuffer_Release(&self.view)
 
     cdef int examine(self, int32_t leader_epoch) noexcept nogil:
-        """Returns a status, and sets the totals of the batches before the first one that must not be appended."""
+        """Returns a status, and sets the totals of the batches to append.
+
+        These end before the first batch that is incomplete or of an epoch above `leader_epoch`.
+        """
         cdef const uint8_t *data = <const uint8_t *> self.view.buf
         cdef BatchHeader header
         cdef Py_ssize_t pos = 0

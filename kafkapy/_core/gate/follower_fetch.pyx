@@ -70,7 +70,11 @@ cdef inline void record_read(GateContext gate, const FetchRequest *request, cons
 
 
 cdef void record_positions(GateContext gate, const FetchRequest *request, int count, int verdict) noexcept nogil:
-    """Records the positions of a follower whose fetch has arrived and is not for Python."""
+    """Records the follower's position in each partition of its fetch.
+
+    Does nothing for a consumer, for a fetch that is presented again after its arrival, and for one that the gate
+    declines.
+    """
     cdef int index
     if request.replica_id == CONSUMER or request.moment != FETCH_ON_ARRIVAL or verdict == GATE_DECLINED:
         return

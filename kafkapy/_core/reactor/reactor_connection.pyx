@@ -122,7 +122,7 @@ cdef class Connection:
         return self.native.fd
 
     cpdef respond(self, chunks):
-        """Answers the request in process. Does nothing if the connection is closed.
+        """Answers the request that is being processed. Does nothing if the connection is closed.
 
         `chunks` are bytes-like objects and FileRanges, which are *pinned* until they are sent, without the size prefix;
         None sends nothing.
@@ -145,7 +145,8 @@ cdef class Connection:
             queue_push(&self.shared.answered_queue, native)
 
     def note_follower_fetch(self):
-        """Marks the request in process as a follower's fetch, which the meter FOLLOWER_FETCHES counts as well."""
+        """Marks the request that is being processed as a follower's fetch, so that the meter FOLLOWER_FETCHES counts it
+        too."""
         self.native.frame.is_from_follower = True
 
     def close(self, str reason):
@@ -207,7 +208,7 @@ cdef class OutgoingConnection(Connection):
         connection_want_output(self.shared, native)
 
     cdef int deliver(self, Request response) except -1:
-        """Calls `on_response`. The bytes of the response exist while the callee keeps the Request or a slice of it."""
+        """Passes `response` to `on_response`. Its bytes exist while the callee holds the Request or a slice of it."""
         cdef ConnectionState *native = self.native
         self.on_response(response)
         if not native.closed:

@@ -7,7 +7,7 @@ copied: up to three bytes of a size prefix into the connection, the beginning of
 which grows as bytes arrive and is never larger than four times what was received. TLS would be a transform from the
 shared slab into another, between `receive` and `take_frame`.
 
-A connection with a request in process is not read (Kafka's muting); the socket's buffer then limits the client.
+A connection whose request is being processed is not read (Kafka's muting); the socket's buffer then limits the client.
 Neither a full output nor the bounds on requests prevent the reading of responses.
 """
 
@@ -87,7 +87,7 @@ cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32
 
 cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab, uint8_t *data,
                     int32_t size) noexcept nogil:
-    """Sets the connection's frame in process. Takes over one pin on `slab`."""
+    """Makes these bytes the frame of the connection that is being processed. Takes over one pin on `slab`."""
     connection.frame.connection = connection
     connection.frame.slab = slab
     connection.frame.data = data

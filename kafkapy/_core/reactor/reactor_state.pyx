@@ -1,5 +1,6 @@
 """The life of connections, requests and answers as C structs. Leaf functions: every function runs without the
-interpreter lock, on the reactor thread only.
+interpreter lock, on the reactor thread only. The module `reactor` describes the phases of a wake-up: 1 reads, 2 runs
+Python, 3 writes.
 
 A connection is closed once: its descriptor is closed and its buffers are released at once, and it stays in
 `closed_queue` until Python is notified. Its struct lives as long as the Connection object that owns it.
@@ -184,7 +185,7 @@ cdef void connection_release_input(ConnectionState *connection) noexcept nogil:
 
 
 cdef void connection_want_input(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Queues the connection for the next phase 1."""
+    """Queues an open connection, which phase 1 of the next wake-up reads and parses."""
     if connection.closed or connection.queued_input:
         return
     connection.queued_input = True
@@ -194,7 +195,7 @@ cdef void connection_want_input(ReactorState *state, ConnectionState *connection
 
 
 cdef void connection_want_output(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Queues the connection's output for the next phase 3."""
+    """Queues the connection, whose output the next phase 3 writes; does nothing if no output can be written."""
     if connection.output_head == NULL or connection.blocked or connection.closed or connection.queued_output:
         return
     connection.queued_output = True
@@ -286,7 +287,10 @@ cdef void request_reserve(ReactorState *state, ConnectionState *connection, int6
 
 
 cdef void request_done(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Ends the request in process, if any: its memory is released and the next one may be taken."""
+    """Ends the request that is being processed, if any: releases its memory, and permits the connection's next request.
+
+    The frame of an outgoing connection is a response.
+    """
     state.reserved_bytes -= connection.reserved_bytes
     connection.reserved_bytes = 0
     if connection.frame.slab != NULL:
@@ -310,7 +314,7 @@ cdef void gathered_request_answered(ReactorState *state, ConnectionState *connec
 
 cdef void answer_defer(ReactorState *state, ConnectionState *connection, DeferredAnswer *answer,
                        int api_key) noexcept nogil:
-    """Appends `answer` to the answers that the connection owes.
+    """Appends `answer` to the deferred answers of the connection.
 
     Called by the gate's `finish` for a gathered request that it will answer later.
     """

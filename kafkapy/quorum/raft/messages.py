@@ -1,11 +1,11 @@
 """Requests and responses of the metadata quorum, without their wire form.
 
 The driver translates them to and from the messages of `kafkapy.protocol`, for which each class documents the facts that
-are not obvious. `node_id` -1 and `epoch` -1 stand for "none".
+are not obvious. `node_id` -1 and `epoch` -1 mean "none".
 
 Every response of the quorum names the leader that the sender knows. The machine returns all endpoints of that leader;
-the driver writes the endpoint of the listener on which the request arrived, if there is one. Of a received response the
-driver passes the endpoint that the response contains, under the name of the listener that it uses for the quorum.
+the driver writes the endpoint of the listener on which the request arrived, if there is one. A received response
+contains at most one endpoint; the driver passes it on under the name of the listener that it uses for the quorum.
 
 INCONSISTENT_CLUSTER_ID is the error of the whole response. Every other error is the error of the partition, and INVALID
 topics and partitions are refused by the driver before the machine sees the request.
@@ -35,7 +35,7 @@ class Destination(NamedTuple):
 
 
 class VoteRequest(NamedTuple):
-    """Asks a voter for its vote, or with `pre_vote` for its opinion, which binds nobody (KIP-996).
+    """Asks a voter for its vote, or with `pre_vote` whether it would vote for the candidate (KIP-996).
 
     `voter` is the addressee, NO_REPLICA if the request does not name it (version 0).
     """
@@ -50,7 +50,10 @@ class VoteRequest(NamedTuple):
 
 
 class VoteResponse(NamedTuple):
-    """The response to a Vote. UNSUPPORTED_VERSION stands for a voter that does not know PreVote (Vote version 1)."""
+    """The response to a Vote.
+
+    The driver sets the error UNSUPPORTED_VERSION if the voter does not support PreVote (Vote version 2).
+    """
 
     error: Error
     leader_id: int
@@ -136,9 +139,8 @@ class FetchResponse(NamedTuple):
     """The response to a Fetch: an error, a diverging epoch with its end offset, a snapshot id, or records.
 
     The machine of a leader sets `read_from` and `max_bytes`, and the driver reads whole batches from there, at least
-    one, up to the end of the log. `read_from` -1 means that the response contains no records. Of a received response
-    the driver sets `records`, `batches` and `changes`: the valid batches from the front, without a batch that is
-    corrupt or cut off at the end.
+    one, up to the end of the log. `read_from` -1 means that the response contains no records. In a received response
+    the driver sets `records`, `batches` and `changes`: the batches before the first one that is corrupt or incomplete.
     """
 
     error: Error

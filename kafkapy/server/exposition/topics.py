@@ -106,8 +106,11 @@ class TopicMetrics:
         return PartitionRows(labels, COLUMNS)
 
     def _look(self, page: Page, partitions: list[Partition], rows: PartitionRows) -> tuple[int, int, int]:
-        """Fills the rows; returns the numbers of partitions led here, of producers, and of led partitions whose ISR has
-        the minimum size."""
+        """Adds the values of the partitions to the rows.
+
+        Returns the number of partitions that this broker leads, the number of producers of all partitions, and the
+        number of led partitions whose ISR has exactly the minimum size.
+        """
         leaders = producers = at_min_isr = 0
         for begin in _steps(len(partitions)):
             end = min(begin + STEP, len(partitions))
