@@ -1,2 +1,2 @@
 """The controller's decisions as pure functions. Each takes an image and an event, and returns records and a response.
-No clock, no disk, no threads."""
+They use no clock, no disk and no threads."""

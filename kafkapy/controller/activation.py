@@ -22,9 +22,10 @@ from kafkapy.protocol.messages.metadata_records import (
 def activation_records(
     image: MetadataImage, bootstrap: Sequence[Any], min_insync_replicas: int, *, in_transaction: bool
 ) -> list[MessageAndVersion]:
-    """Returns the records that a controller writes when it becomes active on `image`; an ordinary failover needs none.
+    """Returns the records that a controller writes when it becomes active on `image`; none are needed if the log has
+    features and no open transaction.
 
-    `bootstrap` has the messages of bootstrap.checkpoint, which are written if the log has no features yet.
+    `bootstrap` contains the messages of bootstrap.checkpoint, which are written if the log has no features yet.
     `in_transaction` is True if the log ends in an open metadata transaction (KIP-866), which is aborted.
     """
     records: list[MessageAndVersion] = []

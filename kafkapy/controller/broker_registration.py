@@ -1,6 +1,6 @@
 """The records that change a broker's registration: registering, unfencing, controlled shutdown, fencing, unregistering.
 
-The records of each change include those that change the broker's partitions, and are written in one batch.
+The records of each change, with the changes of the broker's partitions, are written in one batch.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ def register_broker(
 
     `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without a marker. If it is not the epoch
     of the last registration, the broker may have lost records, and leaves the eligible leader replicas too.
-    `kraft_version` is the finalized level of that feature.
+    `kraft_version` is the finalized level of the feature kraft.version.
 
-    Another incarnation that is still alive is refused by `BrokerSessions.register`, not here. Raises ApiError:
-    BROKER_ID_NOT_REGISTERED (a broker that migrates from ZooKeeper), INVALID_REGISTRATION, UNSUPPORTED_VERSION.
+    This function does not check whether another incarnation is still alive: `BrokerSessions.register` does. Raises
+    ApiError: BROKER_ID_NOT_REGISTERED (a broker that migrates from ZooKeeper), INVALID_REGISTRATION,
+    UNSUPPORTED_VERSION.
     """
     broker_id = registration.broker_id
     previous = image.brokers.get(broker_id)
@@ -93,7 +94,7 @@ def register_controller(image: MetadataImage, registration: ControllerRegistrati
 def unfence_broker(
     image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[None]:
-    """Unfences the broker and elects leaders for the partitions without one."""
+    """Unfences the broker and elects leaders for partitions without a leader."""
     broker = _registered(image, broker_id)
     records: list[MessageAndVersion] = []
     if broker.fenced:
@@ -123,7 +124,8 @@ def begin_controlled_shutdown(
 def fence_broker(
     image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[None]:
-    """Fences the broker, which then leads nothing until it is unfenced. Does nothing if it is fenced or unknown."""
+    """Fences the broker: its leaderships move to other brokers, or to none. Returns no records if the broker is already
+    fenced or not registered."""
     broker = image.brokers.get(broker_id)
     if broker is None or broker.fenced:
         return ControllerResult([], None)
@@ -161,8 +163,8 @@ def take_directories_offline(
 def cordon_directories(
     image: MetadataImage, broker_id: int, directory_ids: Collection[bytes] | None
 ) -> ControllerResult[None]:
-    """Records the directories in which a broker accepts no new replicas, if they have changed. None means that they are
-    not known yet."""
+    """Records the directories in which a broker accepts no new replicas, if they have changed. `directory_ids` is None
+    if the broker has not reported them yet."""
     broker = image.brokers.get(broker_id)
     if broker is None or directory_ids is None or not levels.supports_cordoned_directories(image.metadata_version):
         return ControllerResult([], None)
@@ -192,8 +194,8 @@ def unregister_broker(
 
 
 def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
-    """Returns the broker's registration, whose epoch a request has to name. Raises ApiError(STALE_BROKER_EPOCH) for
-    another epoch."""
+    """Returns the broker's registration. Raises ApiError(STALE_BROKER_EPOCH) if `broker_epoch` is not the epoch of this
+    registration, or if the broker is not registered."""
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise ApiError(Error.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")

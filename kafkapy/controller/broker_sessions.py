@@ -68,7 +68,8 @@ class HeartbeatResponse(NamedTuple):
 
 
 class _BrokerState:
-    """The metadata offsets of one registration; NOT_REPORTED while an offset is unknown."""
+    """Metadata offsets of one broker: the last one that it reported, and those of the last records of its registration
+    and of its controlled shutdown; NOT_REPORTED while unknown."""
 
     __slots__ = ("metadata_offset", "registration_offset", "shutdown_offset")
 
@@ -79,7 +80,7 @@ class _BrokerState:
 
 
 class BrokerSessions:
-    """The sessions of all brokers, by broker id and epoch.
+    """The sessions and the metadata offsets of all brokers, by broker id and epoch.
 
     `contact` may be called on any thread, so that a busy controller does not fence brokers that are alive; everything
     else happens on the controller's thread.
@@ -124,10 +125,10 @@ class BrokerSessions:
     def fence_expired(
         self, image: MetadataImage, monotonic_ms: int, settings: ControllerSettings = DEFAULT_SETTINGS
     ) -> ControllerResult[bool]:
-        """Fences at most one broker whose session has expired. The response is True if there may be more.
+        """Fences at most one broker whose session has expired. The response is True if more sessions may have expired.
 
-        The next call decides on an image in which that broker is fenced. A partition that has moved to another broker
-        whose session has expired moves on when that broker is fenced.
+        Only one, because the next call has to use an image in which this broker is fenced. If the leadership of a
+        partition moves to another broker whose session has expired, it moves again when that broker is fenced.
         """
         found = self.expired(monotonic_ms)
         if found is None:
@@ -142,7 +143,8 @@ class BrokerSessions:
         broker_epoch: int,
         settings: ControllerSettings = DEFAULT_SETTINGS,
     ) -> ControllerResult[bool]:
-        """Ends the session of a broker that is dead, and fences it. The response is False if it has registered again.
+        """Ends the session of a broker that is dead, and fences it. The response is False if the broker has registered
+        again with another epoch, or is not registered.
 
         This is safe for a broker that is alive after all: its next heartbeat begins a new session and unfences it.
         """
@@ -187,7 +189,7 @@ class BrokerSessions:
     # -- offsets
 
     def lowest_active_offset(self, image: MetadataImage) -> int | None:
-        """Returns the lowest metadata offset that the heartbeats of active brokers reported; None without active
+        """Returns the lowest of the metadata offsets that active brokers reported in heartbeats; None without active
         brokers."""
         offsets = []
         for broker in image.brokers.values():
@@ -243,7 +245,7 @@ class BrokerSessions:
 
 
 class _HeartbeatCall(NamedTuple):
-    """A heartbeat, and the image and settings by which it is handled. Immutable."""
+    """A heartbeat, and the image and settings with which it is handled. Immutable."""
 
     image: MetadataImage
     request: Heartbeat

@@ -1,4 +1,4 @@
-"""Subscriptions to clients' metrics, kept as configuration of the resource type client metrics (KIP-714)."""
+"""Subscriptions to clients' metrics, stored as configuration of the resource type CLIENT_METRICS (KIP-714)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class ClientMetricsSubscription(NamedTuple):
 
     @classmethod
     def from_overrides(cls, overrides: Mapping[str, str]) -> ClientMetricsSubscription:
-        """Returns the subscription with these overrides. Raises ApiError, with Apache Kafka's message, if they are
-        invalid."""
+        """Returns the subscription that the overrides of its resource describe. Raises ApiError, with Apache Kafka's
+        message, if they are invalid."""
         for name in overrides:
             if name not in CLIENT_METRICS_KEYS:
                 raise ApiError(Error.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")

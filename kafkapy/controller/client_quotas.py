@@ -24,9 +24,10 @@ IP_KEYS = {"connection_creation_rate": True}
 
 
 class QuotaAlteration(NamedTuple):
-    """New quotas of one entity.
+    """The change of the quotas of one entity.
 
-    `entity` has sorted pairs (type, name), in which the name None is the default. A value of None removes the quota.
+    `entity` consists of sorted pairs (type, name); the name None stands for the default entity. `values` maps quota
+    keys to values. A value of None removes the quota.
     """
 
     entity: QuotaEntity
@@ -40,8 +41,8 @@ def alter_client_quotas(
     *,
     validate_only: bool = False,
 ) -> ControllerResult[dict[QuotaEntity, ErrorMessage]]:
-    """Changes quotas. An error of one entity does not affect the others. `resolvable_hosts` are the names
-    of ip entities that are addresses, or hosts with an address."""
+    """Changes quotas. An error of one entity does not affect the others. `resolvable_hosts` contains the names of those
+    ip entities that are IP addresses or that DNS resolves."""
     records: list[MessageAndVersion] = []
     response: dict[QuotaEntity, ErrorMessage] = {}
     for alteration in alterations:

@@ -70,10 +70,10 @@ def _alter_configs(
     *,
     validate_only: bool,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
-    """Changes the configuration of resources. `requested` has the keys that the request names; only these are shown to
-    the policy.
+    """Changes the configuration of resources. `requested` has the keys that the request names; the policy receives only
+    these.
 
-    Raises ApiError(POLICY_VIOLATION) for too many changes.
+    Raises ApiError(POLICY_VIOLATION) if the changes need more records than one batch can have.
     """
     records: list[MessageAndVersion] = []
     response: dict[ConfigResource, ErrorMessage] = {}
@@ -113,7 +113,7 @@ def legacy_alter_configs(
 
 
 def validate_overrides(broker_config: BrokerConfig, resource: ConfigResource, overrides: Mapping[str, str]) -> None:
-    """Raises ApiError(INVALID_CONFIG) if a resource cannot have these overrides."""
+    """Raises ApiError(INVALID_CONFIG) if one of the overrides is invalid for the type of the resource."""
     resource_type, name = resource
     if resource_type == TOPIC_RESOURCE:
         validate_topic_overrides(broker_config, overrides)
@@ -177,8 +177,8 @@ def _overrides_after(
 def _changed_list(
     broker_config: BrokerConfig, resource: ConfigResource, current: str | None, change: ConfigChange
 ) -> str:
-    """Returns the value of a list key after elements were added or removed. A key without an override begins with the
-    default."""
+    """Returns the value of a list key after elements were added or removed. If the key has no override, the elements
+    are added to or removed from the default."""
     row = TOPIC_ROWS.get(change.name) if resource[0] == TOPIC_RESOURCE else dynamic_row(change.name)
     if row is None or row.type is not ConfigType.LIST:
         name = OperationType(change.operation).name

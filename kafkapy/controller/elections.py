@@ -1,4 +1,4 @@
-"""Elections of leaders: ElectLeaders (KIP-460), and the controller's periodic tasks."""
+"""Elections of leaders: by ElectLeaders (KIP-460), and by the controller's periodic tasks."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def elect_leaders(
 ) -> ControllerResult[ElectionResults]:
     """Elects leaders of the named partitions, or of all partitions if `partitions` is None.
 
-    The response for all partitions names every topic, but leaves out the partitions that need no election, as in Kafka.
-    Raises ApiError: INVALID_REQUEST for an unknown election type, POLICY_VIOLATION for too many changes.
+    If `partitions` is None, the response contains every topic, but not the partitions that need no election, as in
+    Kafka. Raises ApiError: INVALID_REQUEST for an unknown election type, POLICY_VIOLATION if more records are needed
+    than one batch can have.
     """
     election = ELECTION_TYPES.get(election_type)
     if election is None:
@@ -81,7 +82,7 @@ def balance_leaders(
     settings: ControllerSettings = DEFAULT_SETTINGS,
     max_elections: int = MAX_ELECTIONS_PER_TASK,
 ) -> ControllerResult[bool]:
-    """Moves leaderships to the preferred replicas that can take them (the task of auto.leader.rebalance.enable).
+    """Elects the preferred replicas as leaders where they are eligible (the task of auto.leader.rebalance.enable).
 
     The response is True if the task ended at `max_elections`, so that the caller has to repeat it at once.
     """
@@ -101,7 +102,8 @@ def elect_unclean_leaders(
     settings: ControllerSettings = DEFAULT_SETTINGS,
     max_elections: int = MAX_ELECTIONS_PER_TASK,
 ) -> ControllerResult[bool]:
-    """Elects any live replica for partitions without leader, in topics with unclean.leader.election.enable.
+    """Elects any live replica as leader of the partitions without a leader, in topics with
+    unclean.leader.election.enable.
 
     The response is True if the task ended at `max_elections`, so that the caller has to repeat it at once.
     """
@@ -117,8 +119,8 @@ def elect_unclean_leaders(
 
 
 def _elect_at_most(max_elections: int, candidates: Iterable[PartitionChange]) -> ControllerResult[bool]:
-    """Returns the records of the first `max_elections` changes that change anything; the response is True if there may
-    be more."""
+    """Returns the records of at most `max_elections` candidates; the response is True if more elections may be
+    possible."""
     built = (record for change in candidates if (record := change.build()) is not None)
     records = list(islice(built, max_elections))
     return ControllerResult(records, len(records) >= max_elections)

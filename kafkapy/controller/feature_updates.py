@@ -1,5 +1,5 @@
 """UpdateFeatures (KIP-584): changes the finalized levels of features, if every node of the cluster supports the new
-levels. A request is carried out as a whole or not at all."""
+levels. Either all updates of a request are carried out, or none."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ class FeatureUpdate(NamedTuple):
 
 
 class QuorumVersion(NamedTuple):
-    """The kraft.version of the quorum, which its own log decides, not the metadata (KIP-853).
+    """The kraft.version of the quorum, which control records determine, not the metadata records (KIP-853).
 
-    `level` is None while the metadata decides. `refusal` is the reason why the quorum cannot be upgraded now: a voter
-    has not sent its directory id and supported range yet. `voter_ids` are the controllers that must have registered.
+    `level` is None if the caller does not know the quorum. `refusal` is the reason why the quorum cannot be upgraded
+    now: a voter has not sent its directory id and supported range yet. `voter_ids` are the controllers that must have
+    registered before a feature is updated.
     """
 
     level: int | None = None
@@ -55,7 +56,7 @@ class QuorumVersion(NamedTuple):
 
 class UpdatedFeatures(NamedTuple):
     """The response to an update. `kraft_version` is the level that the caller has to write, with all voters, into a
-    control batch before it responds; None if the quorum does not change."""
+    control batch before it responds; None if kraft.version does not change."""
 
     kraft_version: int | None = None
 
@@ -69,9 +70,9 @@ def update_features(
     *,
     validate_only: bool = False,
 ) -> ControllerResult[UpdatedFeatures]:
-    """Updates the features, as the controller `node_id`. Without `quorum`, kraft.version cannot be changed.
+    """Updates the features; `node_id` is this controller. Without `quorum`, kraft.version cannot be changed.
 
-    Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid update; then nothing is written.
+    Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid update; in this case no feature is changed.
     """
     records: list[MessageAndVersion] = []
     kraft_version: int | None = None
@@ -131,7 +132,7 @@ def _checked_level(image: MetadataImage, update: FeatureUpdate, node_id: int, qu
 def _reason_not_supported(
     image: MetadataImage, name: str, level: int, node_id: int, quorum: QuorumVersion
 ) -> str | None:
-    """Returns the reason why a node of the cluster cannot serve this level, or None if all nodes can."""
+    """Returns the reason why a node of the cluster does not support this level, or None if all nodes support it."""
     reason = _outside(f"Local controller {node_id}", SUPPORTED_FEATURES, name, level)
     if reason is not None:
         return reason
@@ -178,7 +179,7 @@ def _records(
 
 
 def _check_metadata_version(image: MetadataImage, level: int) -> None:
-    """Raises ApiError for a downgrade to a version that cannot hold all records of this one."""
+    """Raises ApiError for a downgrade to a metadata.version that cannot represent all records of the current one."""
     current = image.metadata_version
     if level < current and loses_metadata(current, level):
         raise ApiError(

@@ -47,12 +47,13 @@ def _unassigned(replica: int) -> bytes:
 
 
 class PartitionChange:
-    """The change of a partition from its current state to a target state, as a PartitionChangeRecord. Single use, not
-    thread-safe.
+    """The change of a partition from its current state to a target state, as a PartitionChangeRecord. An object is used
+    for one change; not thread-safe.
 
     The caller sets the `target_*` attributes, and then calls `build`. `is_acceptable(replica)` returns whether a
-    replica may lead, which requires a live broker and an online log directory. `min_isr` is at most the number of
-    replicas. `default_directory(broker)` returns the directory id of a new replica.
+    replica may lead, which requires a live broker and an online log directory. `min_isr` is the effective
+    min.insync.replicas, at most the number of replicas. `default_directory(broker)` returns the directory id of a new
+    replica.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class PartitionChange:
         assert record.leader < 0 or record.leader in replicas, f"leader {record.leader} of {self.target_replicas}"
 
     def _complete_reassignment(self) -> None:
-        """Ends the reassignment, and removes the removing replicas, once the other replicas can replace them.
+        """Completes the reassignment, and removes its removing replicas, if the remaining replicas can replace them.
 
         All adding replicas must be in sync. If fewer replicas are added than removed, all replicas that remain must be
         in sync, because the ISR would otherwise become smaller than before.
@@ -139,9 +140,10 @@ class PartitionChange:
         self.target_removing = self.target_adding = ()
 
     def _update_target_elr(self) -> None:
-        """Sets the replicas that stay electable outside of `target_isr`, in ascending order as in Kafka.
+        """Sets `target_elr`: the replicas outside of `target_isr` that can still be elected, in ascending order as in
+        Kafka.
 
-        Unlike in Kafka 4.3, a replica that a reassignment removes is not among them: it deletes its log, and would be
+        Unlike in Kafka 4.3, a replica that a reassignment removes is not one of them: it deletes its log, and would be
         electable without records when a later reassignment brings it back.
         """
         if not self.elr_enabled:
@@ -192,7 +194,7 @@ class PartitionChange:
     def _last_known_leader(self) -> int:
         """Returns the last known leader if it may be elected, otherwise NO_LEADER.
 
-        It may be elected if no replica is electable after unclean stops, and its broker is live again.
+        It may be elected if no replica is electable, because all have stopped uncleanly, and its broker is live again.
         """
         if not self.elr_enabled or self.target_elr or self.target_isr or len(self.partition.last_known_elr) != 1:
             return NO_LEADER

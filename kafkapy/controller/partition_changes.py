@@ -28,11 +28,11 @@ class TopicRules(NamedTuple):
 
 
 class PartitionChanges:
-    """A factory of changes to the partitions of one image, which knows the image's registrations and configuration. Not
+    """A factory of changes to the partitions of one image; uses the image's broker registrations and configuration. Not
     thread-safe.
 
     A replica is acceptable as leader if its broker is active and its log directory online. When a broker changes its
-    state, its partitions are changed by the same batch of records, and are therefore decided on the image in which the
+    state, the same batch of records changes its partitions, so that these changes are decided on an image in which the
     broker still has its old state. The parameters name the broker whose state changes: `added` is acceptable although
     it is fenced in the image; `removed` and `unclean` are not acceptable and leave the ISR; `unclean` leaves the
     eligible leader replicas, too.
@@ -59,7 +59,8 @@ class PartitionChanges:
     def change(
         self, topic: TopicImage, partition_id: int, partition: PartitionImage, *, by_config: bool = False
     ) -> PartitionChange:
-        """Returns a change of one partition. With `by_config` the election may be unclean if the topic allows it."""
+        """Returns a change of one partition. With `by_config`, the election may be unclean if the topic's
+        unclean.leader.election.enable is true."""
         rules = self._rules(topic.name)
         change = PartitionChange(
             topic.topic_id,
@@ -78,8 +79,8 @@ class PartitionChanges:
     def leader_and_isr_updates(
         self, partitions: Iterable[tuple[TopicImage, int, PartitionImage]]
     ) -> Iterator[MessageAndVersion]:
-        """Yields the records that remove the leaving brokers from ISRs and elect leaders. There is none for a partition
-        that does not change."""
+        """Yields the records that remove the leaving brokers from ISRs and elect leaders. A partition that does not
+        change has no record."""
         for topic, partition_id, partition in partitions:
             change = self.change(topic, partition_id, partition, by_config=True)
             change.target_isr = tuple(replica for replica in partition.isr if replica not in self._leaving)

@@ -1,4 +1,4 @@
-"""Brokers' reports about their partitions: a changed ISR (AlterPartition), the log directory of a replica."""
+"""Brokers' reports about their partitions: a changed ISR (AlterPartition), or the log directory of a replica."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def alter_partitions(
     requests: Sequence[AlterPartition],
     settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[list[AlteredPartition]]:
-    """Changes the ISRs of partitions that a broker leads; each succeeds or fails by itself.
+    """Changes the ISRs of partitions that a broker leads; each change succeeds or fails independently of the others.
 
     Raises ApiError(STALE_BROKER_EPOCH) for the whole request.
     """
@@ -78,10 +78,11 @@ def alter_partitions(
 def alter_partition(
     image: MetadataImage, broker_id: int, request: AlterPartition, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[AlteredPartition]:
-    """Changes the ISR of one partition, for a broker in this process.
+    """Changes the ISR of one partition, at the request of the broker in this process, whose broker epoch is not
+    checked.
 
-    Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH, NOT_CONTROLLER (this image is
-    older), INVALID_UPDATE_VERSION, INVALID_REQUEST, INELIGIBLE_REPLICA.
+    Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH, NOT_CONTROLLER (the image is
+    older than the broker's state), INVALID_UPDATE_VERSION, INVALID_REQUEST, INELIGIBLE_REPLICA.
     """
     records, altered = _alter(image, PartitionChanges(image, settings), broker_id, request)
     return ControllerResult(records, altered)
@@ -92,8 +93,8 @@ def _alter(
 ) -> tuple[list[MessageAndVersion], AlteredPartition]:
     """Returns the records and the outcome of one request.
 
-    A change that completes a reassignment may move the leader. In this case there are records, and the leader that sent
-    the request gets NEW_LEADER_ELECTED.
+    A change that completes a reassignment may move the leader. In this case the change takes effect, and the former
+    leader, which sent the request, gets NEW_LEADER_ELECTED.
     """
     topic, partition = _find(image, request.topic_id, request.partition)
     _check_request(partition, broker_id, request)
@@ -142,7 +143,7 @@ def _check_request(partition: PartitionImage, broker_id: int, request: AlterPart
 
 
 class DirectoryAssignment(NamedTuple):
-    """The directory of a broker's replica."""
+    """The log directory in which a broker has its replica of a partition."""
 
     topic_id: bytes
     partition: int
@@ -158,9 +159,9 @@ def assign_replicas_to_directories(
 ) -> ControllerResult[list[Error]]:
     """Records the directories of a broker's replicas (KIP-858); a replica in an offline directory leaves the ISR.
 
-    The response has an error for each assignment, in their order: NONE, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION,
-    NOT_LEADER_OR_FOLLOWER (the broker has no replica). Raises ApiError: UNSUPPORTED_VERSION before metadata.version 17,
-    STALE_BROKER_EPOCH.
+    The response has an error code for each assignment, in the order of the assignments: NONE, UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (the broker has no replica). Raises ApiError: UNSUPPORTED_VERSION
+    before metadata.version 17, STALE_BROKER_EPOCH.
     """
     if not levels.supports_directory_assignment(image.metadata_version):
         raise ApiError(Error.UNSUPPORTED_VERSION, "Directory assignment is not supported yet.")
@@ -174,7 +175,8 @@ def assign_directories(
     assignments: Mapping[tuple[bytes, int], bytes],
     settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[None]:
-    """Records the directories of the replicas of the broker in this process: (topic id, partition) -> directory id.
+    """Records the directories in which the broker of this process has its replicas: (topic id, partition) -> directory
+    id.
 
     Unknown partitions are skipped, because they may have been deleted in the meantime.
     """

@@ -1,7 +1,7 @@
-"""The periodic tasks of an active controller: the end of sessions, preferred leaders, unclean elections.
+"""The periodic tasks of an active controller: expiring broker sessions, electing preferred leaders, unclean elections.
 
-Each task is an operation like those of requests. The caller gets one that is due, runs it and writes its records, and
-repeats this until none is due. Times are milliseconds of the monotonic clock.
+Each task is an operation, like a request. The caller gets an operation that is due, runs it, writes its records, and
+repeats this until no operation is due. Times are milliseconds of the monotonic clock.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class _Task:
 
 
 class PeriodicTasks:
-    """The deadlines of the tasks. A controller makes this object when it becomes active, and uses it on its thread
-    only."""
+    """The periodic tasks and their deadlines. A controller makes this object when it becomes active, and uses it on its
+    thread only."""
 
     def __init__(
         self, sessions: BrokerSessions, settings: ControllerSettings, intervals: TaskIntervals, monotonic_ms: int
@@ -57,7 +57,7 @@ class PeriodicTasks:
         ]
 
     def next_deadline_ms(self) -> int | None:
-        """Returns the time from which `due` returns an operation; None if there is no task and no session."""
+        """Returns the time from which `due` returns an operation; None if there are no tasks and no broker sessions."""
         deadlines = [task.deadline_ms for task in self._tasks]
         expiry_ms = self._sessions.next_expiry_ms()
         if expiry_ms is not None:

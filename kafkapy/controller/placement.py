@@ -1,4 +1,4 @@
-"""Placement of new replicas in stripes over racks and brokers (Kafka's StripedReplicaPlacer)."""
+"""Placement of new replicas on racks and brokers in turn (Kafka's StripedReplicaPlacer)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def place_replicas(
     """Returns the replicas of `partitions` new partitions, the leader first.
 
     Brokers in a controlled shutdown, and brokers with only cordoned log directories, get no replicas. Fenced brokers
-    get replicas when there are too few others, but never lead. `random_below(n)` returns a number below n.
-    Raises ApiError(INVALID_REPLICATION_FACTOR).
+    get replicas when there are too few others, but never lead. `random_below(n)` returns a random number from 0 to n -
+    1. Raises ApiError(INVALID_REPLICATION_FACTOR).
     """
     usable = [broker for broker in brokers if broker.accepts_replicas]
     if replication_factor < 1:
@@ -43,8 +43,8 @@ def place_replicas(
 
 
 class _Ring:
-    """Brokers in a circle; each partition begins with the broker after the one with which the partition before has
-    begun."""
+    """Brokers that get replicas in turn. The first replica of each partition goes to the broker after the one that got
+    the first replica of the previous partition."""
 
     def __init__(self, brokers: list[int], random_below: RandomBelow) -> None:
         self._brokers = sorted(brokers)
@@ -53,8 +53,8 @@ class _Ring:
         self._round = 0
 
     def next(self, placement_round: int) -> int | None:
-        """Returns the next broker for the partition with the number `placement_round`; None after the partition has got
-        all brokers."""
+        """Returns the next broker for the partition with the number `placement_round`; None if the partition already
+        has a replica on every broker of the ring."""
         if not self._brokers:
             return None
         if self._round != placement_round:
@@ -72,7 +72,7 @@ class _Ring:
 
 
 class _Rack:
-    """The brokers of one rack; unfenced ones are chosen first."""
+    """The brokers of one rack; unfenced brokers get replicas before fenced ones."""
 
     def __init__(self, brokers: list[BrokerRegistration], random_below: RandomBelow) -> None:
         self.fenced = _Ring([broker.broker_id for broker in brokers if broker.fenced], random_below)

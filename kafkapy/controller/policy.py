@@ -3,7 +3,7 @@
     create.topic.policy.class.name    validate(CreateTopicRequest)
     alter.config.policy.class.name    validate(AlterConfigRequest)
 
-They are called last, on the controller's thread, with a change that is valid otherwise.
+A policy is called on the controller's thread, after all other checks of the change have passed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class PolicyViolation(ApiError):
 class CreateTopicRequest(NamedTuple):
     """A topic to be created.
 
-    Either both counts are set, with defaults filled in, or `replica_assignments`: partition -> broker ids.
+    Either `num_partitions` and `replication_factor` are set, to the defaults if the client named none, or
+    `replica_assignments` is: partition -> broker ids.
     """
 
     topic: str
@@ -44,10 +45,11 @@ class CreateTopicRequest(NamedTuple):
 
 
 class AlterConfigRequest(NamedTuple):
-    """The new values of one resource: key -> value, None if the override is removed.
+    """A change of the configuration of one resource; `configs` maps keys to new values, None if the override is
+    removed.
 
-    Resource types are Kafka's numbers: 2 topic, 4 broker, 16 client metrics, 32 group. Topics that are created with
-    configuration are shown to the policy too.
+    Resource types are Kafka's numbers: 2 topic, 4 broker, 16 client metrics, 32 group. The policy is also called for
+    the configuration of a new topic.
     """
 
     resource_type: int
@@ -59,19 +61,19 @@ class Policy(Protocol):
     """The interface of a policy class, which the configuration names. It is constructed without arguments."""
 
     def configure(self, configs: dict[str, str]) -> None:
-        """Is called once, before `validate`, with the texts of the broker's configuration file."""
+        """Is called once, before `validate`, with the keys and values of the broker's configuration file."""
 
     def validate(self, request: Any) -> None:
-        """Raises PolicyViolation to refuse the change. The client gets any other ApiError as it is, and
-        UNKNOWN_SERVER_ERROR for any other exception."""
+        """Raises PolicyViolation to refuse the change. If it raises another ApiError, the client gets the error of
+        that; for any other exception it gets UNKNOWN_SERVER_ERROR."""
 
     def close(self) -> None:
         """Is called once, when the broker stops."""
 
 
 class PolicyFailure(ApiError):
-    """Raised when a policy fails with another exception. The change is refused without a message, as in Apache
-    Kafka."""
+    """Raised when a policy raises an exception that is not an ApiError. The change is refused without a message, as in
+    Apache Kafka."""
 
     def __init__(self) -> None:
         super().__init__(Error.UNKNOWN_SERVER_ERROR)

@@ -23,7 +23,8 @@ class Controller(Protocol):
         ...
 
     def submit(self, operation: Operation[Response]) -> Future[Response]:
-        """Runs a pure operation; its Future gets the response once the records are durable and published.
+        """Runs an operation on the controller's thread; the Future gets the response once the records are committed and
+        published.
 
         The Future fails with the ApiError that the operation raises, or with NOT_CONTROLLER.
         """

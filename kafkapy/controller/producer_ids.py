@@ -15,7 +15,8 @@ MAX_PRODUCER_ID = 2**63 - 1
 
 
 class ProducerIdsBlock(NamedTuple):
-    """The ids first_producer_id .. first_producer_id + size - 1, which belong to one broker."""
+    """The producer ids from `first_producer_id` to `first_producer_id` + `size` - 1, which are allocated to one
+    broker."""
 
     first_producer_id: int
     size: int

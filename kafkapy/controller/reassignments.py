@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (KIP-455): changes the brokers that have a partition's replicas.
+"""AlterPartitionReassignments (KIP-455): changes which brokers have the replicas of a partition.
 
 A reassignment begins with a record that adds the new replicas to the old ones. It completes, as part of any later
 change of the partition, when the new replicas are in sync (`partition_change`).
@@ -38,9 +38,10 @@ def alter_partition_reassignments(
     *,
     allow_replication_factor_change: bool = True,
 ) -> ControllerResult[list[tuple[TopicPartition, ErrorMessage]]]:
-    """Begins, replaces or cancels reassignments. Returns a response for each, in their order.
+    """Begins, replaces or cancels reassignments. The response has a result for each element of `wanted`, in the same
+    order.
 
-    Raises ApiError(POLICY_VIOLATION) for too many changes.
+    Raises ApiError(POLICY_VIOLATION) if more records are needed than one batch can have.
     """
     changes = PartitionChanges(image, settings)
     records: list[MessageAndVersion] = []
@@ -71,13 +72,13 @@ def is_reassigning(partition: PartitionImage) -> bool:
 
 
 def reassigned(partition: PartitionImage, target: Sequence[int]) -> Assignment:
-    """Returns the first step of a reassignment to the `target` replicas: the targets, followed by the replicas to be
-    removed.
+    """Returns the assignment during a reassignment to the `target` replicas: the target replicas, followed by the
+    replicas to be removed.
 
-    A reassignment in progress is replaced. Its adding replicas remain adding ones if they are targets, so that the same
-    request twice changes nothing; otherwise they are removed. If a request adds no replica, Apache Kafka 4.3 leaves the
-    former adding replicas in the list although they are removed, so that a reassignment back to the original replicas
-    never completes there.
+    A reassignment in progress is replaced. Its adding replicas remain adding replicas if they are in `target`, so that
+    a repeated request changes nothing; otherwise they are removed. If a request adds no replica, Apache Kafka 4.3
+    leaves the former adding replicas in the list although they are removed, so that a reassignment back to the original
+    replicas never completes there.
     """
     original = set(partition.replicas).difference(partition.adding_replicas)
     removing = tuple(sorted(set(partition.replicas).difference(target)))
@@ -103,7 +104,8 @@ def _reassign(
     partition: PartitionImage,
     replicas: Sequence[int],
 ) -> MessageAndVersion | None:
-    """Returns the record that begins a reassignment, or completes it if the ISR suffices; None if nothing changes."""
+    """Returns the record that begins a reassignment, or completes it at once if the ISR contains the target replicas;
+    None if nothing changes."""
     check_replicas(image, partition_id, replicas, None, even_if_fenced=True)
     assignment = reassigned(partition, replicas)
     change = changes.change(topic, partition_id, partition)
@@ -134,9 +136,9 @@ def _cancel(
     partition: PartitionImage,
     settings: ControllerSettings,
 ) -> MessageAndVersion | None:
-    """Returns the record that restores the replicas before a reassignment.
+    """Returns the record that cancels a reassignment and restores the former replicas.
 
-    If only adding replicas are in sync, records are lost, which unclean.leader.election.enable must permit.
+    If only adding replicas are in the ISR, records may be lost, and unclean.leader.election.enable must permit this.
     """
     if not is_reassigning(partition):
         raise ApiError(Error.NO_REASSIGNMENT_IN_PROGRESS)

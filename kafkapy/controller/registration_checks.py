@@ -21,7 +21,8 @@ def check_cluster_id(expected: str, received: str) -> None:
 
 
 def check_registration(image: MetadataImage, registration: BrokerRegistration, kraft_version: int) -> None:
-    """Raises ApiError(BROKER_ID_NOT_REGISTERED, INVALID_REGISTRATION, UNSUPPORTED_VERSION) for the first fault."""
+    """Raises ApiError(BROKER_ID_NOT_REGISTERED, INVALID_REGISTRATION, UNSUPPORTED_VERSION) for the first condition that
+    the registration does not meet."""
     if registration.is_migrating_zk_broker:
         raise ApiError(Error.BROKER_ID_NOT_REGISTERED, "Controller does not support registering ZK brokers.")
     if levels.supports_directory_assignment(image.metadata_version):
@@ -48,7 +49,8 @@ def _check_directories(image: MetadataImage, registration: BrokerRegistration) -
 
 
 def _check_features(image: MetadataImage, announced: Mapping[str, tuple[int, int]], kraft_version: int) -> None:
-    """Checks that every announced range holds the finalized level, and that every finalized feature is announced."""
+    """Checks that every announced range contains the finalized level of the feature, and that every finalized feature
+    is announced."""
     finalized = image.features | {
         levels.METADATA_VERSION: image.metadata_version,
         levels.KRAFT_VERSION: kraft_version,

@@ -1,4 +1,5 @@
-"""The result of a controller operation: records for the metadata log, and the response once they are durable."""
+"""The result of a controller operation: records for the metadata log, and the response, sent once they are
+committed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ MAX_RECORDS_PER_USER_OPERATION = 10_000
 
 
 class ControllerResult(NamedTuple, Generic[Response]):
-    """The outcome of an operation. `records` are (message, version); `response` is sent once they are durable."""
+    """The outcome of an operation. `records` are pairs (message, version); `response` is sent once they are
+    committed."""
 
     records: Sequence[MessageAndVersion]
     response: Response

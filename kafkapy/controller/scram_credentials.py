@@ -1,4 +1,5 @@
-"""SCRAM credentials in the metadata log (KIP-554): the broker gets salted passwords and stores only their verifiers."""
+"""SCRAM credentials in the metadata log (KIP-554): clients send salted passwords, and only the keys that verify them
+are stored."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class ScramUpsertion(NamedTuple):
 def alter_scram_credentials(
     image: MetadataImage, deletions: Sequence[ScramDeletion], upsertions: Sequence[ScramUpsertion]
 ) -> ControllerResult[dict[str, ErrorMessage]]:
-    """Changes credentials; a user may be named once. An error of one user does not affect the others."""
+    """Changes credentials; a user may occur only once in a request. An error of one user does not affect the others."""
     changes: dict[str, MessageAndVersion] = {}
     errors: dict[str, ErrorMessage] = {}
     alterations: list[ScramDeletion | ScramUpsertion] = [*deletions, *upsertions]

@@ -13,7 +13,7 @@ UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
 class ControllerSettings(NamedTuple):
-    """The active controller's own configuration. Values in the metadata, of a topic, a broker or the cluster, take
+    """The active controller's own configuration. Overrides in the metadata, for a topic, a broker or the cluster, take
     precedence."""
 
     node_id: int = -1
@@ -47,7 +47,8 @@ def may_elect_uncleanly(image: MetadataImage, topic: str, settings: ControllerSe
 
 
 def _override(image: MetadataImage, topic: str, key: str, settings: ControllerSettings) -> str | None:
-    """Returns the value of the topic, otherwise that of the controller's node, otherwise that of the cluster."""
+    """Returns the override of the topic, otherwise that of the controller's node, otherwise that of the cluster,
+    otherwise None."""
     for resource in ((TOPIC_RESOURCE, topic), (BROKER_RESOURCE, str(settings.node_id)), (BROKER_RESOURCE, "")):
         text = image.config(*resource).get(key)
         if text:

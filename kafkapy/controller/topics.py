@@ -31,7 +31,8 @@ DEFAULT = -1
 
 
 class NewTopic(NamedTuple):
-    """A topic to create. A count of -1 means the default. `assignments`: pairs (partition, replicas), or empty."""
+    """A topic to create. -1 stands for the default number of partitions or replicas. `assignments` has pairs
+    (partition, replicas), or is empty if the controller places the replicas."""
 
     name: str
     num_partitions: int = DEFAULT
@@ -41,7 +42,7 @@ class NewTopic(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """The outcome of a NewTopic; the other fields mean nothing if `error` is not 0."""
+    """The outcome of a NewTopic; the other fields are valid only if the code of `error` is 0."""
 
     error: ErrorMessage
     topic_id: bytes = ZERO_UUID
@@ -51,11 +52,11 @@ class CreatedTopic(NamedTuple):
 
 
 class PlacementRules(NamedTuple):
-    """The inputs for placing partitions, in addition to the image.
+    """The inputs for placing new partitions, in addition to the image.
 
-    A replica on a broker with one log directory gets the id of that directory. Otherwise `choose_directory(topic,
-    partition)` returns the id for a replica on this broker (`node_id`), and other replicas remain unassigned. Tests
-    replace `random_below(n)` and `new_topic_id`.
+    A replica on a broker with one log directory gets the id of that directory. If a broker has several,
+    `choose_directory(topic, partition)` returns the id for a replica on this broker (`node_id`); replicas on other
+    brokers remain unassigned. Tests replace `random_below(n)` and `new_topic_id`.
     """
 
     broker_config: BrokerConfig
@@ -69,8 +70,8 @@ class PlacementRules(NamedTuple):
 def create_topics(
     image: MetadataImage, topics: Sequence[NewTopic], rules: PlacementRules, *, validate_only: bool = False
 ) -> ControllerResult[dict[str, CreatedTopic]]:
-    """Creates topics, each of which succeeds or fails by itself. Raises ApiError(POLICY_VIOLATION) for too large a
-    request."""
+    """Creates topics; each succeeds or fails independently of the others. Raises ApiError(POLICY_VIOLATION) if the
+    request needs more records than one batch can have."""
     _check_total(sum(max(len(topic.assignments), topic.num_partitions, 1) for topic in topics))
     records: list[MessageAndVersion] = []
     response: dict[str, CreatedTopic] = {}
@@ -129,7 +130,7 @@ def _create_topic(
 def _create_topic_request(
     topic: NewTopic, assignments: dict[int, tuple[int, ...]], overrides: Mapping[str, str]
 ) -> CreateTopicRequest:
-    """Returns the topic as it is shown to its policy."""
+    """Returns the new topic as the create-topic policy receives it."""
     if topic.assignments:
         return CreateTopicRequest(topic.name, None, None, assignments, overrides)
     return CreateTopicRequest(topic.name, len(assignments), len(assignments[0]), None, overrides)
@@ -251,8 +252,8 @@ def _directory_of(image: MetadataImage, topic: str, partition_id: int, replica: 
 
 
 class MorePartitions(NamedTuple):
-    """A topic to grow to `total_count` partitions. `assignments` has the replicas of the new partitions; None lets the
-    controller place them."""
+    """A topic whose number of partitions is to be increased to `total_count`. `assignments` has the replicas of the new
+    partitions; None lets the controller place them."""
 
     name: str
     total_count: int
@@ -262,7 +263,7 @@ class MorePartitions(NamedTuple):
 def create_partitions(
     image: MetadataImage, topics: Sequence[MorePartitions], rules: PlacementRules, *, validate_only: bool = False
 ) -> ControllerResult[dict[str, ErrorMessage]]:
-    """Adds partitions to topics; a topic never shrinks."""
+    """Adds partitions to topics. An error of one topic does not affect the others."""
     records: list[MessageAndVersion] = []
     response: dict[str, ErrorMessage] = {}
     for topic in topics:
@@ -319,7 +320,8 @@ def _check_total(partitions: int) -> None:
 
 
 def delete_topics(image: MetadataImage, topic_ids: Sequence[bytes]) -> ControllerResult[dict[bytes, ErrorMessage]]:
-    """Removes topics by id, with their configuration. Raises ApiError(POLICY_VIOLATION) for too large a request."""
+    """Removes topics by id, with their configuration. Raises ApiError(POLICY_VIOLATION) if the request names more
+    topics than one batch can remove."""
     records: list[MessageAndVersion] = []
     response: dict[bytes, ErrorMessage] = {}
     for topic_id in dict.fromkeys(topic_ids):

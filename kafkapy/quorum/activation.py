@@ -1,4 +1,5 @@
-"""The first records of an active controller; those of a new cluster are read from bootstrap.checkpoint."""
+"""The records that a new active controller appends first; in a new cluster they contain those of
+bootstrap.checkpoint."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ BOOTSTRAP_FILE = "bootstrap.checkpoint"
 def activate(
     image: MetadataImage, settings: QuorumSettings, registration: ControllerRegistration, *, in_transaction: bool
 ) -> ControllerResult[None]:
-    """Returns the first records of an epoch in which this node is the controller. Raises OSError, StorageError.
+    """Returns the first records of an epoch in which this node is the active controller. Raises OSError, StorageError.
 
-    `in_transaction` says that the log ends inside a metadata transaction. `registration` is this controller's.
+    `in_transaction` says that the log ends inside a metadata transaction. `registration` is the registration of this
+    controller.
     """
     bootstrap = [] if image.features else _bootstrap_features(settings)
     records = activation_records(image, bootstrap, settings.min_insync_replicas, in_transaction=in_transaction)

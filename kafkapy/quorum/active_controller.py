@@ -1,8 +1,8 @@
 """Runs the controller's operations while this node leads the quorum, and publishes their records once committed.
 
 Each operation sees the image with the records of all operations before it, committed or not. The records of all
-operations that wait are appended together. Responses are sent in the order of the operations, after every listener
-has seen the changes that they report.
+operations that are run together are appended together. Responses are sent in the order of the operations, after every
+listener has seen the changes that they report.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Encode = Callable[[int, Sequence[MessageAndVersion]], tuple[list[bytes], int]]
 
 
 class _Waiting(NamedTuple):
-    """The outcome of an operation, which waits until the log is committed up to `end_offset`."""
+    """The outcome of an operation; its response is sent when the log is committed up to `end_offset`."""
 
     end_offset: int
     delta: MetadataDelta | None  # None: the operation has no records
@@ -43,9 +43,9 @@ class _Waiting(NamedTuple):
 
 
 class ActiveController:
-    """Owns the newest uncommitted image of one epoch in which this node leads. Quorum thread only.
+    """The active controller of one epoch; owns the newest image, with the uncommitted records. Quorum thread only.
 
-    Invariant: the log ends at `image.offset`, and `waiting` is ordered by `end_offset`.
+    Invariant: the log ends at `image.offset`, and the outcomes in `_waiting` are ordered by `end_offset`.
     """
 
     def __init__(
@@ -56,7 +56,8 @@ class ActiveController:
         append: Callable[[list[bytes]], None],
         publish: Callable[[MetadataDelta, MetadataImage], None],
     ) -> None:
-        """`append` makes batches durable on this node; `publish` is called for each committed change, in log order."""
+        """`append` writes batches to the log of this node, durably; `publish` is called for each committed change, in
+        log order."""
         self.image = image
         self.epoch = epoch
         self._encode = encode
@@ -68,8 +69,8 @@ class ActiveController:
     def run(self, submitted: Sequence[Submitted]) -> int:
         """Runs operations and appends their records with one append; returns the number of bytes appended.
 
-        An operation that raises an exception changes nothing, and its future gets the exception. An exception of
-        `append` leaves the outcomes unknown: see `fail`.
+        An operation that raises an exception changes nothing, and its future gets the exception. After an exception of
+        `append` the outcomes are unknown, and the caller has to call `fail`.
         """
         batches: list[bytes] = []
         image = self.image
@@ -98,7 +99,7 @@ class ActiveController:
         return sum(map(len, batches))
 
     def skip_to(self, end_offset: int) -> None:
-        """Continues after control records, which the quorum itself has appended."""
+        """Continues at `end_offset`, after control records that the quorum itself has appended."""
         assert end_offset >= self.image.offset, "the log became shorter while this node led"
         delta = MetadataDelta(self.image)
         self.image = delta.to_image(end_offset, self.epoch)
@@ -119,8 +120,8 @@ class ActiveController:
                 outcome.future.set_result(outcome.response)
 
     def fail(self, error: ApiError) -> None:
-        """Fails the operations that wait, for example because this node no longer leads. Their records may be committed
-        all the same."""
+        """Fails the operations that wait, for example because this node no longer leads. Their records may still be
+        committed later."""
         while self._waiting:
             future = self._waiting.popleft().future
             if future is not None:
@@ -128,7 +129,8 @@ class ActiveController:
 
 
 def _replayed(image: MetadataImage, result: ControllerResult[Any]) -> MetadataDelta:
-    """Returns the delta of the records, which contain no part of a metadata transaction without its end."""
+    """Returns the delta of the result's records. The transaction markers are skipped: a result contains only whole
+    transactions."""
     delta = MetadataDelta(image)
     for message, _ in result.records:
         if not isinstance(message, (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)):

@@ -6,7 +6,7 @@
     STOPPING         heartbeats that ask to shut down, while the controller moves leaderships to other brokers
     STOPPED          no heartbeats; the controller has fenced the broker, or will after its session
 
-The active controller may be this node: its requests go through its own listener then. A broker whose cluster has only
+If this node is itself the active controller, the requests go through its own listener. A broker whose cluster has only
 one node uses `BrokerLifecycle`, which needs no requests; when other nodes join, it continues here as RUNNING.
 """
 
@@ -44,7 +44,7 @@ FIRST_REGISTRATION_WITH_LEVEL_0 = 4
 
 
 class LifecycleState(Enum):
-    """The states of this module's table."""
+    """The states of a broker's registration, which the docstring of the module describes."""
 
     NOT_REGISTERED = auto()
     FENCED = auto()
@@ -57,7 +57,8 @@ class BrokerHeartbeats:
     """Owns this broker's registration. The state changes on the node thread.
 
     `register`, `unfence`, `give_up_leaderships` and `fence` are called by the thread that starts and stops the broker,
-    in this order, and wait; `report_offline` and the attributes may be used by any thread.
+    in this order; all of them except `fence` wait. `report_offline` may be called, and the attributes read, by any
+    thread.
     """
 
     def __init__(
@@ -71,7 +72,8 @@ class BrokerHeartbeats:
         on_fatal: Callable[[BaseException], None],
     ) -> None:
         """`metadata_offset` returns the offset of the last metadata record that this broker has applied. `on_fatal` is
-        called, on the node thread, if a failed log directory cannot be reported in time."""
+        called, on the node thread, if a failed log directory cannot be reported to the controller within
+        log.dir.failure.timeout.ms."""
         self.broker_epoch = -1
         self.state = LifecycleState.NOT_REGISTERED
         self.incarnation_id = random_uuid()
@@ -106,7 +108,7 @@ class BrokerHeartbeats:
         clean_broker_epoch: int,
         advertised: Sequence[Listener] | None = None,
     ) -> int:
-        """Registers the broker, fenced, and returns its epoch; heartbeats begin. Waits.
+        """Registers the broker as fenced, waits for the response, begins the heartbeats, and returns the broker epoch.
 
         The arguments are those of `BrokerLifecycle.register`. Raises ApiError(REQUEST_TIMED_OUT) if no controller has
         accepted the registration within initial.broker.registration.timeout.ms.
@@ -121,7 +123,7 @@ class BrokerHeartbeats:
         return epoch
 
     def continue_registration(self, broker_epoch: int) -> None:
-        """Takes over a registration of this incarnation, which is unfenced; heartbeats begin. Any thread."""
+        """Begins the heartbeats of a broker that `BrokerLifecycle` has already registered and unfenced. Any thread."""
         self.broker_epoch = broker_epoch
         self._registered.set_result(broker_epoch)
         self._unfenced.set_result(None)
@@ -201,7 +203,7 @@ class BrokerHeartbeats:
             )
 
     def _communicate(self) -> None:
-        """Sends the next request now, or as soon as the one in flight has ended."""
+        """Sends the next request now, or as soon as the request in flight has ended."""
         if self.state is LifecycleState.STOPPED:
             return
         if self._is_in_flight:
@@ -317,7 +319,7 @@ class BrokerHeartbeats:
         self._communicate_in(delay_ms)
 
     def _has_succeeded(self, kind: str, response: Any, error: Exception | None) -> bool:
-        """Returns True after a response without an error; otherwise the next attempt has been scheduled."""
+        """Returns True after a response without an error; otherwise schedules the next attempt and returns False."""
         if error is None and response.error_code:
             error = ApiError(Error.of(response.error_code))
         if error is None:

@@ -1,9 +1,10 @@
-"""The registration of the broker in this process, from its start to its stop.
+"""The registration of the only broker of a cluster with the controller in its own process, from its start to its stop.
 
     start      fence the incarnation that a crash left unfenced | register the new one | unfence and elect
     stop       announce the controlled shutdown and move leaderships | (close connections) | fence
 
-Each step is one durable append. A crash between two steps is an unclean stop, which the next start handles.
+Each step is one durable append to the metadata log. A crash between two steps is an unclean stop, which the next start
+handles.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class BrokerLifecycle:
     ) -> int:
         """Registers the broker, fenced, and returns its epoch.
 
-        `advertised` are the listeners as clients reach them, if they differ from the configuration (port 0).
-        `directory_ids` are the ids of all online log directories; `clean_broker_epoch` is the epoch in their
+        `advertised` are the listeners as clients reach them, if they differ from the configuration (a listener with
+        port 0). `directory_ids` are the ids of all online log directories; `clean_broker_epoch` is the epoch in their
         clean-shutdown markers, -1 if a directory had no marker. Raises StorageError, and ApiError from the controller.
         """
         self._loop.submit(lambda image: fence_broker(image, self._node_id, self._settings)).result()
@@ -67,22 +68,24 @@ class BrokerLifecycle:
         self._loop.submit(lambda image: unfence_broker(image, self._node_id, self._settings)).result()
 
     def report_offline(self, directory_id: bytes) -> None:
-        """Reports a failed log directory, whose partitions get no leader. Any thread; does not wait."""
+        """Reports a failed log directory to the controller; its partitions then have no leader. Any thread; does not
+        wait."""
         reported = self._loop.submit(
             lambda image: take_directories_offline(image, self._node_id, [directory_id], self._settings)
         )
         reported.add_done_callback(_log_failure)
 
     def give_up_leaderships(self) -> None:
-        """Begins a stop: clients find the partitions without leaders, and the broker still in the cluster."""
+        """Begins a controlled shutdown: the partitions lose their leader, but clients still see the broker in the
+        cluster."""
         self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id, self._settings)).result()
 
     def fence(self) -> None:
-        """Ends a stop, when no client is served any more. Durable on return, so that the clean-shutdown marker may
-        follow.
+        """Fences the broker at the end of a stop, after all connections are closed. Durable on return; the
+        clean-shutdown marker may be written only after that.
 
-        A fenced broker is not shown to clients. If it was the only one, they would see a cluster without brokers:
-        librdkafka 2.16 then forgets every address that it knew and never connects again.
+        Metadata responses do not contain a fenced broker. Clients that are still connected would therefore see a
+        cluster without brokers: librdkafka 2.16 then forgets every broker address and never connects again.
         """
         self._loop.submit(lambda image: fence_broker(image, self._node_id, self._settings)).result()
 

@@ -1,4 +1,4 @@
-"""Replays the committed part of the metadata log on a node that did not write it, and makes the images of it."""
+"""Replays the committed records of the metadata log on a node that is not the active controller, and makes images."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from kafkapy.quorum.metadata_batch import decode_metadata_batch
 
 
 class CommittedRecords:
-    """The newest image of committed records, and the changes since the caller took the last one. Not thread-safe.
+    """The newest image of committed records, and the changes since the last call of `take`. Not thread-safe.
 
     Invariant: every batch before `next_offset` was replayed. While the replayed records end inside a metadata
     transaction, `take` returns nothing, so that no image shows a part of a transaction.
     """
 
     def __init__(self, image: MetadataImage, loader: MetadataLoader | None = None) -> None:
-        """`loader` contains the changes since `image`; they may end inside a metadata transaction."""
+        """`loader` begins at `image`; it contains the first records of a metadata transaction that is open at
+        `image`."""
         self.image = image
         self.next_offset = image.offset
         self._epoch = image.epoch
@@ -30,7 +31,7 @@ class CommittedRecords:
         return self._loader.in_transaction
 
     def replay(self, content: bytes, end_offset: int) -> None:
-        """Replays whole batches from `next_offset` on, without those at `end_offset` and after it.
+        """Replays the batches in `content`, which begins at `next_offset`, up to `end_offset` (exclusive).
 
         Raises ValueError for records that this release does not know.
         """
@@ -45,8 +46,8 @@ class CommittedRecords:
             self._epoch = batch.partition_leader_epoch
 
     def take(self) -> tuple[MetadataDelta, MetadataImage] | None:
-        """Returns the changes since the last call, and the image after them; None without changes or in a
-        transaction."""
+        """Returns the changes since the last call, and the image after them. Returns None if nothing has changed, or
+        inside a metadata transaction."""
         if self.next_offset == self.image.offset or self.in_transaction:
             return None
         delta = self._loader.delta

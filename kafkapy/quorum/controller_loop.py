@@ -1,12 +1,12 @@
-"""The quorum thread, which runs Raft, replays what is committed, and runs the controller's operations on the leader.
+"""The quorum thread, which runs Raft, replays committed records, and on the leader runs the controller's operations.
 
     message of another node, or timer -> Raft -> files, messages, high watermark
     operation of the controller -> records -> append -> Raft
     high watermark -> images -> listeners -> responses
 
-Operations are pure functions of the image. All operations that wait are run, each on the image after the one before,
-and written with one sync. When the records are committed, each delta is published in order, and after it the response
-is sent: the change that a response reports is durable, and every listener has seen it.
+Operations are pure functions of the image. All waiting operations are run, each on the image that the one before it has
+produced, and their records are written with one sync. When the records are committed, each delta is published in order,
+and after it the response is sent: the change that a response reports is durable, and every listener has seen it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ Event = Submitted | _AwaitedWork | Callable[[], None]
 
 
 class MetadataListener(Protocol):
-    """A listener that acts on changes of the metadata: logs, replicas, configuration."""
+    """A component that is notified of committed metadata changes, for example to create logs or to apply
+    configuration."""
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Is called on the quorum thread after commit, in log order; must not wait for that thread."""
@@ -68,8 +69,9 @@ class MetadataListener(Protocol):
 class ControllerLoop:
     """Owns the quorum thread and the newest committed image, and is the only caller of the quorum.
 
-    `submit`, `post` and `follow` may be called from any thread; everything else happens on the quorum thread. A failure
-    of an append or a listener is fatal: `on_fault` is called once, and all waiting and later operations fail.
+    `start` and `stop` are called by the thread that starts and stops the node. `submit`, `post`, `offer`, `call`,
+    `caught_up` and `follow` may be called from any thread; everything else happens on the quorum thread. A failure of
+    an append or a listener is fatal: `on_fault` is called once, and all waiting and later operations fail.
     """
 
     def __init__(
@@ -109,13 +111,13 @@ class ControllerLoop:
 
     @property
     def is_active(self) -> bool:
-        """True if the loop accepts operations: this node is the controller of its cluster. Any thread."""
+        """True if this node is the active controller and accepts operations. Any thread."""
         return self._active is not None and self._failure is None and not self._stopping
 
     def start(self, image: MetadataImage) -> None:
-        """Enters the quorum with the committed `image`, as the quorum opened it, and starts the thread.
+        """Enters the quorum and starts the thread. `image` is the image that `MetadataQuorum.open` returned.
 
-        An only voter is the active controller on return. Raises StorageError.
+        If this node is the only voter, it is the active controller on return. Raises StorageError.
         """
         self.cache.image = image
         self.quorum.start(self)
@@ -123,7 +125,8 @@ class ControllerLoop:
         self._thread.start()
 
     def submit(self, operation: Operation[Response]) -> Future[Response]:
-        """Runs an operation; its Future gets the response once the records are committed and published.
+        """Runs an operation on the quorum thread; the Future gets the response once the records are committed and
+        published.
 
         The Future fails with the ApiError that the operation raises, with REQUEST_TIMED_OUT when too many operations
         wait already, or with NOT_CONTROLLER if this node is not the active controller. After a change of the leader, a
@@ -141,14 +144,14 @@ class ControllerLoop:
         return future
 
     def post(self, work: Callable[[], None]) -> None:
-        """Runs `work` on the quorum thread; waits while too much is queued. Any other thread.
+        """Queues `work` for the quorum thread; waits while the queue is full. Any thread except the quorum thread.
 
-        The work is lost if the loop has ended.
+        If the loop has ended, `work` is not run, and the caller is not notified.
         """
         self._put(work)
 
     def _put(self, work: Callable[[], None]) -> bool:
-        """Queues work, and waits while too much is queued; returns False if the loop has ended."""
+        """Queues `work`, and waits while the queue is full; returns False if the loop has ended."""
         while not self._stopping and self._failure is None:
             try:
                 self._queue.put(work, timeout=1)
@@ -158,7 +161,7 @@ class ControllerLoop:
         return False
 
     def offer(self, work: Callable[[], None]) -> bool:
-        """Runs `work` on the quorum thread; returns False if too much is queued. Any thread; does not wait."""
+        """Queues `work` for the quorum thread; returns False if the queue is full. Any thread; does not wait."""
         try:
             self._queue.put_nowait(work)
         except queue.Full:
@@ -166,7 +169,8 @@ class ControllerLoop:
         return True
 
     def call(self, work: Callable[[], Result]) -> Future[Result]:
-        """Runs `work` on the quorum thread; the Future gets its result. Fails with NOT_CONTROLLER after the end."""
+        """Runs `work` on the quorum thread; the Future gets its result, or fails with NOT_CONTROLLER if the loop has
+        ended."""
         future: Future[Result] = Future()
 
         def run() -> None:
@@ -179,8 +183,8 @@ class ControllerLoop:
         return future
 
     def caught_up(self) -> Future[MetadataImage]:
-        """Returns a Future of the first image that contains everything that the leader has committed by then. Fails
-        with NOT_CONTROLLER if the loop ends before."""
+        """Returns a Future of the first image that contains all records below the leader's high watermark, as far as
+        this node knows it. The Future fails with NOT_CONTROLLER if the loop ends before that."""
         future: Future[MetadataImage] = Future()
 
         def wait() -> None:
@@ -206,8 +210,8 @@ class ControllerLoop:
         return self.call(add)
 
     def stop(self) -> None:
-        """Runs what was submitted before, leaves the quorum, ends the thread and closes the log. Not called on the
-        quorum thread."""
+        """Runs the operations that were submitted before, leaves the quorum, ends the thread and closes the log. Not
+        called on the quorum thread."""
         if self._thread.is_alive():
             self._queue.put(self._begin_stop)
             self._thread.join()
@@ -228,7 +232,7 @@ class ControllerLoop:
         self._fail_waiting()
 
     def _fail(self, error: BaseException) -> None:
-        """Reports the first failure to `on_fault`, before any response that follows from it."""
+        """Reports the first failure to `on_fault`, before any operation fails because of it."""
         if self._failure is None:
             self._failure = error
             trace = None if isinstance(error, StorageError) else error  # A full disk is not a bug.
@@ -236,7 +240,7 @@ class ControllerLoop:
             self._on_fault(error)
 
     def _take(self) -> None:
-        """Waits until something is to be done; takes at most MAX_EVENTS_TOGETHER events from the queue."""
+        """Waits for an event or for the next timer; takes at most MAX_EVENTS_TOGETHER events from the queue."""
         taken = self._taken
         try:
             taken.append(self._queue.get(timeout=self._wait_s()))
@@ -338,7 +342,7 @@ class ControllerLoop:
             self._active.skip_to(end_offset)
 
     def snapshot_loaded(self, image: MetadataImage) -> None:
-        """Publishes the difference to the image of a snapshot, which has replaced the log."""
+        """Publishes the change from the newest image to `image`, the image of a snapshot that has replaced the log."""
         assert self._active is None, "an active controller has loaded a snapshot"
         self._publish(*self.quorum.committed.load_snapshot(image))
 
@@ -349,9 +353,9 @@ class ControllerLoop:
         self.quorum.shutdown(SHUTDOWN_TIMEOUT_MS)
 
     def _activate_if_due(self) -> None:
-        """Becomes the active controller once everything in the log is committed and replayed.
+        """Makes this node the active controller if it leads and the whole log is committed and replayed.
 
-        Not called while effects of the quorum are carried out, because it appends.
+        Not called while effects of the quorum are carried out, because it appends records itself.
         """
         if not self._is_activation_due:
             return
@@ -401,8 +405,8 @@ class ControllerLoop:
             self._snapshot_deadline_ms = self._clock.monotonic_ms() + interval_ms
 
     def _maybe_snapshot(self) -> None:
-        """Writes a snapshot if enough bytes were appended since the last one, or if the first record after it is old
-        enough."""
+        """Writes a snapshot if enough bytes were appended since the last one, or if the snapshot interval has passed
+        since the first record after it."""
         deadline_ms = self._snapshot_deadline_ms
         is_due = deadline_ms is not None and self._clock.monotonic_ms() >= deadline_ms
         if is_due or self._bytes_since_snapshot >= self.quorum.settings.snapshot_after_bytes:
@@ -413,7 +417,7 @@ class ControllerLoop:
     # -- the end
 
     def _fail_waiting(self) -> None:
-        """Ends every future that waits for the quorum thread, which runs nothing more."""
+        """Fails every future that waits for the quorum thread, which has ended."""
         error = _shutting_down()
         if self._active is not None:
             self._active.fail(error)
@@ -425,7 +429,7 @@ class ControllerLoop:
         self._fail_queued_after_end()
 
     def _fail_queued_after_end(self) -> None:
-        """Ends the futures in the queue if the quorum thread takes nothing from it any more. Any thread."""
+        """Fails the futures in the queue if the quorum thread no longer takes events from the queue. Any thread."""
         while self._stopping:
             try:
                 event = self._queue.get_nowait()
@@ -435,7 +439,7 @@ class ControllerLoop:
 
 
 def _fail(event: Event, error: ApiError) -> None:
-    """Ends the future of an event that is never run, if it has one."""
+    """Fails the future of an event that is never run, if the event has a future."""
     if isinstance(event, _AwaitedWork):
         future = event.future
     elif callable(event):

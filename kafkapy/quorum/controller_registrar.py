@@ -29,7 +29,7 @@ MAX_RETRY_MS = 120_000
 
 
 class ControllerRegistrar:
-    """Registers `registration` until the metadata have it. A listener of the metadata.
+    """Sends `registration` to the active controller until the metadata contain it. A listener of the metadata.
 
     `on_metadata` and `take_over` are called on the quorum thread; everything else happens on the node thread.
     """
@@ -46,7 +46,7 @@ class ControllerRegistrar:
         self._timer: Timer | None = None
 
     def take_over(self, image: MetadataImage) -> None:
-        """Checks the first image."""
+        """Registers this controller if the first image does not contain its registration."""
         self._check(image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:

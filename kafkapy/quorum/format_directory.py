@@ -35,8 +35,8 @@ def format_directories(
 ) -> dict[str, MetaProperties]:
     """Formats every directory that is not formatted, for a cluster of this node alone; see `format_node`.
 
-    Without a cluster id, a new cluster has a random one. Raises ConfigError also if only the directory for the metadata
-    log is not formatted.
+    Without `cluster_id`, a new cluster gets a random id. Raises ConfigError also if the directory for the metadata log
+    is not formatted but another directory is.
     """
     every = dict.fromkeys([metadata_directory, *log_directories])
     found = {directory: read_meta_properties(directory) for directory in every}
@@ -63,11 +63,11 @@ def format_node(
     credentials: Sequence[UserScramCredentialRecord] = (),
 ) -> dict[str, MetaProperties]:
     """Formats every directory that is not formatted. Formatted directories keep their identity, and determine the
-    cluster id.
+    cluster id. Returns the meta.properties of each directory.
 
-    `voters` are the first voters of a dynamic quorum; the directory with the metadata log has the id that they name for
-    this node. None: the voters are in the configuration, or another node knows them. `features` are finalized by a
-    first start, metadata.version first; `credentials` are stored with them.
+    `voters` are the first voters of a dynamic quorum; the directory with the metadata log gets the directory id that
+    they contain for this node. None: the voters are in the configuration, or another node knows them. The first start
+    finalizes `features`, pairs of a name and a level, metadata.version first; it also stores the SCRAM `credentials`.
 
     `metadata_directory` is the one of `directories` that has the metadata log. A given cluster id must be that of the
     directories. Raises ConfigError, MalformedMetaProperties, OSError.
@@ -165,7 +165,7 @@ def _write_bootstrap(
 
 
 def _write_voters(directory: str, voters: VoterSet, filesystem: Filesystem, clock: Clock) -> None:
-    """Writes the snapshot 0-0 that names the voters; durable on return."""
+    """Writes a metadata snapshot with end offset 0 and epoch 0 that contains the voters; durable on return."""
     log_directory = os.path.join(directory, DIRECTORY_NAME)
     filesystem.make_directory(log_directory)
     wall_ms = clock.wall_ms()

@@ -26,7 +26,7 @@ BatchVisitor = Callable[[RecordBatch], None]
 
 
 class ScannedSegment:
-    """One `.log` file. Its first `valid_size` bytes are valid batches; the rest is a torn tail."""
+    """One `.log` file and its indexes. Its first `valid_size` bytes are valid batches; the rest is a torn tail."""
 
     __slots__ = ("base_offset", "file_size", "indexes", "path", "valid_size")
 
@@ -138,7 +138,7 @@ class LogScanner:
 
 
 def _is_batch(mapped: mmap.mmap, start: int, end_offset: int) -> bool:
-    """Returns whether a whole valid batch of a later offset begins at `start`."""
+    """Returns whether a whole valid batch begins at `start`, with a base offset of at least `end_offset`."""
     if mapped[start + 16] != 2 or int.from_bytes(mapped[start : start + 8], "big") < end_offset:
         return False
     size = int.from_bytes(mapped[start + 8 : start + 12], "big") + 12

@@ -1,7 +1,8 @@
 """Batches of the metadata log and its snapshots: metadata records, and the quorum's own control records.
 
 Both are ordinary uncompressed v2 batches without producer; the partition leader epoch is that of the quorum. A metadata
-record has no key; a control record's key is int16 0 and its int16 type, and its value begins with its own version.
+record has no key; a control record's key is int16 0 and its int16 type, and its value begins with the version of the
+value.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MAX_RECORDS_PER_BATCH = 10_000
 
 
 def control_batch(base_offset: int, epoch: int, timestamp: int, messages: Sequence[Any]) -> bytes:
-    """Returns one control batch of LeaderChangeMessage, KRaftVersionRecord, VotersRecord, snapshot header or footer."""
+    """Returns one control batch with `messages`, whose types are the values of `CONTROL_TYPES`."""
     builder = RecordBatchBuilder(base_offset, is_control=True, partition_leader_epoch=epoch)
     for message in messages:
         builder.append(timestamp, _CONTROL_KEYS[type(message)], message.encode(0))

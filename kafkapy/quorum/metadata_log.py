@@ -1,8 +1,8 @@
 """The files of `__cluster_metadata-0`: segments that are appended to and synced, one group of batches at a time.
 
 Another program may append to them (Apache Kafka, started on a live directory, writes before it notices that the
-directory is locked): every append first checks that the file ends where the last one ended, and cuts off foreign bytes.
-There is one writer, the controller's thread.
+directory is locked): every append first checks that the file ends where the last append ended, and cuts off the bytes
+of another program. There is one writer, the controller's thread.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ logger = logging.getLogger("kafka.raft.KafkaRaftLog")
 
 
 class MetadataLog:
-    """Owns the active segment and the epoch history. Invariant: start_offset <= end_offset == next base offset.
+    """Owns the active segment and the epoch history. Invariant: start_offset <= end_offset == base offset of the next
+    batch.
 
-    Not thread-safe. Every OSError becomes a StorageError: without its metadata log a broker cannot go on.
+    Not thread-safe. Every OSError becomes a StorageError: without its metadata log a node cannot continue.
     """
 
     def __init__(self, directory: str, filesystem: Filesystem, segment_bytes: int) -> None:
@@ -46,7 +47,8 @@ class MetadataLog:
         self._indexes = SegmentIndexes(0)
 
     def open(self, scanned: LogScanner, snapshot_end_offset: int) -> None:
-        """Opens the log that was scanned: cuts off a torn tail, or creates the first segment. Raises StorageError."""
+        """Opens the log that was scanned: cuts off a torn tail, or creates the first segment. Replaces a log that ends
+        before `snapshot_end_offset`, the end of the newest snapshot, with an empty one. Raises StorageError."""
         try:
             if scanned.segments and scanned.end_offset < snapshot_end_offset:
                 logger.warning(
@@ -98,7 +100,7 @@ class MetadataLog:
 
     @property
     def size(self) -> int:
-        """The bytes in all segments."""
+        """The total size of all segments in bytes."""
         return sum(os.path.getsize(self._stem(base) + ".log") for base in self.bases)
 
     def append(self, contents: Sequence[bytes], *, is_durable: bool = True) -> None:
@@ -208,7 +210,7 @@ class MetadataLog:
             raise self._failed("truncating", error) from error
 
     def start_at(self, offset: int) -> None:
-        """Removes everything and begins again at `offset`, the end of a snapshot. Raises StorageError."""
+        """Removes all segments and begins an empty log at `offset`, the end of a snapshot. Raises StorageError."""
         try:
             while self.bases:
                 self._drop_active()
@@ -227,7 +229,8 @@ class MetadataLog:
         self._remove_segment(self.bases.pop())
 
     def delete_before(self, offset: int) -> None:
-        """Removes the segments before `offset`, which a snapshot replaces. Raises StorageError."""
+        """Removes the segments that end at or before `offset`, because a snapshot replaces them. Raises
+        StorageError."""
         try:
             while len(self.bases) > 1 and self.bases[1] <= offset:
                 self._remove_segment(self.bases.pop(0))
@@ -277,7 +280,8 @@ class MetadataLog:
 
 
 def _read_batches(fd: int, position: int, offset: int, max_bytes: int) -> bytes:
-    """Returns whole batches from the one that contains `offset` on; `position` is that of this or an earlier batch."""
+    """Returns whole batches from the one that contains `offset` on; `position` is where this batch, or an earlier one,
+    begins."""
     header = _Header(os.pread(fd, OVERHEAD, position))
     while header.last_offset < offset:
         position += header.size
@@ -293,7 +297,7 @@ def _read_batches(fd: int, position: int, offset: int, max_bytes: int) -> bytes:
 
 
 class _Header:
-    """The size and the last offset of a batch, of which only the header was read."""
+    """The size and the last offset of a batch, parsed from its header."""
 
     __slots__ = ("last_offset", "size")
 

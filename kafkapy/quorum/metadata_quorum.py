@@ -1,7 +1,7 @@
 """The driver of the Raft machine: opens the metadata log, carries out the effects of the machine, writes snapshots.
 
-open()       reads and checks everything, writes nothing unless all of it can be served; returns the committed image
-start()      enters the quorum; the only voter leads when it returns
+open()       reads and checks the whole log, writes nothing if a check fails; returns the committed image
+start()      enters the quorum; an only voter is its leader on return
 append()     appends records of the leader, which are durable on this node on return
 close()      writes indexes and producer snapshot, as a clean stop of Apache Kafka does
 """
@@ -148,20 +148,20 @@ class MetadataQuorum:
 
     @property
     def leader_high_watermark(self) -> int:
-        """The leader's high watermark, as far as this node knows it; -1 if no leader has named one."""
+        """The leader's high watermark, as far as this node knows it; -1 if it is not known."""
         machine = self.machine
         return max(machine.high_watermark, -1 if machine.is_leader else self._leader_high_watermark)
 
     @property
     def records_behind_snapshot(self) -> int:
-        """The number of records that the next start has to replay."""
+        """The number of records after the newest snapshot, which the next start has to replay."""
         return self.log.end_offset - self._snapshot_id.offset
 
     # -- opening
 
     def open(self) -> MetadataImage:
         """Returns the image of the records that are known to be committed: the whole log of an only voter, otherwise
-        the newest snapshot. Raises ConfigError or StorageError; then nothing was written."""
+        the newest snapshot. Raises ConfigError or StorageError before anything is written."""
         loader = MetadataLoader(EMPTY_IMAGE)
         try:
             self._filesystem.make_directory(self.log.directory)
@@ -225,7 +225,7 @@ class MetadataQuorum:
             loader.replay(record)
 
     def _check_voters(self, voters: VoterSet | None) -> None:
-        """Raises ConfigError if this node can never take part in the quorum that the log names."""
+        """Raises ConfigError if this node can never take part in the quorum whose voters the log contains."""
         key = self.config.key
         kraft_version = max((each.kraft_version or 0 for each in self._changes), default=0)
         if kraft_version > KRAFT_VERSION_DYNAMIC:
@@ -243,7 +243,8 @@ class MetadataQuorum:
             )
 
     def _set_listeners(self, voters: VoterSet | None) -> None:
-        """Sets the address of a controller that has no controller listener: that in the log, or Kafka's default."""
+        """Sets the controller listener of a controller without a configured one: the listener of this voter in the log,
+        or Kafka's default."""
         config = self.config
         if config.can_be_voter and not config.listeners:
             voter = None if voters is None else voters.get(config.node_id)
@@ -274,12 +275,13 @@ class MetadataQuorum:
         self._carry_out(self.machine.receive(request, respond, self._clock.monotonic_ms()))
 
     def shutdown(self, timeout_ms: int) -> None:
-        """Leaves the quorum; `events.stopped` follows, after `timeout_ms` at the latest."""
+        """Begins to leave the quorum; `events.stopped` is called when that is complete, after `timeout_ms` at the
+        latest."""
         self._carry_out(self.machine.shutdown(timeout_ms, self._clock.monotonic_ms()))
 
     @property
     def version(self) -> QuorumVersion:
-        """The kraft.version, and why it cannot be raised now, for UpdateFeatures."""
+        """The kraft.version, the reason why it cannot be raised now, and the static voters; used by UpdateFeatures."""
         machine = self.machine
         static = () if machine.kraft_version >= KRAFT_VERSION_DYNAMIC else machine.voters.ids
         return QuorumVersion(machine.kraft_version, machine.upgrade_refusal(), frozenset(static))
@@ -303,7 +305,7 @@ class MetadataQuorum:
         self._carry_out(self.machine.appended(self.log.end_offset, self.machine.epoch, self._clock.monotonic_ms()))
 
     def _carry_out(self, found: Sequence[effects.Effect]) -> None:
-        """Carries out effects in order. Effects that follow from one of them come after the others."""
+        """Carries out effects in order. Effects that result from carrying out one of them are carried out last."""
         self._effects += found
         if self._is_carrying_out:
             return
@@ -412,7 +414,8 @@ class MetadataQuorum:
         logger.info("wrote metadata snapshot %s (%d bytes)", snapshots.snapshot_name(snapshot_id), len(content))
 
     def _delete_old_snapshots(self) -> None:
-        """Deletes the oldest snapshots, and the log before the next one, while they are too large or too old."""
+        """Deletes the oldest snapshots, and the segments that the next snapshot replaces, until the retention limits
+        are met."""
         directory = self.log.directory
         found = snapshots.list_snapshots(directory)
         paths = {each: os.path.join(directory, snapshots.snapshot_name(each)) for each in found}
@@ -435,8 +438,8 @@ class MetadataQuorum:
             self.machine.cleaned(self.log.start_offset, found)
 
     def read_snapshot(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> tuple[int, bytes]:
-        """Returns the size in bytes of a snapshot file and a piece of it. Raises ApiError with SNAPSHOT_NOT_FOUND or
-        POSITION_OUT_OF_RANGE, and StorageError."""
+        """Returns the size of a snapshot file, and at most `max_bytes` of its content from `position` on. Raises
+        ApiError with SNAPSHOT_NOT_FOUND or POSITION_OUT_OF_RANGE, and StorageError."""
         path = os.path.join(self.log.directory, snapshots.snapshot_name(snapshot_id))
         try:
             with open(path, "rb") as file:

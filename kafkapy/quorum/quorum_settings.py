@@ -66,7 +66,7 @@ def raft_config(
     bootstrap = tuple(config.bootstrap_controllers or config.static_voters.values())
     is_controller = "controller" in config.process_roles
     if is_controller and not bootstrap:
-        # A directory without voters, such as one of an older release, is that of a node alone.
+        # A directory without voters, such as one of an older release, belongs to a cluster of one node.
         static = VoterSet([Voter(config.node_id, ZERO_UUID, tuple(listeners))])
     return RaftConfig(
         cluster_id=cluster_id,

@@ -21,8 +21,8 @@ logger = logging.getLogger("kafka.raft.FileQuorumStateStore")
 
 
 def read_election(directory: str) -> ElectionState | None:
-    """Returns the content of quorum-state of either form; None, with a warning, if the file cannot be read, and without
-    one if it is missing. The form of data_version 0 contains no directory id of the vote."""
+    """Returns the content of quorum-state in either form. Returns None if the file is missing, or, with a warning, if
+    it cannot be read. The form of data_version 0 contains no directory id of the vote."""
     path = os.path.join(directory, FILE_NAME)
     try:
         with open(path, encoding="utf-8") as file:
@@ -56,7 +56,7 @@ def _integer(fields: dict[str, Any], name: str) -> int:
 
 
 def write_election(filesystem: Filesystem, directory: str, state: ElectionState, *, is_dynamic: bool) -> None:
-    """Replaces quorum-state; durable on return. Raises OSError."""
+    """Replaces quorum-state; durable on return. `is_dynamic` selects the form with data_version 1. Raises OSError."""
     voted = ReplicaKey(-1) if state.voted is None else state.voted
     fields: dict[str, object]
     if is_dynamic:

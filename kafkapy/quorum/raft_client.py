@@ -36,8 +36,8 @@ UNKNOWN_LOG_START = -1
 
 
 class Outgoing(NamedTuple):
-    """The wire form of a request: its API, the function that builds the message in a version, and the function that
-    reads the response."""
+    """The wire form of a request: its API, the function that builds the message for an API version, and the function
+    that translates the response."""
 
     api_key: ApiKey
     build: Callable[[int], Message]
@@ -46,7 +46,8 @@ class Outgoing(NamedTuple):
 
 @singledispatch
 def outgoing(request: raft.Request) -> Outgoing:
-    """Returns the wire form of a request. Its `build` raises ApiError if the version cannot express the request."""
+    """Returns the wire form of a request. Its `build` raises ApiError if the API version has no field for a part of the
+    request."""
     raise TypeError(f"{type(request).__name__} is not a request of the quorum")
 
 
@@ -182,8 +183,8 @@ def _read_fetch(response: fetch_wire.FetchResponse, listener: str) -> raft.Fetch
 
 
 def _valid_batches(content: bytes) -> tuple[bytes, tuple[raft.FetchedBatch, ...], tuple[raft.VoterChange, ...]]:
-    """Returns the bytes of the batches before the first invalid one, the offsets of these batches, and the changes of
-    voters in them."""
+    """Returns the bytes of the batches before the first invalid one, the description of each of these batches, and the
+    changes of voters in them."""
     summaries, valid = scan_batches(content)
     batches, changes = [], []
     for summary in summaries:
@@ -308,7 +309,7 @@ def _api_versions(request: raft.ApiVersionsRequest) -> Outgoing:
 
 def failure_of(request: raft.Request, error: Exception) -> raft.Response | None:
     """Returns the response that the machine gets for a request that could not be sent: UNSUPPORTED_VERSION if the voter
-    does not support PreVote, otherwise None, as for a lost request."""
+    does not support PreVote, otherwise None."""
     if isinstance(request, raft.VoteRequest) and isinstance(error, ApiError):
         return raft.VoteResponse(error.error, -1, -1) if error.error is Error.UNSUPPORTED_VERSION else None
     return None
@@ -334,5 +335,6 @@ def _only_partition(topics: list[Any], name_field: str) -> Any:
 
 
 def _endpoints(nodes: Iterable[Any], leader_id: int, listener: str) -> raft.Endpoints:
-    """Returns the leader's endpoint in a response, under the name of the listener that was asked."""
+    """Returns the leader's endpoint in a response, with `listener`, the name of the listener that received the
+    request."""
     return tuple(ControllerListener(listener, node.host, node.port) for node in nodes if node.node_id == leader_id)

@@ -1,8 +1,9 @@
-"""The quorum's answers to other nodes in Kafka's protocol: from wire requests to messages of the machine, and back.
+"""The translation of other nodes' requests to the quorum, and of the responses, in Kafka's protocol: from wire requests
+to messages of the machine, and back.
 
 Only `__cluster_metadata`-0 may be named in a request; any other partition is INVALID_REQUEST for the whole request, as
-in Apache Kafka. A response names the endpoint of the leader on the listener that the request arrived on, if it is known
-and the version can express it.
+in Apache Kafka. A response names the endpoint of the leader on the listener that the request arrived on, if this
+endpoint is known and the API version has the field.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ FIRST_WITH_ENDPOINTS = 1  # of Vote, BeginQuorumEpoch, EndQuorumEpoch and FetchS
 
 
 def vote_request(request: VoteRequest) -> raft.VoteRequest:
-    """Returns the machine's message of a Vote request. Raises ApiError(INVALID_REQUEST) if the request names another
-    partition; so do the other functions for requests."""
+    """Returns a Vote request as a message of the Raft machine. Raises ApiError(INVALID_REQUEST) if the request names
+    another partition, as the functions for the other requests do."""
     asked = _only_partition(request.topics, "topic_name", "partition_index")
     return raft.VoteRequest(
         request.cluster_id,
@@ -139,7 +140,7 @@ def end_response(response: raft.EndQuorumEpochResponse, version: int, listener: 
 
 
 def _election_response(wire: Any, response: Any, version: int, listener: str, **fields: Any) -> Any:
-    """Returns the response to Vote, BeginQuorumEpoch or EndQuorumEpoch; `fields` are further fields of the
+    """Returns the response to Vote, BeginQuorumEpoch or EndQuorumEpoch; `fields` are additional fields of its
     partition."""
     if _is_error_of_the_request(response):
         return wire(error_code=response.error)
@@ -159,7 +160,7 @@ def _election_response(wire: Any, response: Any, version: int, listener: str, **
 def fetch_response(
     response: raft.FetchResponse, version: int, listener: str, read: Callable[[int, int], bytes]
 ) -> FetchResponse:
-    """Returns the wire form of a Fetch response; `read(offset, max_bytes)` returns the batches of the log for it."""
+    """Returns the wire form of a Fetch response; `read(offset, max_bytes)` reads the batches for it from the log."""
     if _is_error_of_the_request(response):
         return FetchResponse(error_code=response.error)
     records = b"" if response.read_from < 0 else read(response.read_from, response.max_bytes)
@@ -195,7 +196,7 @@ def fetch_snapshot_response(
     read: Callable[[OffsetAndEpoch, int, int], tuple[int, bytes]],
 ) -> FetchSnapshotResponse:
     """Returns the wire form of a FetchSnapshot response. `read(snapshot id, position, max_bytes)` returns the size of
-    the snapshot and a piece of it, or raises ApiError."""
+    the snapshot file and the bytes from `position` on, or raises ApiError."""
     if _is_error_of_the_request(response):
         return FetchSnapshotResponse(error_code=response.error)
     partition = FetchSnapshotResponse.PartitionSnapshot(

@@ -1,7 +1,7 @@
-"""Offset and time index of one metadata log segment, kept in memory and written when the segment is closed.
+"""The offset index and time index of one segment of the metadata log, in memory until the segment is closed.
 
 Other nodes of the quorum read the metadata log from an offset on, and Apache Kafka rebuilds the indexes at each start.
-They are written by Kafka's rule: an entry before the first batch that begins more than 4096 bytes after the last entry.
+The entries follow Kafka's rule: an entry before the first batch that begins more than 4096 bytes after the last entry.
 
     .index      8 bytes: int32 relative last offset of the batch, int32 its position
     .timeindex 12 bytes: int64 largest timestamp so far, int32 relative offset of the batch that has it
@@ -20,7 +20,7 @@ _TIME_ENTRY = struct.Struct(">qi")
 
 
 class SegmentIndexes:
-    """Owns the entries of one segment. Not thread-safe; `observe` is called for every batch once, in order."""
+    """The index entries of one segment. Not thread-safe; `observe` is called for every batch once, in order."""
 
     __slots__ = (
         "_bytes_since_entry",
@@ -56,7 +56,7 @@ class SegmentIndexes:
             self._last_time_entry = self._max_timestamp
 
     def position_before(self, offset: int) -> int:
-        """Returns the position of a batch that ends at or before `offset`, 0 if no entry is that early."""
+        """Returns the position of the last indexed batch that ends at or before `offset`, 0 if there is none."""
         return indexed_position(self._offset_entries, offset - self.base_offset)
 
     def write(self, filesystem: Filesystem, stem: str) -> None:

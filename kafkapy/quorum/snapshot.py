@@ -31,7 +31,8 @@ _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 class Snapshot(NamedTuple):
-    """The content of a snapshot file: quorum control records and metadata records, in order."""
+    """The content of a snapshot file: the control records between header and footer, and the metadata records, in
+    order."""
 
     snapshot_id: OffsetAndEpoch
     last_contained_log_timestamp: int
@@ -52,7 +53,8 @@ def list_snapshots(directory: str) -> list[OffsetAndEpoch]:
 def snapshot_bytes(
     epoch: int, wall_ms: int, last_timestamp: int, control_messages: Iterable[Any], records: Iterable[MessageAndVersion]
 ) -> bytes:
-    """Returns the content of a snapshot file; `last_timestamp` is that of the last batch in the snapshot."""
+    """Returns the content of a snapshot file; `last_timestamp` is the timestamp of the last log batch that it
+    replaces."""
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp)
     first = [header, *control_messages]
     batches, end = metadata_batches(len(first), epoch, wall_ms, records)

@@ -53,7 +53,8 @@ class Voter(NamedTuple):
         return ReplicaKey(self.node_id, self.directory_id)
 
     def has_key(self, key: ReplicaKey) -> bool:
-        """Returns True if `key` is this voter; a voter without a directory id accepts every directory."""
+        """Returns True if `key` has this voter's node id and directory id; a voter without a directory id matches every
+        one."""
         return key.node_id == self.node_id and self.directory_id in (ZERO_UUID, key.directory_id)
 
     def supports(self, kraft_version: int) -> bool:
@@ -104,11 +105,11 @@ class VoterSet:
         return len(self.ids) == 1 and self.is_voter(key)
 
     def with_voter(self, voter: Voter) -> VoterSet:
-        """Returns the set with `voter` in addition to, or instead of the voter with the same node id."""
+        """Returns a set to which `voter` is added; it replaces a voter with the same node id."""
         return VoterSet({**self._by_id, voter.node_id: voter}.values())
 
     def without(self, node_id: int) -> VoterSet:
-        """Returns the set without the voter of that node id."""
+        """Returns a set without the voter `node_id`."""
         return VoterSet(voter for voter in self if voter.node_id != node_id)
 
     def supports(self, kraft_version: int) -> bool:
@@ -120,7 +121,8 @@ class VoterSet:
         return VotersRecord(version=0, voters=[_voter_to_record(voter) for voter in self])
 
     def records(self) -> list[Any]:
-        """Returns the control records that make these the voters of a dynamic quorum: KRaftVersion and KRaftVoters."""
+        """Returns the KRaftVersion and KRaftVoters control records that make this set the voters of a dynamic
+        quorum."""
         return [KRaftVersionRecord(version=0, kraft_version=KRAFT_VERSION_DYNAMIC), self.voters_record()]
 
 
@@ -196,7 +198,8 @@ def parse_voter(text: str, listener_name: str) -> Voter:
 
 
 def static_voters(addresses: Mapping[int, Address], listener_name: str) -> VoterSet:
-    """Returns the voters of `controller.quorum.voters`, with their addresses as endpoints of the named listener."""
+    """Returns the voters of `controller.quorum.voters`, with their addresses as endpoints of the listener
+    `listener_name`."""
     return VoterSet(
         Voter(node_id, ZERO_UUID, (ControllerListener(listener_name, *address),))
         for node_id, address in addresses.items()

@@ -23,5 +23,5 @@ class Candidate:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True for a PreVote of an up-to-date replica. The vote of this epoch went to the node itself."""
+        """Returns True only for a PreVote of an up-to-date replica: in this epoch the node has voted for itself."""
         return pre_vote and is_up_to_date

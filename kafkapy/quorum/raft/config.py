@@ -41,7 +41,7 @@ class RaftConfig(NamedTuple):
 
     @property
     def key(self) -> ReplicaKey:
-        """This node's replica of the metadata log."""
+        """The key of this node's replica of the metadata log."""
         return ReplicaKey(self.node_id, self.directory_id)
 
     @property

@@ -1,4 +1,4 @@
-"""Requests in flight and back-off times, one connection for each destination."""
+"""The requests in flight and the back-off times of the connections, one for each destination."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Connections:
         self._expiry_ms = min((until_ms for _, until_ms in self._in_flight.values()), default=FOREVER)
 
     def is_backing_off(self, node_id: int, monotonic_ms: int) -> bool:
-        """Returns True if a request to the node failed within the back-off time."""
+        """Returns True if the back-off time after a failed request to the node has not passed yet."""
         return node_id not in self._in_flight and self._resume_ms.get(node_id, 0) > monotonic_ms
 
     def is_fetching(self, monotonic_ms: int) -> bool:
@@ -76,5 +76,5 @@ class Connections:
         return True
 
     def failed(self, node_id: int, monotonic_ms: int) -> None:
-        """Begins the back-off time of a connection."""
+        """Begins the back-off time of the connection to a node, because a request failed."""
         self._resume_ms[node_id] = monotonic_ms + self._backoff_ms

@@ -79,8 +79,8 @@ class DropSnapshotPart(NamedTuple):
 
 
 class StartAtSnapshot(NamedTuple):
-    """Completes the part file as a snapshot and replaces the whole log with an empty log that begins at its end offset;
-    durable. The driver then calls `started_at_snapshot`; the machine does not fetch before that."""
+    """Completes the part file as a snapshot and replaces the whole log with an empty log that begins at the snapshot's
+    end offset; durable. The driver then calls `started_at_snapshot`; the machine does not fetch before that."""
 
     snapshot_id: OffsetAndEpoch
 
@@ -93,7 +93,7 @@ class Send(NamedTuple):
 
 
 class Respond(NamedTuple):
-    """Responds to the request that `receive` was called with."""
+    """Sends the response to a request; `token` is the one that the driver passed to `receive` with the request."""
 
     token: Any
     response: Response
@@ -106,7 +106,7 @@ class HighWatermark(NamedTuple):
 
 
 class LeaderChanged(NamedTuple):
-    """The leader, which is this node or another one, or its epoch is known now; `leader_id` -1 if there is none."""
+    """The leader, which may be this node, or the epoch has changed. `leader_id` is -1 while no leader is known."""
 
     leader_id: int
     epoch: int

@@ -26,7 +26,7 @@ from kafkapy.types import ZERO_UUID
 
 
 def is_our_cluster(node: RaftNode, cluster_id: str | None) -> bool:
-    """Returns True if the request names this cluster, or none."""
+    """Returns True if the request names this cluster, or no cluster."""
     return cluster_id is None or cluster_id == node.config.cluster_id
 
 
@@ -153,7 +153,7 @@ def _grants(node: RaftNode, request: VoteRequest) -> bool:
 
 
 def send_votes(node: RaftNode, state: Prospective | Candidate) -> int:
-    """Asks the voters that have not responded; returns the time at which a waiting connection is ready."""
+    """Sends Vote requests to the voters that have not responded; returns the time of the next attempt."""
     next_ms = state.deadline_ms
     for node_id in sorted(state.tally.waiting):
         voter = node.voters.get(node_id)
@@ -198,7 +198,7 @@ def handle_vote_response(node: RaftNode, node_id: int, request: VoteRequest, res
 
 
 def handle_begin(node: RaftNode, request: BeginQuorumEpochRequest) -> BeginQuorumEpochResponse:
-    """Follows the leader that announces itself."""
+    """Handles BeginQuorumEpoch: follows the leader that sent the request."""
     if not is_our_cluster(node, request.cluster_id):
         return BeginQuorumEpochResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
     error = _voter_error(node, request.leader_id, request.epoch)
@@ -215,7 +215,8 @@ def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) 
 
 
 def handle_end(node: RaftNode, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
-    """Shortens the fetch timeout according to this node's rank among the preferred candidates."""
+    """Handles EndQuorumEpoch of a leader that resigns: shortens the fetch timeout according to this node's rank among
+    the preferred candidates."""
     if not is_our_cluster(node, request.cluster_id):
         return EndQuorumEpochResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
     error = _voter_error(node, request.leader_id, request.epoch)
@@ -259,13 +260,14 @@ def leader_refused(node: RaftNode, leader_id: int) -> None:
 
 
 def handle_begin_response(node: RaftNode, response: BeginQuorumEpochResponse) -> bool:
-    """Handles an acknowledgement of this leader; returns False if the connection is to back off."""
+    """Handles the response of a voter to BeginQuorumEpoch; returns False if the connection is to back off."""
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     return response.error == Error.NONE if handled is None else handled
 
 
 def handle_end_response(node: RaftNode, node_id: int, response: EndQuorumEpochResponse) -> bool:
-    """Notes that a voter knows that this node has resigned; returns False if the connection is to back off."""
+    """Handles the response to EndQuorumEpoch, by which a voter acknowledges that this node has resigned; returns False
+    if the connection is to back off."""
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     if handled is not None:
         return handled
@@ -294,8 +296,7 @@ def send_begin_epochs(node: RaftNode, leader: Leader) -> int:
 
 
 def send_end_epochs(node: RaftNode, state: Resigned) -> int:
-    """Announces the resignation to the voters that have not acknowledged it; returns the time at which a waiting
-    connection is ready."""
+    """Announces the resignation to the voters that have not acknowledged it; returns the time of the next attempt."""
     next_ms = state.deadline_ms
     for node_id in sorted(state.unacknowledged):
         voter = node.voters.get(node_id)

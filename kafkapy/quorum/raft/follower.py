@@ -8,7 +8,7 @@ from kafkapy.types import OffsetAndEpoch
 
 
 class SnapshotDownload:
-    """The snapshot that a follower fetches, and the size of its part file."""
+    """A snapshot that a follower fetches; `position` is the number of bytes that its part file has already."""
 
     __slots__ = ("is_complete", "position", "snapshot_id")
 

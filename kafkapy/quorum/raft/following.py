@@ -135,7 +135,8 @@ def _note_success(node: RaftNode, state: Follower) -> None:
 
 
 def _truncate(node: RaftNode, diverging: OffsetAndEpoch) -> None:
-    """Removes the records that the leader does not have: everything after the largest common epoch."""
+    """Removes the records that the leader does not have. `diverging` is the largest epoch that both logs may have in
+    common, and its end offset in the leader's log."""
     log = node.log
     own = log.end if diverging.epoch == 0 else log.end_of_epoch(diverging.epoch)
     is_common = diverging.epoch in (0, own.epoch)

@@ -26,7 +26,7 @@ class Progress:
         self.leader_end_at_fetch = -1
 
     def fetched(self, offset: int, leader_end_offset: int, monotonic_ms: int) -> None:
-        """Notes a fetch from `offset`, which may be below the last one if the replica lost records."""
+        """Records a fetch from `offset`, which is below that of the last fetch if the replica lost records."""
         if offset >= leader_end_offset:
             self.caught_up_ms = monotonic_ms
         elif 0 <= self.leader_end_at_fetch <= offset:
@@ -56,7 +56,7 @@ class PendingChange:
     kind         "add", "remove", "update" or "upgrade"
     voter        the voter to add, while `offset` is -1: the leader waits for its ApiVersions response
     offset       offset of the last record of the change, -1 before it is appended
-    is_answered  True if the response does not wait for the commit and was sent
+    is_answered  True if the response was already sent, without waiting for the commit
     """
 
     __slots__ = ("ack_when_committed", "deadline_ms", "is_answered", "kind", "offset", "token", "voter")
@@ -116,7 +116,7 @@ class Leader:
         self.voters: dict[int, Progress] = {}
         self.observers: dict[ReplicaKey, Progress] = {}
         self.held: list[HeldFetch] = []
-        # The earliest deadline of a held fetch, and the end offset and high watermark at the last look at them.
+        # The earliest deadline of a held fetch, and the end offset and high watermark when they were last checked.
         self.held_until_ms = FOREVER
         self.held_known = (-1, -1)
         self.pending: PendingChange | None = None
@@ -180,14 +180,15 @@ class Leader:
             del self.observers[key]
 
     def candidates(self) -> tuple[ReplicaKey, ...]:
-        """Returns the other voters, the most caught up first."""
+        """Returns the other voters as preferred candidates of the next election, the most caught up first."""
         others = [each for each in self.voters.values() if each.key.node_id != self.leader_id]
         return tuple(each.key for each in sorted(others, key=lambda each: -each.end_offset))
 
     # -- high watermark and check-quorum
 
     def raise_high_watermark(self, own_end_offset: int) -> bool:
-        """Raises the high watermark to the offset that a majority of the voters has; returns True if it rose."""
+        """Raises the high watermark to the offset that a majority of the voters has reached; returns True if it
+        rose."""
         if not self.voters:
             return False
         if self.is_own_voter:
@@ -200,7 +201,8 @@ class Leader:
         return True
 
     def note_fetching_voter(self, key: ReplicaKey, monotonic_ms: int, timeout_ms: int) -> None:
-        """Restarts check-quorum once a majority of the voters has fetched since the last restart."""
+        """Records a fetch of a voter; restarts the check-quorum timeout once a majority has fetched since its last
+        restart."""
         if key.node_id == self.leader_id or not self.voter_set.is_voter(key):
             return
         self.fetched_voters.add(key.node_id)

@@ -21,7 +21,7 @@ class LogView:
     offset, the driver begins the log at the end of this snapshot.
 
     epochs     (epoch, start offset) pairs in ascending order, as in leader-epoch-checkpoint
-    snapshots  ids of the complete snapshots, in ascending order; the formatted one 0-0 included
+    snapshots  ids of the complete snapshots, in ascending order, with the snapshot 0-0 that formatting wrote
     changes    the KRaftVoters and KRaftVersion records of the newest snapshot before the log start (at the snapshot's
                end offset - 1, -1 for 0-0) and of the log, in ascending order of offset
     """
@@ -82,15 +82,15 @@ class LogView:
         return self._voter_sets[-1][1] if self._voter_sets else None
 
     def voters_offset(self) -> int:
-        """Returns the offset of the newest KRaftVoters record, -1 if there is none or it is in a snapshot 0-0."""
+        """Returns the offset of the newest KRaftVoters record, -1 if there is none or if it is in the snapshot 0-0."""
         return self._voter_sets[-1][0] if self._voter_sets else -1
 
     def former_voters(self) -> VoterSet | None:
-        """Returns the voter set before the newest one, None if the log does not contain it."""
+        """Returns the voter set that the newest one replaced, None if the log does not contain the replaced set."""
         return self._voter_sets[-2][1] if len(self._voter_sets) > 1 else None
 
     def kraft_version(self) -> int:
-        """Returns the newest kraft.version of the log, 0 if it contains none."""
+        """Returns the newest kraft.version of the log, 0 if the log contains no KRaftVersion record."""
         return self._versions[-1][1] if self._versions else 0
 
     def voters_before(self, offset: int) -> tuple[VoterSet | None, int]:
@@ -108,7 +108,8 @@ class LogView:
     # -- changes
 
     def append(self, batches: Iterable[FetchedBatch], changes: Iterable[VoterChange]) -> None:
-        """Adds batches at the end of the log. They are not flushed yet: `flushed_offset` stays."""
+        """Adds batches at the end of the log. `flushed_offset` is not changed, because the batches are not flushed
+        yet."""
         for batch in batches:
             if not self.epochs or batch.epoch > self.epochs[-1][0]:
                 self.epochs.append((batch.epoch, batch.base_offset))
@@ -117,7 +118,7 @@ class LogView:
             self._add_change(change)
 
     def truncate(self, offset: int) -> None:
-        """Removes everything from `offset` on, voter sets included."""
+        """Removes the epochs, voter sets and kraft.versions from `offset` on, which becomes the end of the log."""
         self.end_offset = offset
         self.flushed_offset = min(self.flushed_offset, offset)
         while self.epochs and self.epochs[-1][1] >= offset:

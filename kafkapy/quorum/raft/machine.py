@@ -50,7 +50,7 @@ from kafkapy.types import OffsetAndEpoch
 
 
 class RaftMachine:
-    """The state of one replica of the metadata log, a voter or an observer, as KIP-595 and KIP-853 define it.
+    """The state machine of one replica of the metadata log, a voter or an observer, as KIP-595 and KIP-853 define it.
 
     Every method that takes `monotonic_ms` returns effects, unless it says otherwise. The driver carries out all effects
     of one call before the next call, with two exceptions: it calls `appended` directly after it has carried out
@@ -85,7 +85,7 @@ class RaftMachine:
 
     @property
     def is_voter(self) -> bool:
-        """True if this node is in the newest voter set."""
+        """True if this node is in the newest voter set, committed or not."""
         return self._node.is_voter
 
     @property
@@ -116,8 +116,8 @@ class RaftMachine:
         return self._node.log.kraft_version()
 
     def voters_at(self, offset: int) -> tuple[VoterSet | None, int]:
-        """Returns the voter set (None if the log contains none) and the kraft.version before an offset, which a
-        snapshot with that end offset has to contain."""
+        """Returns the voter set (None if there is none) and the kraft.version that the records before `offset`
+        determine. A snapshot with this end offset has to contain both."""
         return self._node.log.voters_before(offset)
 
     def describe(self, monotonic_ms: int) -> QuorumDescription | None:
@@ -126,13 +126,15 @@ class RaftMachine:
         return serving.describe(self._node)
 
     def next_deadline_ms(self) -> int:
-        """Returns the monotonic time at which `tick` must be called, unless another call changes it before."""
+        """Returns the monotonic time in milliseconds at which `tick` must be called; every other input may change this
+        time."""
         return self._deadline_ms
 
     # -- inputs
 
     def start(self, monotonic_ms: int) -> list[Effect]:
-        """Enters the first state. The only voter becomes leader in this call, without waiting for a timer."""
+        """Enters the first state, which depends on quorum-state. An only voter becomes leader in this call, without
+        waiting for a timer."""
         node = self._node
         node.now_ms = monotonic_ms
         self._enter_first_state()
@@ -165,7 +167,8 @@ class RaftMachine:
 
         The voters of a new cluster, which has had no election, do not wait for the election timeout. They take their
         turns in the order of their ids, so that two of them do not ask for votes at the same time. A node with an empty
-        directory in an old cluster gets no PreVotes, and learns the leader from the responses.
+        directory in an old cluster also has no election behind it: the others refuse it their PreVotes, and it learns
+        the leader from their responses.
         """
         node = self._node
         if (self._saved is not None and self._saved.epoch) or node.log.last_epoch or not node.is_voter:
@@ -180,7 +183,8 @@ class RaftMachine:
         return self._finish()
 
     def receive(self, request: Request, token: Any, monotonic_ms: int) -> list[Effect]:
-        """Handles a request of another node or of a client; one Respond with `token` follows, perhaps later."""
+        """Handles a request of another node or of a client; this call or a later one returns a Respond effect with
+        `token`."""
         node = self._node
         node.now_ms = monotonic_ms
         if node.is_dead:
@@ -211,10 +215,11 @@ class RaftMachine:
     def response(
         self, destination: Destination, request: Request, response: Response | None, monotonic_ms: int
     ) -> list[Effect]:
-        """Handles the response to a request that this machine sent; None if it failed or timed out.
+        """Handles the response to a request that this machine sent; `response` is None if the request failed or timed
+        out.
 
-        `request` is the object of the Send effect. A response is ignored if the machine gave the request up, because of
-        its timeout or because the node's state changed.
+        `request` is the same object as in the Send effect. A response is ignored if the machine gave the request up,
+        because of its timeout or because the node's state changed.
         """
         node = self._node
         node.now_ms = monotonic_ms
@@ -246,9 +251,10 @@ class RaftMachine:
         return False
 
     def appended(self, end_offset: int, epoch: int, monotonic_ms: int) -> list[Effect]:
-        """Notes that the leader's own records, those of AppendControl included, are durable up to `end_offset`.
+        """Notifies the machine that the leader's own records, also those of AppendControl, are durable up to
+        `end_offset`.
 
-        The driver calls it after each append, before it calls anything else.
+        The driver calls this method after each append, before it calls any other method.
         """
         node = self._node
         node.now_ms = monotonic_ms
@@ -265,7 +271,8 @@ class RaftMachine:
     def started_at_snapshot(
         self, snapshot_id: OffsetAndEpoch, voters: VoterSet | None, kraft_version: int, monotonic_ms: int
     ) -> list[Effect]:
-        """Notes that StartAtSnapshot was carried out; the snapshot contains `voters` (None: no KRaftVoters record)."""
+        """Notifies the machine that StartAtSnapshot was carried out; `voters` is the voter set of the snapshot, None if
+        it has no KRaftVoters record."""
         node = self._node
         node.now_ms = monotonic_ms
         if node.is_dead:
@@ -274,18 +281,19 @@ class RaftMachine:
         return self._finish()
 
     def snapshot_taken(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Notes that this node wrote a snapshot of its own."""
+        """Notifies the machine that this node has written a snapshot of its committed image."""
         self._node.log.add_snapshot(snapshot_id)
 
     def cleaned(self, start_offset: int, snapshots: list[OffsetAndEpoch]) -> None:
-        """Notes that the driver removed old snapshots and the log before `start_offset`; `snapshots` remain."""
+        """Notifies the machine that the driver removed the log before `start_offset`, and all snapshots except
+        `snapshots`."""
         self._node.log.clean(start_offset, snapshots)
 
     def leader_refused(self, leader_id: int, monotonic_ms: int) -> list[Effect]:
-        """Notes that every connection to the leader is refused: its process has ended.
+        """Notifies the machine that every connection to the leader is refused, because its process has ended.
 
-        A follower that is a voter then asks for PreVotes without waiting for its fetch timeout, and grants them. The
-        driver repeats the call while connections are refused.
+        A follower that is a voter then asks for PreVotes without waiting for its fetch timeout, and grants the PreVotes
+        of others. The driver repeats the call while connections are refused.
         """
         self._node.now_ms = monotonic_ms
         if self._node.is_dead:
@@ -294,11 +302,13 @@ class RaftMachine:
         return self._finish()
 
     def upgrade_refusal(self) -> str | None:
-        """Returns why kraft.version cannot be raised from 0 to 1 now, None if it can; no effects."""
+        """Returns the reason why kraft.version cannot be raised from 0 to 1 now, or None if it can be raised; no
+        effects."""
         return membership.upgrade_refusal(self._node)
 
     def upgrade_kraft_version(self, level: int, token: Any, monotonic_ms: int) -> list[Effect]:
-        """Raises kraft.version from 0 to 1 (UpdateFeatures): a KRaftVersionResult with `token` follows."""
+        """Raises kraft.version from 0 to 1 (UpdateFeatures); this call or a later one returns a KRaftVersionResult with
+        `token`."""
         self._node.now_ms = monotonic_ms
         if self._node.is_dead:
             return [KRaftVersionResult(token, Error.NOT_LEADER_OR_FOLLOWER, None)]
@@ -306,7 +316,7 @@ class RaftMachine:
         return self._finish()
 
     def shutdown(self, timeout_ms: int, monotonic_ms: int) -> list[Effect]:
-        """Gives up leadership and stops; Stopped follows, at the latest after `timeout_ms`."""
+        """Gives up leadership and stops; this call or a later one returns Stopped, at the latest after `timeout_ms`."""
         self._node.now_ms = monotonic_ms
         self._node.shutdown_ms = monotonic_ms + timeout_ms
         return self._finish()

@@ -1,6 +1,7 @@
 """Changes of the voter set on the leader (KIP-853): AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter, kraft.version.
 
-One change is in progress at a time. A new voter set counts from the moment in which it is in the log.
+One change is in progress at a time. A new voter set is used as soon as it is appended to the log, before it is
+committed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def _shown_voters(voters: VoterSet) -> str:
 
 
 def _refusal_by_state(node: RaftNode, leader: Leader, change: str) -> Refusal:
-    """Returns why the leader accepts no change of voters now. The checks have Kafka's order."""
+    """Returns the error and message if the leader accepts no change of voters now, otherwise Error.NONE. The checks are
+    made in Kafka's order."""
     if leader.pending is not None:
         return (
             Error.REQUEST_TIMED_OUT,
@@ -80,7 +82,8 @@ def _leader_for(node: RaftNode, cluster_id: str | None) -> tuple[Leader | None, 
 
 
 def handle_add(node: RaftNode, request: AddVoterRequest, token: Any) -> None:
-    """Begins the addition of a voter: asks it for its kraft.version range. `handle_api_versions_response` continues."""
+    """Begins to add a voter: asks the new voter for its kraft.version range; `handle_api_versions_response`
+    continues."""
     leader, refusal = _leader_for(node, request.cluster_id)
     voter = request.voter
     if leader is not None:
@@ -125,8 +128,8 @@ def _begin_add(node: RaftNode, leader: Leader, request: AddVoterRequest, token: 
 
 
 def handle_api_versions_response(node: RaftNode, node_id: int, response: ApiVersionsResponse) -> bool:
-    """Continues the addition of a voter: appends the voter set with it. Returns False if the new voter responded with
-    an error, so that the connection waits before the next request."""
+    """Continues to add a voter: appends the new voter set, or refuses the change. Returns False if the new voter
+    responded with an error, so that the connection waits before the next request."""
     leader = node.state
     if not isinstance(leader, Leader):
         return True
@@ -159,7 +162,7 @@ def handle_api_versions_response(node: RaftNode, node_id: int, response: ApiVers
 
 
 def api_versions_failed(node: RaftNode, node_id: int) -> None:
-    """Ends the addition of a voter that cannot be reached."""
+    """Refuses to add a voter that cannot be reached."""
     leader = node.state
     if isinstance(leader, Leader) and leader.pending is not None:
         pending = leader.pending
@@ -172,7 +175,7 @@ def api_versions_failed(node: RaftNode, node_id: int) -> None:
 
 
 def handle_remove(node: RaftNode, request: RemoveVoterRequest, token: Any) -> None:
-    """Appends the voter set without the voter; the response waits for the commit."""
+    """Appends the voter set without the voter that the request names; the response is sent after the commit."""
     leader, refusal = _leader_for(node, request.cluster_id)
     if leader is not None:
         if request.voter.node_id < 0 or request.voter.directory_id == ZERO_UUID:
@@ -237,7 +240,7 @@ def _update(node: RaftNode, request: UpdateVoterRequest) -> Error:
 
 
 def upgrade_refusal(node: RaftNode) -> str | None:
-    """Returns why this node cannot raise kraft.version to 1 now; None if it can."""
+    """Returns the reason why this node cannot raise kraft.version to 1 now; None if it can."""
     leader = node.state
     if not isinstance(leader, Leader):
         return "This node does not lead the metadata quorum."

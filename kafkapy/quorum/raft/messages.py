@@ -7,8 +7,8 @@ Every response of the quorum names the leader that the sender knows. The machine
 the driver writes the endpoint of the listener on which the request arrived, if there is one. A received response
 contains at most one endpoint; the driver passes it on under the name of the listener that it uses for the quorum.
 
-INCONSISTENT_CLUSTER_ID is the error of the whole response. Every other error is the error of the partition, and INVALID
-topics and partitions are refused by the driver before the machine sees the request.
+INCONSISTENT_CLUSTER_ID is the error of the whole response; every other error is the error of the partition. The driver
+refuses requests for other topics or partitions itself.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class BeginQuorumEpochResponse(NamedTuple):
 
 
 class EndQuorumEpochRequest(NamedTuple):
-    """Announces that the leader of an epoch resigned. `preferred` lists the candidates, the most caught up first
-    (version 0: node ids only)."""
+    """Announces that the leader of an epoch resigned. `preferred` lists the candidates for the next leader, the most
+    caught up first (version 0: node ids only)."""
 
     cluster_id: str | None
     leader_id: int
@@ -104,8 +104,8 @@ class EndQuorumEpochResponse(NamedTuple):
 class FetchRequest(NamedTuple):
     """Reads the metadata log from `offset`; `last_epoch` is the epoch of the record before it.
 
-    `epoch` is the sender's epoch. `replica.node_id` is -1 for a client that is no replica. `high_watermark` is the
-    sender's (-1 if it has none, UNKNOWN_HIGH_WATERMARK before version 18).
+    `epoch` is the sender's epoch. `replica.node_id` is -1 for a client that is no replica. `high_watermark` is the high
+    watermark that the sender knows (-1 if it knows none, UNKNOWN_HIGH_WATERMARK before version 18).
     """
 
     cluster_id: str | None
@@ -119,7 +119,7 @@ class FetchRequest(NamedTuple):
 
 
 class FetchedBatch(NamedTuple):
-    """The offsets, inclusive, the epoch and the size in bytes of one batch of the log."""
+    """The first and the last offset, the epoch and the size in bytes of one batch of the log."""
 
     base_offset: int
     last_offset: int
@@ -128,7 +128,8 @@ class FetchedBatch(NamedTuple):
 
 
 class VoterChange(NamedTuple):
-    """A KRaftVoters or KRaftVersion control record at an offset of the log; exactly one field is not None."""
+    """A KRaftVoters or KRaftVersion control record at an offset of the log; exactly one of `voters` and `kraft_version`
+    is not None."""
 
     offset: int
     voters: VoterSet | None = None
@@ -213,7 +214,8 @@ class UpdateVoterRequest(NamedTuple):
 
 
 class ChangeVoterResponse(NamedTuple):
-    """The response to AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter; only the last has the leader's fields.
+    """The response to AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter; only the response to UpdateRaftVoter names the
+    leader.
 
     `message` is Kafka's text, None for the text of the error.
     """
@@ -230,7 +232,7 @@ class ApiVersionsRequest(NamedTuple):
 
 
 class ApiVersionsResponse(NamedTuple):
-    """The range of kraft.version that the node supports; 0 to 0 if it does not name the feature."""
+    """The range of kraft.version that a node supports; 0 to 0 if its response does not contain the feature."""
 
     error: Error
     min_kraft_version: int = 0

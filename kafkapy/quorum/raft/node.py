@@ -82,7 +82,7 @@ class RaftNode:
     # -- voters and addresses
 
     def voters_changed(self) -> None:
-        """Reads the newest voter set from the log; the static voters count while the log contains none."""
+        """Reads the newest voter set from the log; uses the static voters while the log contains none."""
         voters = self.log.voters()
         self.voters = self.config.static_voters if voters is None else voters
         self.is_voter = self.config.can_be_voter and self.voters.is_voter(self.config.key)
@@ -112,18 +112,20 @@ class RaftNode:
         return () if voter is None else voter.listeners
 
     def destination_of(self, node_id: int, endpoints: Endpoints) -> Destination | None:
-        """Returns the address of a node on the listener of the quorum, None if it has none."""
+        """Returns the address of a node on the listener of the quorum, None if `endpoints` does not contain this
+        listener."""
         for listener in endpoints:
             if listener.name == self.config.listener_name:
                 return Destination(node_id, listener.host, listener.port)
         return None
 
     def voter_destination(self, voter: Voter) -> Destination | None:
-        """Returns the address of a voter on the listener of the quorum."""
+        """Returns the address of a voter on the listener of the quorum, None if the voter does not have this
+        listener."""
         return self.destination_of(voter.node_id, voter.listeners)
 
     def send(self, destination: Destination, request: Request) -> None:
-        """Sends a request to a connection that is ready."""
+        """Sends a request to a node whose connection is ready."""
         self.connections.sent(destination.node_id, request, self.now_ms)
         self.effects.append(Send(destination, request))
 
@@ -135,7 +137,7 @@ class RaftNode:
     # -- transitions
 
     def election_deadline(self) -> int:
-        """Returns the time of a new random election timeout."""
+        """Returns the time at which a new election timeout of random length will end."""
         timeout_ms = self.config.election_timeout_ms
         return self.now_ms + timeout_ms + (int(self.random.random() * timeout_ms) if timeout_ms else 0)
 
@@ -148,8 +150,8 @@ class RaftNode:
         return self.state.voted if epoch == self.state.epoch else None
 
     def become_unattached(self, epoch: int, leader_id: int = -1) -> None:
-        """Enters Unattached in an epoch that is not below the current one. A running election timer is kept, except
-        after PreVotes that were lost."""
+        """Enters Unattached in an epoch that is not below the current one. A running election timer continues, except
+        after a lost round of PreVotes."""
         state = self.state
         deadline_ms = self.election_deadline()
         if not self.may_stand:
@@ -161,7 +163,7 @@ class RaftNode:
         self._enter(Unattached(epoch, leader_id, self._voted_in(epoch), deadline_ms))
 
     def become_prospective(self) -> None:
-        """Begins a round of PreVotes; the only voter skips it."""
+        """Begins a round of PreVotes; an only voter becomes Candidate at once."""
         state = self.state
         tally = Tally(self.voters, self.config.node_id)
         if tally.is_won:
@@ -171,7 +173,7 @@ class RaftNode:
         self._enter(Prospective(state.epoch, state.leader_id, state.endpoints, state.voted, tally, deadline_ms))
 
     def become_candidate(self) -> None:
-        """Begins an election in the next epoch. The only voter wins it and becomes leader in this call."""
+        """Begins an election in the next epoch. An only voter wins the election and becomes leader in this call."""
         tally = Tally(self.voters, self.config.node_id)
         candidate = Candidate(self.state.epoch + 1, self.config.key, tally, self.election_deadline())
         if tally.is_won:
@@ -200,7 +202,8 @@ class RaftNode:
         )
 
     def become_leader(self, granting: tuple[int, ...]) -> None:
-        """Leads the epoch in which this node is Candidate, and appends its first batch."""
+        """Becomes leader of the epoch in which this node is Candidate, and appends the first batch of the epoch.
+        `granting` are the ids of the voters that granted their votes."""
         epoch, start = self.state.epoch, self.log.end_offset
         own = self.config.as_voter
         leader = Leader(epoch, own.key, self.config.listeners, start, granting)
@@ -247,7 +250,7 @@ class RaftNode:
         self.announce_leader()
 
     def save_election(self) -> None:
-        """Writes epoch, leader and vote to quorum-state if they changed."""
+        """Writes quorum-state if the epoch, the leader, the vote or the static voters have changed."""
         state = self.state
         is_dynamic = self.log.kraft_version() >= KRAFT_VERSION_DYNAMIC
         voters = () if is_dynamic else self.voters.ids
@@ -277,7 +280,7 @@ class RaftNode:
     # -- the leader's appends and the high watermark
 
     def finish_change(self, leader: Leader, error: Error, message: str | None) -> None:
-        """Ends the change of voters in progress, if there is one, and responds to its request."""
+        """Ends the change of voters or kraft.version in progress, if there is one, and responds to its request."""
         pending = leader.pending
         leader.pending = None
         if pending is None or pending.is_answered:

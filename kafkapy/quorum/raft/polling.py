@@ -1,4 +1,5 @@
-"""The work that follows every input: timers that expired, and requests that are due, in each state."""
+"""The work after every input of the Raft machine: in each state, handles expired timers and sends the requests that are
+due."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from kafkapy.quorum.raft.unattached import Unattached
 
 
 def poll(node: RaftNode) -> int:
-    """Handles expired timers and sends the requests that are due, again after each change of the state; returns the
-    time of the next call."""
+    """Handles expired timers and sends the requests that are due, and repeats this after each change of the state;
+    returns the time of the next call."""
     node.connections.expire(node.now_ms)
     while not node.is_dead:
         state = node.state

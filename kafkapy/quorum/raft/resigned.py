@@ -1,4 +1,4 @@
-"""Resigned: the former leader of an epoch that has given up leadership, or that was restarted in its epoch."""
+"""Resigned: the former leader of an epoch that has given up leadership, or that was restarted while it led."""
 
 from __future__ import annotations
 
@@ -31,5 +31,6 @@ class Resigned:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True for a PreVote of an up-to-date replica; a vote in its own epoch is never granted."""
+        """Returns True only for a PreVote of an up-to-date replica; in the epoch that it led, this node grants no
+        vote."""
         return pre_vote and is_up_to_date

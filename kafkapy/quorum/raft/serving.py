@@ -26,7 +26,7 @@ FORMATTED_SNAPSHOT = OffsetAndEpoch(0, 0)
 
 
 def leader_error(node: RaftNode, epoch: int) -> Error:
-    """Returns the error of a request that only the leader of `epoch` serves; NONE if this node serves it."""
+    """Returns the error of a request that only the leader of `epoch` serves; NONE if this node is that leader."""
     if epoch < node.state.epoch:
         return Error.FENCED_LEADER_EPOCH
     if epoch > node.state.epoch:
@@ -40,8 +40,8 @@ def leader_error(node: RaftNode, epoch: int) -> Error:
 
 
 def handle_fetch(node: RaftNode, request: FetchRequest, token: Any) -> None:
-    """Responds to a Fetch at once if the response has records, news for the follower, or an error; otherwise holds the
-    Fetch until it has, or until its wait time is over."""
+    """Responds to a Fetch at once if the response has records, a diverging epoch, a snapshot id, a higher high
+    watermark or an error. Otherwise holds the Fetch until it has one of these, or until max.wait.ms has passed."""
     if not is_our_cluster(node, request.cluster_id):
         _respond(node, token, FetchResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1))
         return
@@ -100,8 +100,8 @@ def _evaluate(node: RaftNode, leader: Leader, request: FetchRequest) -> FetchRes
 
 
 def _position(node: RaftNode, offset: int, epoch: int) -> tuple[OffsetAndEpoch | None, OffsetAndEpoch | None]:
-    """Returns the snapshot that the follower needs and the end of the epoch where its log diverges; both None if the
-    log continues at `offset` after a record of `epoch`."""
+    """Returns the snapshot that the follower has to load, or the end of the epoch in which its log diverges. Both are
+    None if the leader's log contains a record of `epoch` directly before `offset`."""
     log = node.log
     latest = log.snapshots[-1] if log.snapshots else None
     if offset == 0 and latest is not None and latest != FORMATTED_SNAPSHOT:
@@ -131,7 +131,8 @@ def _note_fetch(node: RaftNode, leader: Leader, request: FetchRequest) -> None:
 
 
 def complete_held(node: RaftNode, leader: Leader) -> None:
-    """Responds to the held fetches that new records, a higher high watermark, or their deadline end."""
+    """Responds to the held fetches for which there are new records or a higher high watermark, or whose deadline has
+    passed."""
     known = (node.log.end_offset, leader.high_watermark)
     if known == leader.held_known and node.now_ms < leader.held_until_ms:
         return
@@ -155,7 +156,7 @@ def complete_held(node: RaftNode, leader: Leader) -> None:
 
 
 def appended(node: RaftNode, leader: Leader, end_offset: int) -> None:
-    """Notes that the leader's log is durable up to `end_offset`."""
+    """Records that the leader's log is durable up to `end_offset`, and raises the high watermark."""
     log = node.log
     if end_offset > log.end_offset:
         log.append((FetchedBatch(log.end_offset, end_offset - 1, leader.epoch),), ())
@@ -164,8 +165,8 @@ def appended(node: RaftNode, leader: Leader, end_offset: int) -> None:
 
 
 def update_high_watermark(node: RaftNode, leader: Leader) -> None:
-    """Raises the high watermark to what a majority of the voters has, and completes the change of voters that is
-    committed by that."""
+    """Raises the high watermark to the offset that a majority of the voters has reached; completes the change of voters
+    in progress if this commits the change."""
     if not leader.raise_high_watermark(node.log.flushed_offset):
         return
     node.raise_high_watermark(leader.high_watermark)
@@ -180,7 +181,7 @@ def update_high_watermark(node: RaftNode, leader: Leader) -> None:
 
 
 def handle_fetch_snapshot(node: RaftNode, request: FetchSnapshotRequest) -> FetchSnapshotResponse:
-    """Returns the response to a FetchSnapshot, to which the driver adds the piece of the snapshot file."""
+    """Returns the response to a FetchSnapshot; the driver adds the requested bytes of the snapshot file."""
     if not is_our_cluster(node, request.cluster_id):
         return FetchSnapshotResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
     error = leader_error(node, request.epoch)

@@ -6,7 +6,8 @@ from kafkapy.quorum.voters import VoterSet
 
 
 class Tally:
-    """Counts the votes of the voters. Only the first response of each voter counts."""
+    """Counts the responses of the voters. Only the first response of each voter counts; `waiting` has the voters
+    without one."""
 
     __slots__ = ("_majority", "granted", "rejected", "waiting")
 
@@ -25,10 +26,10 @@ class Tally:
 
     @property
     def is_won(self) -> bool:
-        """True if a majority of the voters granted."""
+        """True if a majority of the voters has granted the vote."""
         return len(self.granted) >= self._majority
 
     @property
     def is_lost(self) -> bool:
-        """True if a majority is no longer possible."""
+        """True if a majority can no longer be reached."""
         return len(self.granted) + len(self.waiting) < self._majority

@@ -8,7 +8,8 @@ from kafkapy.types import ZERO_UUID
 
 
 def may_vote_for(candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int, is_up_to_date: bool) -> bool:
-    """Returns True if a node that is Unattached or Prospective grants its vote.
+    """Returns True if a node that is Unattached or Prospective grants its vote to `candidate`; `voted` is its former
+    vote.
 
     A node has one vote in an epoch, which it grants again to the same candidate. It grants the vote only to a candidate
     whose log is up to date, and only while it knows no leader of the epoch.
