@@ -1,4 +1,4 @@
-"""The program `kafkapy`: runs the tool that the first word names, `kafkapy TOOL ARGUMENTS`.
+"""The program `kafkapy`, whose command line is `kafkapy TOOL ARGUMENTS`: runs the tool that the first word names.
 
 A link with the name of Apache Kafka's script runs the tool of that script: `kafka-topics.sh` and `kafka-topics` are
 `kafkapy topics`. A tool's module is imported only when the tool runs: the broker starts without the tools' code.
@@ -74,7 +74,8 @@ CLASSES = {
 
 
 def script_names() -> dict[str, str]:
-    """Returns the names of Apache Kafka's scripts, without `.sh` -> the tool that corresponds to each."""
+    """Returns a map from the names of Apache Kafka's scripts, without `.sh`, to the names of our corresponding
+    tools."""
     names = {f"kafka-{name}": name for name in TOOLS if name not in (*OUR_OWN, *OTHER_SCRIPTS.values())}
     return names | {script: name for script, name in OTHER_SCRIPTS.items() if name in TOOLS}
 
@@ -95,7 +96,7 @@ def usage() -> str:
 
 
 def command_line(program: str, arguments: list[str]) -> list[str]:
-    """Returns the tool's name and its arguments.
+    """Returns the command line as a tool's name followed by its arguments.
 
     `program` is the name by which the program was started, which may be the name of Apache Kafka's script.
     """
@@ -118,7 +119,7 @@ def unknown_tool(word: str) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Runs a tool and returns the exit code.
 
-    If the reader of standard output ends first, returns 0.
+    If the process that reads standard output ends before the tool does, returns 0.
     """
     try:
         code = run(arguments)

@@ -2,11 +2,12 @@
 
     start   lock directories | bind listeners | open the metadata log | build the parts | load logs | new epoch,
             register | take over replicas | unfence: leaders are elected | serve
-    stop    give up leadership, fenced | respond to what waits, close connections | close the metadata log | close
+    stop    give up leaderships | respond to waiting requests, close connections | fence, close the metadata log | close
             logs, checkpoints | clean-shutdown markers
 
-Everything that could be refused is checked before anything is written. After a fatal failure (of the metadata log or
-of the last log directory) `stop` leaves no clean-shutdown marker, so that the next start recovers.
+The configuration, the directories and the metadata log are checked before the start changes any existing data. After a
+fatal failure (of the metadata log or of the last log directory) `stop` leaves no clean-shutdown marker, so that the
+next start recovers.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Broker(ClusterNode):
         is_stop_requested: Callable[[], bool] = lambda: False,
         gated: bool | None = None,
     ) -> None:
-        """Creates the broker; opens and starts nothing.
+        """Constructs the broker; opens no log directory and no listener, and starts no thread.
 
         `is_stop_requested` says whether a start that waits for other nodes has to end with StopRequested.
 
@@ -115,7 +116,7 @@ class Broker(ClusterNode):
     # -- start ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts the broker, which serves clients when `start` returns.
+        """Starts the broker; on return it serves clients.
 
         Raises ConfigError, StorageError or OSError, whose text is one sentence. After an error the caller calls
         `abort`, which releases what was opened.
@@ -193,7 +194,8 @@ class Broker(ClusterNode):
             self._metrics_server.start(self._metrics_routes())
 
     def _enter_quorum(self, image: MetadataImage) -> None:
-        """Takes part in a quorum of several nodes, and waits until this node has what the quorum has committed.
+        """Takes part in a quorum of several nodes, and waits until this node has replayed the records that the quorum
+        has committed.
 
         The other nodes may need this node's vote to elect a leader: the controller listeners are served from now on.
         """
@@ -213,7 +215,8 @@ class Broker(ClusterNode):
                     logger.info("[BrokerServer id=%d] waits for the leader of the metadata quorum", self.config.node_id)
 
     def _watch_growth(self) -> None:
-        """Lets a node that is the whole cluster send requests to the active controller once it has other nodes."""
+        """Watches for the first other node of a cluster of one node; from then on, the broker sends requests to the
+        active controller instead of calling it directly."""
         controller = self.parts.controller
         watch = GrowthWatch(
             self.config.node_id,
@@ -224,7 +227,8 @@ class Broker(ClusterNode):
         controller.call(lambda: watch.check(controller.image))
 
     def _leave_direct_calls(self) -> None:
-        """Uses requests to the active controller from now on, unless the broker stops already. Reactor thread."""
+        """Replaces direct calls of the controller with requests to the active controller, unless the broker is already
+        stopping. Reactor thread."""
         if self.state == RUNNING:
             parts = self.parts
             parts.link.leave_direct_calls()
@@ -232,11 +236,11 @@ class Broker(ClusterNode):
             self._foundation.other_nodes.register_controller(parts.controller)
 
     def _accept(self, names: Collection[str]) -> None:
-        """Accepts clients of these listeners."""
+        """Begins to accept connections on the listeners with these names."""
         self._foundation.run_on_reactor_or_here(lambda: self.socket_server.start(names))
 
     def _raise_fatal(self) -> None:
-        """Raises the failure that has ended the start, such as a directory that cannot be used, if there is one."""
+        """Raises the first fatal failure, such as a directory that cannot be used, if there was one."""
         if self._fatal is not None:
             raise self._fatal
 
@@ -253,7 +257,7 @@ class Broker(ClusterNode):
         self.log_manager.startup(lambda topic: publisher.topic_config(image, topic), is_stray, is_assigned)
 
     def _metrics_routes(self) -> Mapping[str, Route]:
-        """Returns the functions that make the metrics pages, by path.
+        """Returns the functions that make the pages of the metrics listener, by path.
 
         The first request imports the page's modules, on the listener's thread.
         """
@@ -272,10 +276,10 @@ class Broker(ClusterNode):
         }
 
     def _register(self, clean_broker_epoch: int) -> None:
-        """Enters the cluster.
+        """Registers the broker in its cluster.
 
-        Registers a new broker epoch, reports the directories in which the logs are, and unfences the broker, so that
-        leaders are elected.
+        Gets a new broker epoch, reports the replicas whose log directory differs from the metadata, and has the broker
+        unfenced, so that leaders are elected.
         """
         parts, node_id = self.parts, self.config.node_id
         directory_ids = [directory.directory_id for directory in self.log_manager.directories if directory.is_online]
@@ -291,7 +295,7 @@ class Broker(ClusterNode):
         parts.link.lifecycle.unfence()
 
     def _advertised_listeners(self) -> list[Listener]:
-        """Returns the configured listeners; a listener on port 0 has the port that the system chose."""
+        """Returns the advertised listeners; a listener configured with port 0 gets the port that the system chose."""
         ports = {endpoint.name: endpoint.port for endpoint in self.socket_server.endpoints}
         return [
             each if each.port else each._replace(port=ports[each.name]) for each in self.config.advertised_listeners
@@ -320,7 +324,7 @@ class Broker(ClusterNode):
         every("descriptors", CHECK_INTERVAL_MS, self._descriptors.check)
 
     def _every_in_slices(self, period_ms: int, steps: Callable[[], Iterator[object]]) -> None:
-        """Runs the steps every `period_ms` on the reactor's thread.
+        """Runs the steps of a task every `period_ms` on the reactor's thread; `steps` starts the task.
 
         Each wake-up runs one step, so that requests are served between two steps.
         """
@@ -362,7 +366,8 @@ class Broker(ClusterNode):
     # -- stop ----------------------------------------------------------------------------------------------------
 
     def stop(self) -> int:
-        """Stops everything. Returns the exit status of the process: 0, or 1 after a fatal failure."""
+        """Stops the broker and all its threads. Returns the exit status of the process: 0, or 1 after a fatal
+        failure."""
         parts, log_manager = self.parts, self.log_manager
         logger.info("[KafkaRaftServer nodeId=%d] shutting down", self.config.node_id)
         self._foundation.run_on_reactor_or_here(self._begin_stop)
@@ -428,7 +433,8 @@ class Broker(ClusterNode):
 
 
 def _bind_metrics(address: str) -> HttpServer:
-    """Returns the bound HTTP server. Raises OSError; for a port in use it names the key that chooses another."""
+    """Returns the HTTP server of the metrics pages, bound to `address`. Raises OSError; if the port is in use, its text
+    names the configuration key."""
     from kafkapy.metrics.http_server import HttpServer  # only brokers with a metrics listener need it
 
     try:

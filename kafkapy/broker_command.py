@@ -1,4 +1,5 @@
-"""The command `kafkapy broker start`: parses arguments, sets up logging and signals, runs one `Broker`."""
+"""The command `kafkapy broker start`: parses arguments, sets up logging and signals, and runs one node (`Broker` or
+`ControllerNode`)."""
 
 from __future__ import annotations
 
@@ -79,8 +80,9 @@ def set_up_logging() -> None:
 def raise_descriptor_limit() -> None:
     """Raises the limit of open files to the hard limit.
 
-    Raises ConfigError if the hard limit is too low for any broker. Each connection and each partition in use takes a
-    file. At the limit connections are not accepted, and a log directory whose segment cannot be opened goes offline.
+    Raises ConfigError if the hard limit is too low for any broker. Each connection and each partition in use needs at
+    least one open file. At the limit connections are not accepted, and a log directory whose segment cannot be opened
+    goes offline.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < LEAST_OPEN_FILES:
@@ -125,10 +127,10 @@ class StopRequest:
 
 
 def reload(broker: Broker | ControllerNode, path: str | None, overrides: dict[str, str]) -> bool:
-    """Reads the configuration file again after a SIGHUP, and returns True.
+    """Reads the configuration file again after a SIGHUP, applies its changes, and returns True.
 
-    Returns False, which stops the broker, if the broker has no configuration file. An invalid file is logged and
-    changes nothing.
+    Returns False if the broker has no configuration file; the SIGHUP then stops the broker. An invalid file is logged
+    and changes nothing.
     """
     from kafkapy.config.broker_file import read_broker_file
 
@@ -142,14 +144,14 @@ def reload(broker: Broker | ControllerNode, path: str | None, overrides: dict[st
 
 
 def sentence(error: Exception) -> str:
-    """Returns an error's text without the number that OSError puts in front."""
+    """Returns the text of an error, without the error number with which the text of an OSError begins."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
     return str(error)
 
 
 def node_of(config: BrokerConfig, stop_request: StopRequest) -> Broker | ControllerNode:
-    """Returns the node of the configuration's roles, which makes `stop_request` if it cannot continue."""
+    """Returns a broker or a controller, according to process.roles; after a fatal failure it makes `stop_request`."""
     if config.is_broker:
         from kafkapy.broker import Broker
 
@@ -160,7 +162,7 @@ def node_of(config: BrokerConfig, stop_request: StopRequest) -> Broker | Control
 
 
 def start(arguments: list[str]) -> int:
-    """Runs a broker until it is stopped; returns the exit code."""
+    """Runs a broker or controller until it is stopped; `arguments` follow the word `start`. Returns the exit code."""
     from kafkapy.config import BrokerConfig
 
     try:
@@ -195,7 +197,7 @@ def start(arguments: list[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs `kafkapy broker` with the words after it; returns the exit code."""
+    """Runs `kafkapy broker`; `arguments` are the words after it. Returns the exit code."""
     if arguments[:1] in (["--help"], ["-h"]) or (arguments[:1] == ["start"] and {"--help", "-h"} & {*arguments}):
         print(USAGE)
         return 0

@@ -1,4 +1,4 @@
-"""Constructs the parts of a broker and connects them with each other."""
+"""Construction of the parts of a broker, and of their connections with each other."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ STOP_GRACE_MS = 1000
 
 
 class Foundation(NamedTuple):
-    """The parts that exist before anything is opened. Immutable."""
+    """The parts of a broker or controller that exist before the metadata log is opened. Immutable."""
 
     config: BrokerConfig
     clock: Clock
@@ -77,7 +77,7 @@ class Foundation(NamedTuple):
     def run_on_reactor(self, work: Callable[[], object]) -> object:
         """Runs `work` on the reactor's thread, waits for its end, and returns its result.
 
-        Raises CancelledError if that thread ends before.
+        Raises CancelledError if the reactor's thread ends before `work` was run.
         """
         return run_on_owner(work, self.reactor.post, self.reactor_thread.is_alive)
 
@@ -87,7 +87,7 @@ class Foundation(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The parts that need the opened metadata log. Immutable."""
+    """The parts of a broker that can be constructed only when the metadata log is open. Immutable."""
 
     controller: ControllerLoop
     gate: DataGate
@@ -141,9 +141,10 @@ def build_foundation(
 
 
 def open_quorum(foundation: Foundation) -> tuple[MetadataQuorum, MetadataImage]:
-    """Opens the metadata log, and formats the directories of a node that forms a cluster of its own.
+    """Formats the directories of a node that is a cluster of its own, if necessary, and opens the metadata log.
 
-    Returns the quorum and the image of what is known to be committed. Raises ConfigError, StorageError or OSError.
+    Returns the quorum and the image of the records that are known to be committed. Raises ConfigError, StorageError or
+    OSError.
     """
     config, clock, filesystem = foundation.config, foundation.clock, foundation.filesystem
     listeners = controller_listeners_of(config)
@@ -178,7 +179,8 @@ def build_parts(
     policies: Policies,
     on_fatal: Callable[[BaseException], None],
 ) -> Parts:
-    """Constructs everything that serves clients; starts nothing. `on_fatal` is called by the controller's thread."""
+    """Constructs the parts that serve clients; starts nothing. `on_fatal` is called after a failure that the broker
+    cannot survive, by the thread in which the failure occurred."""
     config, clock, reactor, node_id = foundation.config, foundation.clock, foundation.reactor, foundation.config.node_id
     metadata = MetadataCache()
     controller = ControllerLoop(quorum, metadata, clock, on_fatal)
@@ -317,7 +319,8 @@ def build_fetchers(
 
 
 def build_broker_requests(foundation: Foundation, metadata: MetadataCache, purpose: str) -> BrokerRequests:
-    """Constructs the requests of one purpose to other brokers."""
+    """Constructs the sender of requests to other brokers for one purpose, such as transaction markers; `purpose` is the
+    end of its client id."""
     from kafkapy.nodes.node_channel import Destination
     from kafkapy.server.broker_requests import BrokerRequests
 
@@ -340,7 +343,7 @@ def build_broker_requests(foundation: Foundation, metadata: MetadataCache, purpo
 
 
 def build_handler_pool(config: BrokerConfig, reactor: Reactor) -> HandlerPool:
-    """Returns the pool of threads for handlers that may wait."""
+    """Returns the pool of threads for the handlers of requests that may block."""
     return HandlerPool(
         config.num_io_threads,
         config.queued_max_requests,

@@ -13,7 +13,7 @@ BUILD_DATA = Path(__file__).with_name("build_data.json")
 
 
 def build_data() -> dict[str, str]:
-    """Returns `commit`, `date`, `cython` and `compiler` of the build; empty in a source tree."""
+    """Returns `commit`, `date`, `cython` and `compiler` of this build; the dictionary is empty in a source tree."""
     try:
         data: dict[str, str] = json.loads(BUILD_DATA.read_text())
     except FileNotFoundError:
@@ -22,7 +22,7 @@ def build_data() -> dict[str, str]:
 
 
 def version_text() -> str:
-    """Returns the version, the origin of the code, and the platform, on two lines."""
+    """Returns two lines: the version with the commit or source tree, and Python, the platform and the compiler."""
     data = build_data()
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     is_executable = bool(getattr(sys, "frozen", False))

@@ -1,4 +1,4 @@
-"""The reactor thread, the fatal failure and the reload of the configuration, which brokers and controllers share."""
+"""The base class of brokers and controllers: the reactor thread, fatal failures, and reloading of the configuration."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ logger = logging.getLogger("kafka.server.KafkaRaftServer")
 class ClusterNode:
     """A node of the cluster: a broker, with or without the controller's role, or a controller alone.
 
-    `_fatal` is the first failure after which the node cannot continue, None before.
+    `_fatal` is the first failure after which the node cannot continue; None while there was no such failure.
     """
 
     def __init__(self, config: BrokerConfig, on_fatal: Callable[[], None]) -> None:
-        """Starts nothing. `on_fatal` is called once, after a failure that the node cannot survive, by the thread that
-        met the failure."""
+        """Starts no thread. `on_fatal` is called once, after a failure that the node cannot survive, by the thread in
+        which the failure occurred."""
         self.config = config
         self.reactor = create_reactor(config)
         self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
@@ -28,7 +28,8 @@ class ClusterNode:
         self._fatal: BaseException | None = None
 
     def reload(self, properties: Mapping[str, str]) -> None:
-        """Takes over those values of the configuration file that may change while the node runs. Any thread.
+        """Applies those values of the configuration file that may change while the node runs; `properties` are the
+        content of the file. Any thread.
 
         Raises ConfigError, and changes nothing, if the node cannot work with the values of the file.
         """
@@ -41,8 +42,8 @@ class ClusterNode:
             self._config_changed()
 
     def _config_changed(self) -> None:
-        """Is called after a reload that has changed values; the parts that read the configuration each time need no
-        call."""
+        """Is called after a reload that has changed values. A subclass notifies the parts that keep values of the
+        configuration."""
 
     def _run_reactor(self) -> None:
         try:
@@ -51,7 +52,8 @@ class ClusterNode:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """Ends the node after a failure of something that the node cannot run without. Any thread."""
+        """Records a failure after which the node cannot continue, and calls `on_fatal` at the first such failure. Any
+        thread."""
         if self._fatal is None:
             self._fatal = error
             logger.critical("Fatal error, the node stops: %s", error)

@@ -40,7 +40,8 @@ class ControllerNode(ClusterNode):
         self._loop: ControllerLoop | None = None
 
     def start(self) -> None:
-        """Enters the quorum. Raises ConfigError, StorageError or OSError; `abort` then releases what was opened."""
+        """Starts the controller and enters the quorum. Raises ConfigError, StorageError or OSError; the caller then
+        calls `abort`."""
         config, foundation = self.config, self._foundation
         for warning in config.warnings:
             logger.warning("%s", warning)
@@ -72,7 +73,8 @@ class ControllerNode(ClusterNode):
         return f"kafkapy {__version__} ready: controller {node_id} on {listeners}, metadata in {directory}"
 
     def stop(self) -> int:
-        """Stops everything. Returns the exit status of the process: 0, or 1 after a fatal failure."""
+        """Stops the controller and all its threads. Returns the exit status of the process: 0, or 1 after a fatal
+        failure."""
         logger.info("[ControllerServer id=%d] shutting down", self.config.node_id)
         assert self._loop is not None and self._socket_server is not None, "the controller was not started"
         self._loop.stop()
@@ -88,7 +90,7 @@ class ControllerNode(ClusterNode):
         return 0
 
     def abort(self) -> None:
-        """Releases what a failed `start` has opened."""
+        """Releases the files, sockets and threads of a `start` that has failed."""
         if self._socket_server is not None and not self._reactor_thread.is_alive():
             self._socket_server.close()
         self._release()

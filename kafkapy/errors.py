@@ -1,8 +1,8 @@
-"""The wire-error table (one row per error: code, retriable, message) and the exceptions, each of which determines what
-happens next.
+"""The table of Kafka's error codes (one row for each error: code, retriable, message), and the exceptions of kafkapy.
 
-Codes, names and the retriable flag are Kafka's. A response carries the message of the row if nothing more precise is
-known. Only `Error` is sent to clients; an exception determines what happens to the request, connection or directory.
+Codes, names and the retriable flag are Kafka's. A response contains the message of the row unless there is a more
+precise one. Clients receive only the code and a message; the type of the exception determines whether the request
+fails, the connection is closed, or the log directory goes offline.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Error(IntEnum):
 
     @classmethod
     def of(cls, code: int) -> Error:
-        """Returns the row of a code from the wire; an unknown code is UNKNOWN_SERVER_ERROR, as in Kafka's clients."""
+        """Returns the error with a code that was received; an unknown code becomes UNKNOWN_SERVER_ERROR, as in Kafka's
+        clients."""
         found = cls._value2member_map_.get(code)
         return found if isinstance(found, Error) else cls.UNKNOWN_SERVER_ERROR
 
@@ -331,7 +332,7 @@ class KafkapyError(Exception):
 
 
 class ApiError(KafkapyError):
-    """An error code of the protocol and its message, both for the response."""
+    """An error that is returned to the client: the error code and the message of the response."""
 
     def __init__(self, error: Error, message: str | None = None) -> None:
         super().__init__(error, message)

@@ -18,8 +18,8 @@ KEEP_ALIVES_PER_TIMEOUT = 2
 class ServiceManager:
     """The service manager that started this process, if the manager expects notifications.
 
-    It owns a socket, and a thread from `watch` to `stopping`. `ready` and `stopping` are called by one thread, the
-    callback of `watch` by any thread.
+    Owns a socket, and from `watch` to `stopping` a thread. `ready` and `stopping` are called by one thread; any thread
+    may run the work that `watch` passes to `call`.
     """
 
     def __init__(self, environment: MutableMapping[str, str] = os.environ) -> None:
@@ -34,14 +34,14 @@ class ServiceManager:
         self._stopping = threading.Event()
 
     def ready(self, status: str) -> None:
-        """Notifies the manager that the broker serves; `status` is the text that `systemctl status` shows."""
+        """Notifies the manager that the broker serves clients; `status` is the text that `systemctl status` shows."""
         self._notify(f"READY=1\nSTATUS={status}")
 
     def watch(self, call: Callable[[Callable[[], None]], object]) -> None:
         """Begins to send keep-alive notifications, if the manager expects them.
 
-        `call(work)` makes the watched thread call `work`. If that thread hangs, no notification is sent and systemd
-        restarts the broker.
+        `call(work)` makes the thread that is to be watched run `work`, which sends a notification. If that thread
+        hangs, no notification is sent and systemd restarts the broker.
         """
         if not self.keep_alive_interval_s:
             return

@@ -1,7 +1,6 @@
 """The tool `kafka-storage`: formats log directories, describes them, and prints the feature levels of releases.
 
-It uses the broker's formatting, which the package `tools` may not import. This module is therefore outside of that
-package.
+This module is not in the package `tools`, because that package may not import the broker's code for formatting.
 """
 
 from __future__ import annotations
@@ -67,7 +66,8 @@ def directories_of(config: BrokerConfig) -> list[str]:
 
 
 def info(arguments: Arguments) -> int:
-    """Prints how the directories of a configuration are formatted; returns the exit code, 1 if there is a problem."""
+    """Carries out `info`: prints the meta.properties of the configured directories; returns the exit code, 1 if there
+    is a problem."""
     found: list[str] = []
     problems: list[str] = []
     first: MetaProperties | None = None
@@ -178,7 +178,7 @@ def _check_level(name: str, level: int) -> None:
 
 
 def format_command(arguments: Arguments) -> int:
-    """Formats the directories of a configuration, as `format` does."""
+    """Carries out `format`: formats the directories of a configuration. Returns the exit code."""
     config = BrokerConfig.load(arguments["config"], {})
     if "process.roles" not in read_properties(arguments["config"]):
         raise ToolError('Missing required configuration "process.roles" which has no default value.')
@@ -252,8 +252,8 @@ def _own_listener(config: BrokerConfig) -> ControllerListener:
 
 
 def _initial_voters(text: str, config: BrokerConfig) -> VoterSet:
-    """Returns the voters of --initial-controllers, on the first listener of controllers. Raises ToolError or
-    ConfigError."""
+    """Returns the voters of --initial-controllers, with their addresses on the first name in controller.listener.names.
+    Raises ToolError or ConfigError."""
     name = next(iter(config.controller_listener_names), DEFAULT_CONTROLLER_LISTENER.name)
     voters = [parse_voter(each, name) for each in text.split(",") if each]
     if not voters:
@@ -294,7 +294,7 @@ def chosen_credentials(arguments: Arguments, metadata_version: int) -> list[User
 
 
 def _java_bytes(content: bytes) -> str:
-    """Returns bytes in the form in which Java prints an array of signed bytes."""
+    """Returns bytes as Java prints an array of signed bytes, such as `[1, -2]`."""
     return str([each - 256 if each > 127 else each for each in content])
 
 
@@ -305,7 +305,7 @@ def _shown_credential(record: UserScramCredentialRecord) -> str:
 
 
 def _metadata_kind(node_id: int, voters: VoterSet | None, directory: str) -> dict[str, str]:
-    """Returns {directory: the kind that Kafka prints for it}, for the directory with the metadata log."""
+    """Returns a dictionary with one entry: the directory with the metadata log -> the kind that Kafka prints for it."""
     if voters is None:
         return {directory: "metadata"}
     return {directory: "dynamic metadata" if voters.get(node_id) is None else "dynamic metadata voter"}
@@ -332,13 +332,13 @@ def _print_plan(
 
 
 def version_mapping(arguments: Arguments) -> int:
-    """Prints the feature levels of a release, as `version-mapping` does."""
+    """Carries out `version-mapping`: prints the feature levels of a release."""
     print_version_mapping(arguments["release-version"])
     return 0
 
 
 def feature_dependencies(arguments: Arguments) -> int:
-    """Prints the features that the given feature levels depend on, as `feature-dependencies` does."""
+    """Carries out `feature-dependencies`: prints the features on which the given feature levels depend."""
     for text in arguments.values("feature"):
         name, equals, level_text = text.partition("=")
         if not equals:
@@ -357,7 +357,7 @@ def feature_dependencies(arguments: Arguments) -> int:
 
 
 def random_uuid_command(arguments: Arguments) -> int:
-    """Prints a random id, as `random-uuid` does."""
+    """Carries out `random-uuid`: prints a random id."""
     print(uuid_to_string(random_uuid()))
     return 0
 
@@ -372,7 +372,7 @@ _RUN = {
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the subcommand."""
+    """Carries out the subcommand that the arguments name; returns the exit code."""
     return _RUN[arguments.command](arguments)
 
 

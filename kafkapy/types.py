@@ -26,7 +26,7 @@ class TopicPartition(NamedTuple):
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Returns the numbers of the partitions of each topic, in the order given."""
+    """Returns the partition numbers of each topic: topic -> numbers, in the given order."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)
@@ -36,7 +36,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 class TopicIdPartition(NamedTuple):
     """A partition, given by the id of its topic (16 bytes) and its number.
 
-    The topic's name is the name that the id had when it was looked up.
+    `topic` is the name that the topic with this id had when it was looked up.
     """
 
     topic_id: bytes
@@ -52,7 +52,7 @@ class TopicIdPartition(NamedTuple):
 
 
 class OffsetAndEpoch(NamedTuple):
-    """A log offset and the leader epoch it belongs to."""
+    """A log offset and its leader epoch."""
 
     offset: int
     epoch: int
@@ -79,7 +79,8 @@ def uuid_from_string(text: str) -> bytes:
 
 
 def random_uuid() -> bytes:
-    """Returns a random (version 4) id that is not reserved; its text never starts with '-', like a tool's option."""
+    """Returns a random (version 4) id that is not reserved; its text form never starts with '-', so that no tool takes
+    it for an option."""
     while True:
         value = bytearray(os.urandom(16))
         value[6] = value[6] & 0x0F | 0x40
@@ -90,7 +91,7 @@ def random_uuid() -> bytes:
 
 
 def java_string_hash(text: str) -> int:
-    """Returns `String.hashCode()`: a 31-polynomial over UTF-16 code units, as a signed 32-bit number."""
+    """Returns the result of Java's `String.hashCode()` for `text`, a signed 32-bit number."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for position in range(0, len(units), 2):

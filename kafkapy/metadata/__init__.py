@@ -1,1 +1,2 @@
-"""The metadata of the cluster: the immutable image, the delta that makes the next image, and the records of both."""
+"""The metadata of the cluster: the immutable image, the delta from which the next image is built, and the metadata
+records."""

@@ -1,4 +1,4 @@
-"""Registrations of brokers and controllers, and smaller parts of the metadata: ACLs, credentials, tokens."""
+"""Parts of the image: registrations of brokers and controllers, ACLs, SCRAM credentials and delegation tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Endpoint(NamedTuple):
 
 
 class BrokerRegistration(NamedTuple):
-    """A broker's last registration. Immutable. Fenced brokers lead nothing and are not shown to clients."""
+    """A broker's last registration. Immutable. A fenced broker leads no partitions, and Metadata responses do not
+    contain it."""
 
     broker_id: int
     epoch: int
@@ -35,7 +36,7 @@ class BrokerRegistration(NamedTuple):
 
     @property
     def is_active(self) -> bool:
-        """True if the broker may lead partitions, which a fenced or stopping broker may not."""
+        """True if the broker may lead partitions: it is not fenced and not in a controlled shutdown."""
         return not self.fenced and not self.in_controlled_shutdown
 
     @property
@@ -48,7 +49,8 @@ class BrokerRegistration(NamedTuple):
         return not set(self.log_dirs) <= set(self.cordoned_log_dirs)
 
     def has_online_directory(self, directory_id: bytes) -> bool:
-        """Returns whether a replica recorded in this directory can be served, as far as the broker has reported."""
+        """Returns whether a replica in this directory can be served: the broker has not reported the directory as
+        failed."""
         if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
             return True
         if directory_id == DIRECTORY_LOST:
@@ -67,7 +69,7 @@ class ControllerRegistration(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """One ACL binding; the numbers are Kafka's."""
+    """One ACL; the numeric fields have Kafka's values."""
 
     resource_type: int
     resource_name: str
@@ -79,7 +81,7 @@ class AccessControlEntry(NamedTuple):
 
 
 class ScramCredential(NamedTuple):
-    """The stored verifier of a user's password for one SCRAM mechanism."""
+    """The keys by which a user's password is verified in one SCRAM mechanism."""
 
     salt: bytes
     stored_key: bytes

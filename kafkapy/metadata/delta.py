@@ -1,4 +1,4 @@
-"""The changes from one image to the next: the replay of each metadata record type of Apache Kafka 4.3."""
+"""The changes from one image to the next, made by replaying metadata records of every type in Apache Kafka 4.3."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Value = TypeVar("Value")
 class MetadataDelta:
     """The changes that replayed records make to `image`. Not thread-safe; `image` itself never changes.
 
-    A part of the image is copied when the first record changes it; the other parts are shared. The caller keeps the
-    records of a metadata transaction until EndTransaction.
+    A part of the image is copied when the first record changes it; the other parts are shared. The caller replays the
+    records of a metadata transaction only after EndTransaction.
     """
 
     __slots__ = (
@@ -76,7 +76,8 @@ class MetadataDelta:
         return self.topics.deleted
 
     def to_image(self, offset: int, epoch: int) -> MetadataImage:
-        """Returns the image after all replayed records; `offset` is the end offset of the log after them."""
+        """Returns the image after all replayed records; `offset` is the end offset of the last of them, and `epoch` its
+        epoch."""
         assert offset >= self.image.offset, f"image at {offset} after one at {self.image.offset}"
         assert epoch >= self.image.epoch, f"image of epoch {epoch} after one of epoch {self.image.epoch}"
         return MetadataImage(
@@ -251,7 +252,7 @@ class MetadataDelta:
             raise ValueError(f"the cluster is in the middle of a migration (state {record.zk_migration_state})")
 
     def _nothing(self, record: Any) -> None:
-        """Does nothing: NoOpRecord only lets Kafka's log advance."""
+        """Does nothing: a NoOpRecord changes no metadata."""
 
 
 def _endpoints(end_points: Any) -> dict[str, Endpoint]:

@@ -39,7 +39,7 @@ BOOTSTRAP_FEATURES: tuple[tuple[str, int], ...] = (
 
 
 def check_feature_level(name: str, level: int) -> None:
-    """Raises ValueError if a finalized level is not supported."""
+    """Raises ValueError if this program does not support the finalized level of a feature."""
     if name not in SUPPORTED_FEATURES:
         if level > 0:
             raise ValueError(f"feature {name} is finalized at level {level}, which this broker does not know")
@@ -70,9 +70,9 @@ def supports_directory_assignment(metadata_version: int) -> bool:
 
 
 def supports_elr(metadata_version: int) -> bool:
-    """Returns whether partition records may have eligible leader replicas.
+    """Returns whether partition records may contain eligible leader replicas (KIP-966).
 
-    To use them, the cluster must also have finalized the feature.
+    They are used only if the feature eligible.leader.replicas.version is finalized, too.
     """
     return metadata_version >= 23
 
@@ -97,7 +97,7 @@ def partition_record_version(metadata_version: int) -> int:
 
 
 def fetch_request_version(metadata_version: int) -> int:
-    """Returns the version of a replica's Fetch request."""
+    """Returns the version in which a follower sends Fetch requests to another broker."""
     for level, version in ((27, 18), (21, 17), (19, 16), (10, 15), (9, 14)):
         if metadata_version >= level:
             return version
@@ -105,7 +105,7 @@ def fetch_request_version(metadata_version: int) -> int:
 
 
 def list_offsets_request_version(metadata_version: int) -> int:
-    """Returns the version of a replica's ListOffsets request."""
+    """Returns the version in which a follower sends ListOffsets requests to another broker."""
     for level, version in ((29, 11), (25, 10), (21, 9), (9, 8)):
         if metadata_version >= level:
             return version
@@ -113,9 +113,9 @@ def list_offsets_request_version(metadata_version: int) -> int:
 
 
 def requires_leader_epoch_bump_on_isr_shrink(metadata_version: int) -> bool:
-    """Returns whether a shrunk ISR raises the leader epoch.
+    """Returns whether the leader epoch must be raised when the ISR shrinks.
 
-    Before 3.6-IV0 it does, because followers would not notice the change otherwise.
+    This is necessary before 3.6-IV0, because followers would not notice the change otherwise.
     """
     return metadata_version < 12
 
@@ -125,5 +125,5 @@ _METADATA_CHANGES = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
 
 
 def loses_metadata(current: int, target: int) -> bool:
-    """Returns whether a downgrade of metadata.version could delete metadata."""
+    """Returns whether a downgrade of metadata.version from `current` to `target` could delete metadata."""
     return not _METADATA_CHANGES.isdisjoint(range(target + 1, current + 1))

@@ -1,7 +1,7 @@
-"""The cluster at one offset of the metadata log: an immutable tree of dictionaries.
+"""The cluster metadata at one offset of the metadata log: an immutable tree of dictionaries.
 
-Two images share every part that no record between them changed, so that a new image costs as much as the change, and a
-reader needs no lock. Nothing here may be changed after it was built; MetadataDelta makes the next image.
+Two images share every part that no record between them changed, so that a new image costs only as much as the change.
+Readers need no lock, because no part of an image is changed after it was built; `MetadataDelta` builds the next image.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class MetadataImage(NamedTuple):
-    """The content of the metadata log up to `offset` (exclusive), written in `epoch`. Immutable, any thread.
+    """The metadata after the records before `offset`; `epoch` is the epoch of the last record. Immutable, any thread.
 
     `configs` maps (resource type, name) to its overrides; the cluster-wide broker default has the name "".
     `client_quotas` maps an entity, sorted pairs (type, name or None for the default), to key -> value. `scram` maps
@@ -58,9 +58,10 @@ class MetadataImage(NamedTuple):
 
     @property
     def elr_enabled(self) -> bool:
-        """True if eligible leader replicas are stored (KIP-966).
+        """True if eligible leader replicas (KIP-966) are recorded.
 
-        To store them, the cluster must have finalized the feature, and its records must be able to hold them.
+        This requires the finalized feature eligible.leader.replicas.version, and a metadata.version whose records
+        contain them.
         """
         return self.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0 and metadata_version_supports_elr(
             self.metadata_version
@@ -76,10 +77,10 @@ EMPTY_IMAGE = MetadataImage(0, 0, {}, {}, {}, EMPTY_TOPICS, {}, {}, 0, {}, {}, {
 
 
 class MetadataCache:
-    """The newest published image, and the responses that were built from it.
+    """The newest published image, and the encoded responses that were built from it.
 
-    `current` is one attribute, which the controller's thread replaces atomically and any thread reads. The responses
-    belong to the reactor's thread alone, and are dropped with their image.
+    `current` is one attribute, which the controller's thread replaces atomically and any thread reads. Only the
+    reactor's thread uses the responses, which are discarded together with their image.
     """
 
     __slots__ = ("current",)

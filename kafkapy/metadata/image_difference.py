@@ -12,7 +12,7 @@ Key = TypeVar("Key")
 
 
 def delta_between(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
-    """Returns the delta that leads from `before` to `after`, as if records had been replayed."""
+    """Returns a delta from `before` to `after`, as if the records between them had been replayed."""
     delta = MetadataDelta(before)
     delta.topics.replace_with(after.topics)
     delta.features = after.features

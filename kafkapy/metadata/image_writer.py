@@ -31,7 +31,7 @@ MessageAndVersion = tuple[Any, int]
 def snapshot_records(image: MetadataImage) -> Iterator[MessageAndVersion]:
     """Yields the records that rebuild `image`, as pairs of message and version.
 
-    Parts that the image's metadata.version cannot hold are left out, as in Apache Kafka.
+    Parts that records of the image's metadata.version cannot contain are left out, as in Apache Kafka.
     """
     version = image.metadata_version
     yield from _feature_records(image)

@@ -1,4 +1,4 @@
-"""The internal topics, which clients read and only coordinators write, and the metadata log, which is no topic."""
+"""The names of the internal topics, which only coordinators write, and of the metadata log, which is not a topic."""
 
 from __future__ import annotations
 

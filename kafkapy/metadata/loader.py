@@ -1,4 +1,5 @@
-"""Replays the metadata log in order, and holds the records of a metadata transaction back until it ends (KIP-866)."""
+"""Replays metadata records in order, but the records of a metadata transaction only when the transaction ends
+(KIP-866)."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from kafkapy.metadata.image import MetadataImage
 
 
 class MetadataLoader:
-    """One pass over records on top of an image. Not thread-safe.
+    """The replay of records on top of an image. Not thread-safe.
 
-    `replay` takes records in log order; `delta` has the records that have taken effect. Records after BeginTransaction
-    take effect at EndTransaction, and are dropped at AbortTransaction.
+    `replay` is called for each record, in log order; `delta` contains the changes of the records that have taken
+    effect. Records after BeginTransaction take effect at EndTransaction, and are dropped at AbortTransaction.
     """
 
     __slots__ = ("_transaction", "delta")
@@ -26,7 +27,8 @@ class MetadataLoader:
         return self._transaction is not None
 
     def continued_on(self, image: MetadataImage) -> MetadataLoader:
-        """Returns a loader on top of `image`, the result of this one, that continues the open transaction."""
+        """Returns a new loader on top of `image`, the image after this loader's records; it continues an open
+        transaction."""
         loader = MetadataLoader(image)
         loader._transaction = self._transaction
         return loader
@@ -34,7 +36,8 @@ class MetadataLoader:
     def replay(self, record: Any) -> None:
         """Replays one record.
 
-        Raises ValueError for an unknown record, or for a record that does not fit the records before it.
+        Raises ValueError for an unknown record, or for a record that contradicts the records before it, such as the
+        change of an unknown topic.
         """
         kind = type(record).__name__
         if kind == "BeginTransactionRecord":

@@ -1,4 +1,4 @@
-"""The metadata versions, by the names of Kafka's releases, and the features that each begins with."""
+"""The names of the metadata versions, such as `4.0-IV3`, and the feature levels of a new cluster with each version."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ def metadata_version_named(name: str) -> int:
 
 
 def first_levels(metadata_version: int) -> dict[str, int]:
-    """Returns the levels of all other features in a cluster that begins with this metadata.version."""
+    """Returns the levels of all other features in a new cluster with this metadata.version."""
     return {name: level if metadata_version >= since else 0 for name, (level, since) in _FIRST_LEVELS.items()}

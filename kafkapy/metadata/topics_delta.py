@@ -17,10 +17,11 @@ from kafkapy.types import uuid_to_string
 
 
 class TopicsDelta:
-    """The changes of a TopicsImage, from which the next image is built. Not thread-safe; the old image does not change.
+    """The changes to a TopicsImage, from which the next image is built. Not thread-safe; the old image is not changed.
 
-    `changed` has every topic that is new or has changed partitions, `deleted` every removed topic as it was before,
-    both by topic id: a topic that was deleted and created again under its name is in both.
+    `changed` contains every topic that is new or has changed partitions, `deleted` every removed topic as it was in the
+    old image, both by topic id. If a topic is deleted and created again with the same name, `deleted` contains the old
+    topic and `changed` the new one, under different ids.
     """
 
     __slots__ = ("_by_id", "_by_name", "changed", "deleted", "image")
@@ -46,7 +47,8 @@ class TopicsDelta:
         self._put(TopicImage(name, topic_id, {}), by_name, by_id)
 
     def remove_topic(self, topic_id: bytes) -> TopicImage:
-        """Removes the topic and returns its newest state; `deleted` gets its state before this delta, if it had one."""
+        """Removes the topic and returns its newest state. If the topic was in the old image, `deleted` gets its state
+        there."""
         by_name, by_id = self._own()
         topic = self._topic(topic_id)
         before = self.image.by_id.get(topic_id)
@@ -102,7 +104,7 @@ class TopicsDelta:
                     )
 
     def replace_with(self, topics: TopicsImage) -> None:
-        """Makes `topics` the result of this delta, which has no changes yet."""
+        """Makes `topics` the result of this delta. Called instead of replaying records, on a delta without changes."""
         assert self._by_id is None, "the delta has changes"
         self._by_name, self._by_id = dict(topics.by_name), dict(topics.by_id)
         before = self.image.by_id
@@ -122,7 +124,8 @@ class TopicsDelta:
         return topic
 
     def _partitions(self, topic_id: bytes) -> dict[int, PartitionImage]:
-        """Returns the partitions of a topic, copied once per delta so that they may be changed."""
+        """Returns the partitions of a topic as a dictionary that may be changed: it is copied at the first call for a
+        topic."""
         topic = self.changed.get(topic_id)
         if topic is None:
             topic = self._topic(topic_id)
@@ -137,8 +140,8 @@ class TopicsDelta:
 def merge_partition_change(partition: PartitionImage, record: Any) -> PartitionImage:
     """Returns the partition after a PartitionChangeRecord.
 
-    A field that the record lacks does not change. Records contain no epochs: the partition epoch increases by one, and
-    the leader epoch too if the record names a leader.
+    A field that is not set in the record does not change. Records contain no epochs: the partition epoch increases by
+    one, and the leader epoch too if the record names a leader.
     """
     replicas = partition.replicas if record.replicas is None else tuple(record.replicas)
     leader_changes = record.leader != NO_LEADER_CHANGE

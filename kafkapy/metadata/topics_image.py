@@ -1,4 +1,4 @@
-"""Topics and their partitions, as in the metadata log."""
+"""The part of the image with the topics and their partitions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _RESERVED_DIRECTORIES = 100
 
 
 def is_reserved_directory(directory_id: bytes) -> bool:
-    """Returns whether an id can never be that of a log directory: Kafka reserves the first 100."""
+    """Returns whether an id can never be the id of a log directory: Kafka reserves the ids below 100."""
     return not any(directory_id[:8]) and int.from_bytes(directory_id[8:], "big", signed=True) < _RESERVED_DIRECTORIES
 
 
 class PartitionImage(NamedTuple):
-    """One partition. Immutable.
+    """The state of one partition. Immutable.
 
     Invariants: len(directories) == len(replicas); set(isr) <= set(replicas); leader is a replica or NO_LEADER; both
     epochs never fall.
@@ -65,15 +65,17 @@ class TopicsImage(NamedTuple):
     by_id: dict[bytes, TopicImage]
 
     def replica_of(self, broker_id: int, topic_id: bytes, partition: int) -> PartitionImage | None:
-        """Returns the partition if the broker has a replica of it, otherwise None; the log is a stray in that case."""
+        """Returns the partition if the metadata assign a replica of it to the broker, otherwise None: a log of the
+        partition on this broker is then a stray."""
         topic = self.by_id.get(topic_id)
         state = None if topic is None else topic.partitions.get(partition)
         return None if state is None or broker_id not in state.replicas else state
 
     def is_assigned(self, broker_id: int, topic_id: bytes, partition: int, directory_id: bytes) -> bool:
-        """Returns whether the broker's replica belongs in this directory.
+        """Returns whether the metadata assign the broker's replica of a partition to this log directory.
 
-        Also returns True if the metadata do not name the directory of the replica, and False if there is no replica.
+        Also returns True if the metadata do not name a directory for the replica. Returns False if the broker has no
+        replica.
         """
         state = self.replica_of(broker_id, topic_id, partition)
         if state is None:

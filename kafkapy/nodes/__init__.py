@@ -1,2 +1,2 @@
 """Requests from this node to other nodes of the cluster: one thread with all connections, and a channel for each
-destination. Imported only if there are other nodes."""
+destination. Imported only by nodes of a cluster with other nodes."""

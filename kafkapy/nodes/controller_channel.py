@@ -1,8 +1,8 @@
-"""A channel for requests of one kind to the active controller, whichever node that is.
+"""A channel for requests of one kind to the active controller, also when the active controller changes.
 
 After a lost connection or the error NOT_CONTROLLER the channel looks up the active controller again, and sends the
-request again before those that wait. Forwarding, heartbeats, AlterPartition and directory assignments have a channel
-each, so that they do not wait for each other (Kafka's NodeToControllerChannelManager).
+failed request again before the requests that wait. Forwarding, heartbeats, AlterPartition and directory assignments
+have a channel each, so that they do not wait for each other (Kafka's NodeToControllerChannelManager).
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class ControllerChannel:
         retry_timeout_ms: int | None,
         queue_limit: int = MAX_QUEUED_REQUESTS,
     ) -> None:
-        """A request that is not answered within `request_timeout_ms` is sent again on a new connection; after
-        `retry_timeout_ms` it fails with REQUEST_TIMED_OUT (None: it never does)."""
+        """A request without a response within `request_timeout_ms` is sent again on a new connection; after
+        `retry_timeout_ms` in all it fails with REQUEST_TIMED_OUT (None: it is sent again without a time limit)."""
         self._thread = thread
         self._find_controller = find_controller
         self._client_id = client_id
@@ -72,17 +72,17 @@ class ControllerChannel:
 
     @property
     def versions(self) -> Versions:
-        """The versions that the last reached controller serves by API; empty before the first connection. Any
+        """The API versions that the last connected controller serves, by API; empty before the first connection. Any
         thread."""
         channel = self._channel
         return {} if channel is None else channel.versions
 
     def send(self, body: Body, key: ApiKey, on_done: OnDone, *, highest: int | None = None) -> None:
-        """Sends a request after those before it, in version `highest` at most.
+        """Sends a request after all earlier ones, in API version `highest` at most.
 
         `on_done(response, version, error)` is called exactly once, on the node thread, or before `send` returns if
         `queue_limit` requests wait already or the channel is closed. The error is an ApiError: REQUEST_TIMED_OUT,
-        UNSUPPORTED_VERSION, or NETWORK_EXCEPTION at the end of the channel. The response never has the error
+        UNSUPPORTED_VERSION, or NETWORK_EXCEPTION if the channel was closed. The response never has the error
         NOT_CONTROLLER.
         """
         finish = self._open_requests.begin(on_done)
@@ -96,11 +96,12 @@ class ControllerChannel:
             request.on_done(None, -1, _closed())
 
     def controller_changed(self) -> None:
-        """Looks up the active controller again at once. Called when it has changed or has become known."""
+        """Looks up the active controller again at once. Called when the active controller has changed or has become
+        known."""
         self._thread.post(self._pump)
 
     def close(self) -> None:
-        """Fails all requests with NETWORK_EXCEPTION; later ones fail too."""
+        """Closes the channel: all requests, also later ones, fail with NETWORK_EXCEPTION."""
         self._thread.post(self.shut)
 
     # -- node thread
@@ -170,7 +171,7 @@ class ControllerChannel:
         self._pump()
 
     def step(self, monotonic_ms: int) -> None:
-        """Does nothing: the work of this channel is in its callbacks and its timer."""
+        """Does nothing, because this channel works only in callbacks and in a timer."""
 
     def shut(self) -> None:
         """Fails all requests; see `close`."""
@@ -186,7 +187,7 @@ class ControllerChannel:
 def _is_refused(response: Any) -> bool:
     """Returns whether the response says that its sender is not the active controller.
 
-    The error is that of the whole response or, in CreateTopics, of a topic.
+    NOT_CONTROLLER may be the error of the whole response or, in CreateTopics, the error of a topic.
     """
     parts = (response, *getattr(response, "topics", ()))
     return any(getattr(part, "error_code", 0) == Error.NOT_CONTROLLER for part in parts)

@@ -1,5 +1,5 @@
-"""A channel for requests of one kind to one other node: one connection, opened when it is needed, and requests in
-order."""
+"""A channel for requests of one kind to one other node: one connection, opened when it is needed, on which requests are
+sent in order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Destination(NamedTuple):
 
 
 class OpenRequests:
-    """The requests of a channel whose callback has not been called, at most `limit`. Any thread."""
+    """The number of requests of a channel whose callback has not been called yet, at most `limit`. Any thread."""
 
     def __init__(self, limit: int, receiver: str) -> None:
         """`receiver` names the node that the requests are sent to, for the log."""
@@ -56,7 +56,8 @@ class OpenRequests:
     def begin(self, on_done: OnDone) -> OnDone | None:
         """Counts a request, or returns None if `limit` requests are open.
 
-        The returned function has to be called once. It ends the request, calls `on_done`, and logs what that raises.
+        The caller has to call the returned function once, instead of `on_done`, to end the request: it calls `on_done`,
+        and logs an exception of that.
         """
         with self._lock:
             if self._count >= self._limit:
@@ -78,9 +79,9 @@ class NodeChannel:
     """Owns the queue of requests to one destination, and its connection.
 
     `send` and `close` may be called from any thread, and the properties read from any. Callbacks run on the node
-    thread. A connection that is lost fails the requests that were sent on it; requests that were not sent yet wait for
-    the next attempt to connect, and fail if it fails. After a failure the channel waits before it connects again, 20 ms
-    first and at most a second.
+    thread. When the connection is lost, the requests that were sent on it fail. Requests that were not sent yet wait
+    for the next attempt to connect, and fail if this attempt fails. After a failure the channel waits before it
+    connects again, by default 20 ms at first and at most a second.
     """
 
     def __init__(
@@ -127,11 +128,12 @@ class NodeChannel:
         return self._versions
 
     def send(self, body: Body, key: ApiKey, on_done: OnDone, deadline_ms: int, *, highest: int | None = None) -> None:
-        """Sends a request, in version `highest` at most, and calls `on_done(response, version, error)` exactly once.
+        """Sends a request, in API version `highest` at most, and calls `on_done(response, version, error)` exactly
+        once.
 
         `deadline_ms` is a monotonic time. The error is an ApiError: NETWORK_EXCEPTION, REQUEST_TIMED_OUT, or
         UNSUPPORTED_VERSION if the destination does not serve the API. `on_done` runs on the node thread, or before
-        `send` returns if the queue is full (NETWORK_EXCEPTION) or the channel is closed.
+        `send` returns if too many requests are open (NETWORK_EXCEPTION) or the node thread has stopped.
         """
         build = _constant(body) if isinstance(body, Message) else body
         finish = self._open_requests.begin(on_done)
@@ -143,7 +145,7 @@ class NodeChannel:
             request.on_done(None, -1, self._closed())
 
     def close(self) -> None:
-        """Closes the connection and fails all requests with NETWORK_EXCEPTION; later ones fail too."""
+        """Closes the connection: all requests, also later ones, fail with NETWORK_EXCEPTION."""
         self._thread.post(self.shut)
 
     # -- node thread
@@ -220,7 +222,7 @@ class NodeChannel:
             opened.close()
 
     def _opened(self, opened: socket.socket | OSError, monotonic_ms: int) -> None:
-        """Takes over a socket that is connecting, or handles the reason why there is none."""
+        """Makes a connection of a socket that is connecting, or handles the OSError with which that failed."""
         if isinstance(opened, OSError):
             failure = ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._node.label} failed: {opened}")
             failure.__cause__ = opened
@@ -238,7 +240,7 @@ class NodeChannel:
         )
 
     def _note_state(self, connection: Connection, monotonic_ms: int) -> None:
-        """Handles a connection that has become ready or has been closed."""
+        """Updates the state of the channel if the connection has become ready or was closed."""
         if connection.versions and connection.versions is not self._versions:
             self._versions = connection.versions
             self._attempts = 0

@@ -26,7 +26,7 @@ STOP_WAIT_S = 5.0
 
 
 class Timer:
-    """A scheduled call. Any thread may cancel it."""
+    """A scheduled call, which any thread may cancel."""
 
     __slots__ = ("callback",)
 
@@ -39,7 +39,7 @@ class Timer:
 
 
 class Channel(Protocol):
-    """The interface of a channel to the loop of the node thread. Node thread only.
+    """The methods that the loop of the node thread calls on a channel. Node thread only.
 
     `due_ms` is the monotonic time at which `step` has to be called if no event on the connection's socket comes first.
     """
@@ -47,7 +47,8 @@ class Channel(Protocol):
     due_ms: int
 
     def step(self, monotonic_ms: int) -> None:
-        """Does what is due and sets `due_ms`. It is also called after an event on the socket."""
+        """Reads, writes and handles timeouts as far as possible now, and sets `due_ms`. Also called after an event on
+        the socket."""
         ...
 
     def shut(self) -> None:
@@ -59,7 +60,7 @@ class NodeThread:
     """Owns the thread, its selector and its timers.
 
     `post`, `schedule` and `stop` may be called from any thread; the other methods are called by channels on the node
-    thread. With an environment without a thread, tests call `turn` themselves.
+    thread. In tests, the environment may start no thread; the test calls `turn` itself.
     """
 
     def __init__(self, name: str = "kafka-nodes", environment: Environment = SYSTEM) -> None:
@@ -83,7 +84,8 @@ class NodeThread:
         return self._is_stopped
 
     def post(self, work: Callable[[], object]) -> bool:
-        """Runs `work` on the node thread, in the order of the calls. Returns False, without running it, after `stop`.
+        """Runs `work` on the node thread, in the order of the calls of `post`. After `stop`, returns False and does not
+        run it.
 
         The first call starts the thread.
         """
@@ -106,7 +108,8 @@ class NodeThread:
         return timer
 
     def stop(self) -> None:
-        """Runs what was posted before, fails the requests of all channels and ends the thread. May be called again."""
+        """Runs the work that was posted before, fails the requests of all channels and ends the thread. May be called
+        again."""
         with self._lock:
             is_first = not self._is_stopped
             self._is_stopped = True
@@ -130,7 +133,8 @@ class NodeThread:
         self._channels.discard(channel)
 
     def watch(self, channel: Channel, connection: Connection) -> None:
-        """Registers the connection's socket for the events that the connection needs; they lead to `channel.step`."""
+        """Registers the connection's socket with the selector for the events that the connection needs; at an event,
+        `channel.step` is called."""
         assert self._selector is not None
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.wants_to_write else 0)
         known = self._events.get(connection)
@@ -147,7 +151,8 @@ class NodeThread:
             self._selector.unregister(connection.socket)
 
     def turn(self) -> bool:
-        """Runs what is due, then waits for the next event. Returns False after `stop`."""
+        """Runs posted work, timers and channels that are due, then waits for the next event. Returns False after
+        `stop`."""
         is_stopped = self._run_posted()
         monotonic_ms = self.clock.monotonic_ms()
         while self._timers and self._timers[0][0] <= monotonic_ms:
@@ -201,7 +206,7 @@ class NodeThread:
         heapq.heappush(self._timers, (due_ms, self._timer_count, timer))
 
     def _select(self, due_ms: int) -> None:
-        """Waits for an event, until `due_ms` at most, and steps the channels with events."""
+        """Waits for an event, until `due_ms` at most, and calls `step` of the channels with events."""
         assert self._selector is not None
         with self._lock:
             self._is_selecting = not self._posted and not self._is_stopped

@@ -1,4 +1,4 @@
-"""Finds out whether a process still listens at the addresses of another node."""
+"""Checks whether a process still listens at the addresses of another node."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ PAUSES_MS = (50, 200, 800)
 def probe(
     thread: NodeThread, destinations: Sequence[Destination], client_id: str, on_result: Callable[[bool], object]
 ) -> None:
-    """Tries each destination twice, and calls `on_result` once, on the node thread.
+    """Tries twice to connect to each destination, and calls `on_result` once, on the node thread.
 
-    The result is True only if every attempt was refused, so that no process is there. A machine that does not respond
-    proves nothing.
+    The result is True only if every attempt was refused, which shows that no process listens there. If the machine does
+    not respond at all, the result is False, because the process may still run.
     """
     remaining = [ATTEMPTS * len(destinations)]
 
@@ -63,8 +63,8 @@ def probe(
 def probe_until_refused(
     thread: NodeThread, destinations: Sequence[Destination], client_id: str, on_refused: Callable[[], object]
 ) -> None:
-    """Probes up to four times within about a second, until no process is there; then calls `on_refused`, on the node
-    thread."""
+    """Repeats the probe up to four times within about a second. Calls `on_refused`, on the node thread, if one of them
+    shows that no process listens at the destinations."""
     pauses_ms = iter(PAUSES_MS)
 
     def on_result(is_refused: bool) -> None:

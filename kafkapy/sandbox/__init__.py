@@ -1,1 +1,1 @@
-"""A cluster on one machine, for trying out what happens when nodes fail."""
+"""A cluster of several nodes on one machine, with which users can try out what happens when nodes fail."""

@@ -19,13 +19,13 @@ FIRST_PORT = 9092
 
 
 def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Returns the directory of the sandbox, below the user's data folder."""
+    """Returns the default directory of the sandbox, which is below the user's data folder."""
     base = environment.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return Path(base) / "kafkapy" / "sandbox"
 
 
 def run(arguments: Arguments) -> int:
-    """Runs a sandbox, or carries out a command on the running one."""
+    """Runs a sandbox, or carries out a command on the sandbox that runs already; returns the exit code."""
     directory = Path(arguments["directory"] or default_directory()).resolve()
     if not arguments.positionals:
         return run_sandbox(directory, arguments)
@@ -44,7 +44,7 @@ def run(arguments: Arguments) -> int:
 
 
 def command_sandbox(directory: Path, command: str, node_ids: list[int]) -> int:
-    """Carries out a command on the sandbox that runs in `directory`. Raises ToolError."""
+    """Carries out a command on the sandbox that runs in `directory`, and prints its result. Raises ToolError."""
     from kafkapy.sandbox.supervisor import ask
 
     found = _read(directory)
@@ -60,7 +60,7 @@ def command_sandbox(directory: Path, command: str, node_ids: list[int]) -> int:
 
 
 def run_sandbox(directory: Path, arguments: Arguments) -> int:
-    """Starts the nodes, prints one line when all serve, and stops them at Ctrl-C. Raises ToolError."""
+    """Starts the nodes, prints one line when all nodes are ready, and stops them at Ctrl-C. Raises ToolError."""
     from kafkapy.sandbox.supervisor import Supervisor, locked
 
     directory.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _remove_data(directory: Path) -> None:
-    """Removes the nodes' folders and nothing else."""
+    """Removes the nodes' folders and `sandbox.json`, and nothing else in the directory."""
     for folder in directory.glob("node-*"):
         if folder.name.removeprefix("node-").isdigit() and folder.is_dir():
             shutil.rmtree(folder)

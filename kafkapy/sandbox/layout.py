@@ -47,14 +47,14 @@ class NodePlan(NamedTuple):
 
     @property
     def listeners(self) -> list[str]:
-        """The listeners, `NAME://host:port`."""
+        """The listeners of the node, as `NAME://host:port`."""
         found = [f"{BROKER_LISTENER}://{HOST}:{self.port}"] if self.is_broker else []
         return found + ([f"{CONTROLLER_LISTENER}://{HOST}:{self.controller_port}"] if self.is_controller else [])
 
 
 class Layout(NamedTuple):
-    """All nodes of a sandbox. `properties` are configuration keys of every node, which take precedence over the
-    sandbox's own."""
+    """All nodes of a sandbox. `properties` are keys and values for every node's configuration, which take precedence
+    over the values that the sandbox sets."""
 
     cluster_id: str
     nodes: tuple[NodePlan, ...]
@@ -62,7 +62,7 @@ class Layout(NamedTuple):
 
     @property
     def bootstrap(self) -> str:
-        """The addresses of the brokers."""
+        """The addresses of all brokers, as `host:port`, separated by commas."""
         return ",".join(f"{HOST}:{node.port}" for node in self.nodes if node.is_broker)
 
     @property
@@ -71,7 +71,8 @@ class Layout(NamedTuple):
 
     @property
     def shape(self) -> list[Roles]:
-        """The roles of every node, in order. Layouts of the same shape can use the same directories."""
+        """The roles of every node, in the order of the node ids. Only a layout of the same shape can use the data of an
+        earlier run."""
         return [node.roles for node in self.nodes]
 
     def settings(self, node: NodePlan, directory: Path) -> dict[str, str]:
@@ -117,10 +118,10 @@ def roles_of(nodes: int | None, controllers: int | None, brokers: int | None) ->
 
 
 def make_layout(roles: list[Roles], first_port: int, properties: Mapping[str, str]) -> Layout:
-    """Returns a new layout.
+    """Returns the layout of a new sandbox, with new ids.
 
     The brokers listen on the ports from `first_port` on, and the controllers on the ports after those of the brokers.
-    With a `first_port` of 0 they listen on any free ports.
+    If `first_port` is 0, all of them listen on free ports.
     """
     count = sum(len(each) for each in roles)
     ports = iter(free_ports(count) if first_port == 0 else range(first_port, first_port + count))
@@ -143,7 +144,8 @@ def free_ports(count: int) -> list[int]:
 
 
 def write_layout(directory: Path, layout: Layout, running: Mapping[str, Any] | None = None) -> None:
-    """Writes `sandbox.json`, atomically. `running` has the data by which commands reach the running sandbox."""
+    """Writes `sandbox.json`, atomically. `running` has the process id and the socket path of the running sandbox; None
+    if it does not run."""
     fields = {
         "cluster.id": layout.cluster_id,
         "nodes": [node._asdict() for node in layout.nodes],
@@ -156,10 +158,10 @@ def write_layout(directory: Path, layout: Layout, running: Mapping[str, Any] | N
 
 
 def read_layout(directory: Path) -> tuple[Layout, dict[str, Any]] | None:
-    """Returns the layout in `sandbox.json`, and the data by which commands reach the running sandbox (empty if none
-    runs).
+    """Returns the layout in `sandbox.json`, and the process id and socket path of the running sandbox (empty if it does
+    not run).
 
-    Returns None without the file. Raises ValueError, which names the path, if the file cannot be used.
+    Returns None if the file does not exist. Raises ValueError, which names the path, if the file cannot be used.
     """
     path = directory / FILE_NAME
     try:

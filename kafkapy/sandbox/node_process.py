@@ -1,4 +1,4 @@
-"""A node of a sandbox as a process of the supervisor."""
+"""A node of a sandbox, run as a child process of the supervisor."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NEVER_STARTED, RUNNING, PAUSED, ENDED = "not started", "running", "paused", "end
 
 
 class NodeProcess:
-    """The process of one node. Only its parent, the supervisor, sends it signals, so that no signal reaches another
-    process that has got the same id. Not thread-safe."""
+    """The process of one node. Only its parent process, the supervisor, sends it signals: a parent can tell whether its
+    child still exists, so that no signal reaches another process with a reused id. Not thread-safe."""
 
     def __init__(self, plan: NodePlan, directory: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """`directory` is the node's folder, which has its `server.properties`. `command` and `environment` run the
-        program `kafkapy`."""
+        """`directory` is the node's folder, which has its `server.properties`. `command` is the command line that runs
+        the program `kafkapy`, and `environment` its environment."""
         self.plan = plan
         self.directory = directory
         self.output = directory / "node.log"
@@ -36,7 +36,7 @@ class NodeProcess:
 
     @property
     def is_running(self) -> bool:
-        """True while the process exists, also if it is paused."""
+        """True while the process exists, even if it is paused."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -45,7 +45,7 @@ class NodeProcess:
 
     @property
     def state(self) -> str:
-        """The state as `status` shows it."""
+        """The state as the command `status` shows it, such as "running" or "ended (SIGKILL)"."""
         if self._process is None:
             return NEVER_STARTED
         if self.is_running:
@@ -54,7 +54,7 @@ class NodeProcess:
         return f"{ENDED} ({signal.Signals(-code).name if code < 0 else code})"
 
     def start(self) -> None:
-        """Starts the process. On Linux it is stopped when the supervisor ends."""
+        """Starts the process. On Linux, it receives SIGTERM when the supervisor ends."""
         assert not self.is_running
         with self.output.open("ab") as output:
             self._output_start = output.tell()
@@ -70,7 +70,7 @@ class NodeProcess:
         self._is_ready = self._is_paused = self.is_expected_to_end = False
 
     def is_ready(self) -> bool:
-        """Returns True once the node serves."""
+        """Returns True once the node has printed that it is ready."""
         if not self._is_ready:
             with self.output.open("rb") as output:
                 output.seek(self._output_start)
@@ -83,7 +83,8 @@ class NodeProcess:
         return lines[-1] if lines else "it printed nothing"
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal to the process, if it exists. A signal that ends the process continues it if it is paused."""
+        """Sends a signal to the process, if it exists. If a paused process gets a signal that ends it, it is also
+        resumed, because it would not end otherwise."""
         if self._process is None or not self.is_running:
             return
         self.is_expected_to_end = self.is_expected_to_end or number in (signal.SIGTERM, signal.SIGKILL)

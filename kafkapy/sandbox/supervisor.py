@@ -44,7 +44,7 @@ class Supervisor:
     """
 
     def __init__(self, directory: Path, layout: Layout, command: Sequence[str], environment: dict[str, str]) -> None:
-        """`command` and `environment` run the program `kafkapy`."""
+        """`command` is the command line that runs the program `kafkapy`, and `environment` its environment."""
         self.directory = directory
         self.layout = layout
         self._is_stopping = False
@@ -73,14 +73,15 @@ class Supervisor:
             )
 
     def start(self) -> None:
-        """Starts all nodes and returns when all serve. Raises ToolError, with the last line of its output, if a node
-        ends."""
+        """Starts all nodes and returns when all are ready. Raises ToolError if a node ends, with the last line of the
+        node's output, or if a node is not ready in time."""
         for node in self._nodes.values():
             node.start()
         self._await_ready(self._nodes.values())
 
     def serve(self, report: Callable[[str], None]) -> None:
-        """Carries out commands until a stop is requested. `report` receives a line about a node that ends by itself."""
+        """Carries out commands until a stop is requested. `report` receives a line about each node that ends without
+        having been stopped or killed by a command."""
         folder = tempfile.mkdtemp(prefix="kafkapy-sandbox-")  # the path of a socket must be short
         path = os.path.join(folder, "commands")
         try:
@@ -110,8 +111,8 @@ class Supervisor:
     def stop(self) -> None:
         """Stops the nodes that are only brokers, and then the controllers.
 
-        The nodes of each kind stop at the same time. A node that does not end in time is killed; it may wait for a
-        quorum that has no majority any more.
+        The nodes of each kind stop at the same time. A node that has not ended after `GRACE_S` is killed: it may be
+        waiting for a quorum that has lost its majority.
         """
         for is_controller in (False, True):
             nodes = [node for node in self._nodes.values() if node.plan.is_controller == is_controller]
@@ -198,7 +199,8 @@ class Supervisor:
             time.sleep(_POLL_S)
 
     def _report_ended(self, reported: set[NodeProcess], report: Callable[[str], None]) -> set[NodeProcess]:
-        """Reports each node that has ended by itself once; returns these nodes."""
+        """Reports each node that has ended without a command and is not in `reported`; returns all nodes that have
+        ended so."""
         ended = {node for node in self._nodes.values() if not node.is_running and not node.is_expected_to_end}
         for node in ended - reported:
             report(f"node {node.plan.node_id} {node.state}: {node.last_line()}")

@@ -167,8 +167,8 @@ class RaftMachine:
 
         The voters of a new cluster, which has had no election, do not wait for the election timeout. They take their
         turns in the order of their ids, so that two of them do not ask for votes at the same time. A node with an empty
-        directory in an old cluster also has no election behind it: the others refuse it their PreVotes, and it learns
-        the leader from their responses.
+        directory in an old cluster does the same: the other voters refuse their PreVotes, and their responses name the
+        leader.
         """
         node = self._node
         if (self._saved is not None and self._saved.epoch) or node.log.last_epoch or not node.is_voter:
