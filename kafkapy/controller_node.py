@@ -1,4 +1,4 @@
-"""A node that is only a controller (process.roles=controller): it keeps the metadata log and serves no partitions.
+"""A node that is only a controller (process.roles=controller): it has a replica of the metadata log, and no partitions.
 
 start   lock directories | bind listeners | open the metadata log | serve | enter the quorum
 stop    leave the quorum, close the metadata log | close connections

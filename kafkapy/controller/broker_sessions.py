@@ -9,8 +9,8 @@ fenced                                  to be unfenced, and knows its     unfenc
 unfenced                                to be fenced                      fenced (and to shut down, if it asks for both)
 unfenced, leads partitions              to shut down                      a controlled shutdown: it leaves every ISR
 unfenced, leads nothing                 to shut down                      fenced, shut down
-in controlled shutdown, leads nothing   (any heartbeat)                   fenced, shut down, once every active broker's
-                                                                          heartbeat has passed its shutdown's records
+in controlled shutdown, leads nothing   (any heartbeat)                   fenced, shut down, once every active broker
+                                                                          has applied the controlled shutdown's records
 
 Times are arguments, in milliseconds of the monotonic clock. A new active controller makes a new object: every unfenced
 broker gets a full session, and controlled shutdowns begin again.

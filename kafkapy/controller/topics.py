@@ -191,7 +191,7 @@ def check_replicas(
     even_if_fenced: bool = False,
 ) -> None:
     """Raises ApiError(INVALID_REPLICA_ASSIGNMENT) for an invalid assignment; `factor` is the required number of
-    replicas, if given."""
+    replicas, if given. With `even_if_fenced`, all brokers of the assignment may be fenced."""
     if not replicas:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     for replica in sorted(replicas):

@@ -81,9 +81,9 @@ class ControllerChannel:
         """Sends a request after all earlier ones, in API version `highest` at most.
 
         `on_done(response, version, error)` is called exactly once, on the node thread, or before `send` returns if
-        `queue_limit` requests wait already or the channel is closed. The error is an ApiError: REQUEST_TIMED_OUT,
-        UNSUPPORTED_VERSION, or NETWORK_EXCEPTION if the channel was closed. The response never has the error
-        NOT_CONTROLLER.
+        `queue_limit` requests are open already or the node thread has stopped. The error is an ApiError:
+        REQUEST_TIMED_OUT, UNSUPPORTED_VERSION, or NETWORK_EXCEPTION if the channel was closed. The response never has
+        the error NOT_CONTROLLER.
         """
         finish = self._open_requests.begin(on_done)
         if finish is None:

@@ -97,7 +97,7 @@ def format_node(
 
 
 def check_formatted(directories: Iterable[str]) -> None:
-    """Raises ConfigError, in Kafka's words, unless one of the directories is formatted.
+    """Raises ConfigError, with Kafka's message, unless at least one of the directories is formatted.
 
     A node of a cluster is formatted by `kafka-storage format` before its first start, because only its administrator
     knows the cluster's id and the voters.

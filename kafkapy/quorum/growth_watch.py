@@ -1,4 +1,4 @@
-"""Notices that a node which was the whole cluster is joined by other nodes."""
+"""A watch that notifies a node when a second node joins the cluster, whose only node it was before."""
 
 from __future__ import annotations
 

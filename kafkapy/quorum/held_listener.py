@@ -1,4 +1,4 @@
-"""Holds changes of the metadata back until a starting broker can apply them."""
+"""A queue of metadata changes for a broker that starts and cannot apply them yet."""
 
 from __future__ import annotations
 

@@ -46,5 +46,5 @@ class RaftConfig(NamedTuple):
 
     @property
     def as_voter(self) -> Voter:
-        """This node as the voter set should contain it."""
+        """The entry of this node in a voter set that is up to date."""
         return Voter(self.node_id, self.directory_id, self.listeners, self.min_kraft_version, self.max_kraft_version)

@@ -128,7 +128,8 @@ class LostLeadership(NamedTuple):
 
 
 class KRaftVersionResult(NamedTuple):
-    """The result of `upgrade_kraft_version`: Error.NONE once the change is committed, or why it was refused."""
+    """The result of `upgrade_kraft_version`: Error.NONE once the change is committed, or the error and message of the
+    refusal."""
 
     token: Any
     error: Error
@@ -136,7 +137,8 @@ class KRaftVersionResult(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """The shutdown is complete: the other voters know that this node no longer leads."""
+    """The shutdown is complete: another node leads, this node is not a voter or the only one, or the timeout has
+    passed."""
 
 
 class Fatal(NamedTuple):

@@ -246,7 +246,7 @@ def leader_refused(node: RaftNode, leader_id: int) -> None:
     """Shortens the fetch timeout of a voter whose leader refuses every connection.
 
     Each voter waits according to its place in the order of the ids, so that two voters do not ask for votes at the same
-    time. After that, refused connections are ignored for the election timeout.
+    time. After that, refused connections have no effect for the length of the election timeout.
     """
     state = node.state
     if not isinstance(state, Follower) or state.leader_id != leader_id or not node.is_voter:

@@ -149,7 +149,7 @@ class Leader:
         self.fetched_voters &= self.voters.keys()
 
     def progress_of(self, key: ReplicaKey) -> Progress:
-        """Returns the progress of a replica; a replica that is not yet known becomes an observer."""
+        """Returns the progress of a replica; a replica that is neither a voter nor an observer becomes an observer."""
         if self.voter_set.is_voter(key):
             progress = self.voters[key.node_id]
             progress.key = key

@@ -30,7 +30,7 @@ _ACCEPTED: Refusal = (Error.NONE, None)
 
 
 def _shown(key: ReplicaKey) -> str:
-    """Returns a voter as Kafka's messages show it."""
+    """Returns a voter as Apache Kafka's error messages show it."""
     directory = uuid_to_string(key.directory_id) if any(key.directory_id) else "<undefined>"
     return f"ReplicaKey(id={key.node_id}, directoryId={directory})"
 
@@ -102,7 +102,7 @@ def handle_add(node: RaftNode, request: AddVoterRequest, token: Any) -> None:
 
 
 def _java_map(voter: Voter) -> str:
-    """Returns the endpoints of a voter as Apache Kafka writes them in messages."""
+    """Returns the endpoints of a voter as Apache Kafka's error messages show them."""
     texts = (f"ListenerName({each.name})={each.host}/<unresolved>:{each.port}" for each in voter.listeners)
     return "{" + ", ".join(texts) + "}"
 
