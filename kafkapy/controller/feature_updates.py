@@ -70,7 +70,7 @@ def update_features(
     *,
     validate_only: bool = False,
 ) -> ControllerResult[UpdatedFeatures]:
-    """Updates the features; `node_id` is this controller. Without `quorum`, kraft.version cannot be changed.
+    """Updates the features; `node_id` is the id of this controller. Without `quorum`, kraft.version cannot be changed.
 
     Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid update; in this case no feature is changed.
     """

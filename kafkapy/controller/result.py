@@ -35,7 +35,7 @@ def check_record_count(records: Sequence[MessageAndVersion]) -> None:
 
 
 class ErrorMessage(NamedTuple):
-    """The error of one item of a request; `error` is its wire code, 0 for none."""
+    """The result of one item of a request; `error` is Kafka's error code, 0 if the item succeeded."""
 
     error: int
     message: str | None

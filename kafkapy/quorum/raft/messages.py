@@ -160,7 +160,7 @@ class FetchResponse(NamedTuple):
 
 
 class FetchSnapshotRequest(NamedTuple):
-    """Reads a piece of a snapshot file from a position in bytes."""
+    """Reads at most `max_bytes` of a snapshot file from `position` (in bytes) on."""
 
     cluster_id: str | None
     replica: ReplicaKey
@@ -272,7 +272,7 @@ class ReplicaState(NamedTuple):
 
 
 class QuorumDescription(NamedTuple):
-    """The leader's data for DescribeQuorum."""
+    """The data of the response to DescribeQuorum, which only the leader has."""
 
     leader_id: int
     epoch: int
