@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import scenarios
 from tests.cluster.cluster import Cluster, Spec, Voters
 from tests.cluster.nodes import BROKER, CONTROLLER, Flavour
 from tests.cluster.scenarios import Course
@@ -37,16 +36,4 @@ def test_records_pass_through_a_cluster_with_3_9(tmp_path: Path, name: str, rele
     """The releases are the highest metadata version of 3.9 and the lowest of 4.x. Voters in the log need 3.9-IV0."""
     flags = ["--release-version", release]
     with Cluster(tmp_path, CLUSTERS_WITH_3_9[name], voters=voters, flags=flags) as cluster, Course(cluster) as course:
-        course.await_progress()
-
-
-@pytest.mark.parametrize(
-    ("theirs", "release"), [(THEIRS, "4.3-IV0"), (OLDER, "3.9-IV0")], ids=["one of 4.3", "one of 3.9"]
-)
-def test_the_quorum_passes_from_node_to_node(tmp_path: Path, theirs: Flavour, release: str) -> None:
-    """Each node of three is the active controller once, after a clean stop or a kill of the one before."""
-    specs = [Spec(OURS), Spec(theirs), Spec(OURS)]
-    flags = ["--release-version", release]
-    with Cluster(tmp_path, specs, flags=flags) as cluster, Course(cluster, is_transactional=False) as course:
-        scenarios.pass_the_quorum_around(course, cluster.nodes)
         course.await_progress()

@@ -64,7 +64,8 @@ def test_the_page_shows_one_election(newcomer: Newcomer) -> None:
         assert probe.wait(60) == 128 + signal.SIGINT
         (result,) = section("Nothing was lost")
         printed = shell.types(result.text)
-        assert printed.count("partitionLeaderEpoch: ") == 3
+        # The client may have stopped before it found the preferred leader of the third epoch.
+        assert printed.count("partitionLeaderEpoch: ") in (2, 3)
         sums = [line.split()[0] for line in printed.splitlines() if line.endswith("/00000000000000000000.log")]
         assert len(sums) == 3 and len(set(sums)) == 1
     stop_cleanly(sandbox)
