@@ -112,7 +112,8 @@ class KafkapyLeader(Leader):
 
     def close(self) -> None:
         super().close()
-        self.broker.stop()
+        # The other broker exists in the metadata only, and this node has no address for a controlled shutdown.
+        self.broker.abort()
 
 
 class ApacheLeader(Leader):
