@@ -12,6 +12,7 @@ from kafkapy._core.reactor.reactor import Connection
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey, request_header_version, response_class, response_header_version
 from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
+from kafkapy.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from kafkapy.config.listener import Listener
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-ANONYMOUS = "User:ANONYMOUS"
 NOT_HELD = -1
 
 
@@ -33,7 +33,7 @@ class Session:
         """`is_controller` is True if the connection is to a listener of the controller."""
         self.is_controller = is_controller
         self.broker: tuple[int, int] | None = None  # id and epoch of the broker that sends heartbeats on the connection
-        self.principal = ANONYMOUS
+        self.principal: Principal = ANONYMOUS
         self.client_software_name = ""
         self.client_software_version = ""
 
@@ -71,7 +71,7 @@ class RequestContext:
         self.services = services
         self.connection = connection
         self.session = session
-        self.principal: str = session.principal
+        self.principal: Principal = session.principal
         self.listener: Listener = connection.listener
         self.header = header
         self.api_key: int = header.request_api_key

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
     from kafkapy.replica.replica_manager import ReplicaManager
+    from kafkapy.security.authorizer import Authorizer
     from kafkapy.server.client_telemetry import ClientTelemetry
     from kafkapy.server.controller_operations import ControllerOperations
     from kafkapy.server.fetch_session import FetchSessions
@@ -55,6 +56,7 @@ class CommonServices(TypedDict):
     kraft_version: NotRequired[Callable[[], int]]
     quorum_leader: NotRequired[Callable[[], int] | None]
     quorum: NotRequired[ControllerLoop | None]
+    authorizer: NotRequired[Authorizer | None]
 
 
 class ControllerServices:
@@ -64,7 +66,7 @@ class ControllerServices:
     `forwarding` is None while this node is its whole cluster; it is set, on the reactor's thread, when other nodes
     join. `kraft_version` returns the finalized level of kraft.version, which is in the quorum's own log.
     `quorum_leader` returns the id of the quorum's leader, -1 while the leader is unknown; it is None if this node is
-    the only voter.
+    the only voter. Without an `authorizer` every request is allowed.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class ControllerServices:
         kraft_version: Callable[[], int] = lambda: 0,
         quorum_leader: Callable[[], int] | None = None,
         quorum: ControllerLoop | None = None,
+        authorizer: Authorizer | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -100,6 +103,7 @@ class ControllerServices:
         self.kraft_version = kraft_version
         self.quorum_leader = quorum_leader
         self._quorum = quorum
+        self.authorizer = authorizer
         self.request_errors = RequestErrors()
 
     @cached_property

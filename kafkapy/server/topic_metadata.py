@@ -12,12 +12,11 @@ from kafkapy.metadata.topics_image import (
     NO_LEADER,
     PartitionImage,
 )
+from kafkapy.security.acl import SUPPORTED_OPERATIONS, ResourceType
 
-# The permitted operations on a topic and on the cluster, as bits: all of them, because there is no authorizer.
-# READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS
-ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
-# CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE
-ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+# All operations on a topic and on the cluster, as bits.
+ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in SUPPORTED_OPERATIONS[ResourceType.TOPIC])
+ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in SUPPORTED_OPERATIONS[ResourceType.CLUSTER])
 OPERATIONS_NOT_ASKED_FOR = -(2**31)
 
 

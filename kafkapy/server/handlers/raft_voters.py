@@ -18,7 +18,9 @@ from kafkapy.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, 
 from kafkapy.protocol.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from kafkapy.quorum import raft_server as wire
 from kafkapy.quorum.raft.messages import Request
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import OnError, error_of_the_request, serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
 
@@ -35,6 +37,7 @@ def _ask_leader(context: RequestContext, response: Any, request: Request, transl
         context.respond(response(error_code=error, error_message=message))
 
     if context.services.controller.is_active or not context.hand_over(refuse):
+        check_cluster(context, Operation.ALTER)
         ask_quorum(context, request, translate)
 
 
@@ -50,6 +53,7 @@ def handle_remove_raft_voter(context: RequestContext, request: RemoveRaftVoterRe
 
 @serves(ApiKey.UPDATE_RAFT_VOTER, 0, 0, on_error=error_of_the_request(UpdateRaftVoterResponse))
 def handle_update_raft_voter(context: RequestContext, request: UpdateRaftVoterRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     listener = context.listener.name
     asked = wire.update_voter_request(request)
     ask_quorum(context, asked, lambda found: wire.update_voter_response(found, listener))

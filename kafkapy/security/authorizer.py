@@ -1,0 +1,43 @@
+"""The interface of an authorizer, which the classes of `authorizer.class.name` implement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from kafkapy.security.acl import Operation, ResourceType
+from kafkapy.security.principal import Principal
+
+
+class Requester(NamedTuple):
+    """Who asks: the facts about a request that an authorizer may use."""
+
+    principal: Principal
+    host: str  # the client's textual IP address
+    listener: str
+    api_key: int
+
+
+class Action(NamedTuple):
+    """An operation on one resource, which is named literally."""
+
+    operation: Operation
+    resource_type: ResourceType
+    resource_name: str
+    resource_count: int = 1  # how often the request refers to the resource; for the audit log
+    log_if_allowed: bool = True  # whether the audit log shows the answer at its usual level
+    log_if_denied: bool = True
+
+
+class Authorizer(Protocol):
+    """Decides what principals may do. Every method may be called by any thread, and none waits."""
+
+    @property
+    def generation(self) -> int:
+        """A number that changes with every change of ACLs or super users: answers of an earlier one are outdated."""
+
+    def authorize(self, requester: Requester, actions: Sequence[Action]) -> list[bool]:
+        """Returns for each action whether it is allowed. Raises ApiError while the ACLs are not loaded."""
+
+    def authorize_by_type(self, requester: Requester, operation: Operation, resource_type: ResourceType) -> bool:
+        """Returns whether the requester may perform the operation on at least one resource of the type."""
