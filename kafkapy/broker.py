@@ -188,7 +188,7 @@ class Broker(ClusterNode):
         self._foundation.log_cleaner.start()
         parts.alter_log_dirs.resume()
         self.state = RUNNING
-        if parts.link.forwarding is None:
+        if parts.link.forwarding is None and self.config.controller_listeners:
             self._watch_growth()
         if self._metrics_server is not None:
             self._metrics_server.start(self._metrics_routes())
@@ -216,7 +216,11 @@ class Broker(ClusterNode):
 
     def _watch_growth(self) -> None:
         """Watches for the first other node of a cluster of one node; from then on, the broker sends requests to the
-        active controller instead of calling it directly."""
+        active controller instead of calling it directly.
+
+        Not called without a listener for controllers: no other node can join then, and the broker could not reach its
+        own controller by requests. Its metadata may still name another broker, which was never unregistered.
+        """
         controller = self.parts.controller
         watch = GrowthWatch(
             self.config.node_id,

@@ -144,14 +144,20 @@ class ControllerLoop:
         return future
 
     def post(self, work: Callable[[], None]) -> None:
-        """Queues `work` for the quorum thread; waits while the queue is full. Any thread except the quorum thread.
+        """Queues `work` for the quorum thread; waits while the queue is full, except on the quorum thread. Any thread.
 
         If the loop has ended, `work` is not run, and the caller is not notified.
         """
         self._put(work)
 
     def _put(self, work: Callable[[], None]) -> bool:
-        """Queues `work`, and waits while the queue is full; returns False if the loop has ended."""
+        """Queues `work`, and waits while the queue is full; returns False if the loop has ended.
+
+        The quorum thread must not wait for itself: its own work joins the events that it has already taken.
+        """
+        if threading.current_thread() is self._thread:
+            self._taken.append(work)
+            return not self._stopping and self._failure is None
         while not self._stopping and self._failure is None:
             try:
                 self._queue.put(work, timeout=1)
@@ -240,10 +246,11 @@ class ControllerLoop:
             self._on_fault(error)
 
     def _take(self) -> None:
-        """Waits for an event or for the next timer; takes at most MAX_EVENTS_TOGETHER events from the queue."""
+        """Waits for an event or for the next timer, unless an event is left over; takes at most MAX_EVENTS_TOGETHER
+        events from the queue."""
         taken = self._taken
         try:
-            taken.append(self._queue.get(timeout=self._wait_s()))
+            taken.append(self._queue.get_nowait() if taken else self._queue.get(timeout=self._wait_s()))
             while len(taken) < MAX_EVENTS_TOGETHER:
                 taken.append(self._queue.get_nowait())
         except queue.Empty:
@@ -272,8 +279,10 @@ class ControllerLoop:
             self._run_operations([(operation, Future())])
 
     def _process(self) -> None:
+        """Runs the events taken so far and what is due. Events that these post are left for the next pass, so that
+        neither timers nor other threads have to wait for an event that posts itself again."""
         submitted: list[Submitted] = []
-        while self._taken:
+        for _ in range(len(self._taken)):
             event = self._taken.popleft()
             if callable(event):
                 self._run_operations(submitted)  # which were submitted before the event

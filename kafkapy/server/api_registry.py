@@ -90,6 +90,12 @@ def error_of_the_request(response: Any) -> OnError:
     return lambda request, version, error, message: response(error_code=error)
 
 
+def error_with_message(response: Any) -> OnError:
+    """Returns an `on_error` function for an API whose response class `response` has an error code and a nullable error
+    message."""
+    return lambda request, version, error, message: response(error_code=error, error_message=message)
+
+
 def declared_in(module: ModuleType) -> list[ServedApi]:
     """Returns the APIs that the handlers defined in `module` serve."""
     found: list[ServedApi] = []

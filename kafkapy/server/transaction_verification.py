@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
 
 OnVerified = Callable[[Mapping[TopicPartition, Error]], None]
-NO_SEQUENCES: Mapping[TopicPartition, int] = MappingProxyType({})
 
 
 class ClientSupport(Enum):
@@ -86,19 +84,21 @@ class TransactionVerification:
         partitions: Collection[TopicPartition],
         support: ClientSupport,
         on_verified: OnVerified,
-        first_sequences: Mapping[TopicPartition, int] = NO_SEQUENCES,
+        first_sequence: Callable[[TopicPartition], int] | None = None,
     ) -> None:
         """Calls `on_verified` once with the error of each partition; NONE permits the write.
 
-        `on_verified` may be called before this method returns. `first_sequences` has the first sequence number that is
-        to be written to each partition.
+        `on_verified` may be called before this method returns. `first_sequence` returns the first sequence number that
+        is to be written to a partition; it is called for partitions that need verification. It is None if no records
+        are to be written.
         """
         results = dict.fromkeys(partitions, Error.NONE)
         unverified = frozenset(each for each in partitions if not self._has_open_transaction(each, producer))
-        for each, sequence in first_sequences.items():
-            partition = self._replica_manager.partitions.get(each)
-            if partition is not None and each in unverified:
-                partition.log.producers.begin_verification(*producer, sequence)
+        if first_sequence is not None:
+            for each in unverified:
+                partition = self._replica_manager.partitions.get(each)
+                if partition is not None:
+                    partition.log.producers.begin_verification(*producer, first_sequence(each))
         if not unverified or (support is not ClientSupport.ADD_PARTITIONS and not self._is_enabled()):
             on_verified(results)
         elif support is ClientSupport.ADD_PARTITIONS:

@@ -17,19 +17,18 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from kafkapy.client.consumer import Consumer as KafkapyConsumer
 from kafkapy.client.producer import Producer as KafkapyProducer
 from kafkapy.errors import KafkapyError
+from tests.cluster.background import PATIENCE_S, BackgroundClient
 from tests.cluster.cluster import Cluster
 from tests.cluster.history import Read
 from tests.cluster.traffic import read_log
 
 API_TIMEOUT_S = 10.0
-# A chain that does not end within this time waits for ever.
-END_S = 120.0
 # A process that has copied nothing for this time is killed.
 SILENCE_S = 30.0
 CLIENT: dict[str, Any] = {"log_level": 0, "error_cb": lambda error: None, "topic.metadata.refresh.interval.ms": 1000}
 
 
-class Chain:
+class Chain(BackgroundClient):
     """Copies a topic in transactions, each with the group's offsets, on a thread of its own until it is stopped.
 
     Each record goes to the partition of the same number. After an error that ends the producer, or aborts its
@@ -38,36 +37,20 @@ class Chain:
     """
 
     def __init__(self, bootstrap: Callable[[], str], source: str, target: str, name: str) -> None:
-        self.failure: BaseException | None = None
+        super().__init__(name)
         self.committed = 0
         self.errors: list[str] = []
         self._bootstrap = bootstrap
         self.source = source
         self.target = target
-        self._name = name
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join(END_S)
-        assert not self._thread.is_alive(), f"{self._name} does not end"
-        if self.failure is not None:
-            raise self.failure
 
     @property
     def is_stopped(self) -> bool:
         return self._stopped.is_set()
 
-    def _run(self) -> None:
-        try:
-            while not self._stopped.is_set():
-                self._run_clients()
-        except BaseException as error:
-            self.failure = error
+    def _work(self) -> None:
+        while not self._stopped.is_set():
+            self._run_clients()
 
     def has_copied(self, count: int) -> bool:
         """Returns whether more than `count` records were copied; raises the error that has ended the thread."""
@@ -91,7 +74,7 @@ class LibrdkafkaChain(Chain):
             {
                 **CLIENT,
                 "bootstrap.servers": self._bootstrap(),
-                "group.id": self._name,
+                "group.id": self.name,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
@@ -102,7 +85,7 @@ class LibrdkafkaChain(Chain):
             {
                 **CLIENT,
                 "bootstrap.servers": self._bootstrap(),
-                "transactional.id": self._name,
+                "transactional.id": self.name,
                 "transaction.timeout.ms": 60000,
             }
         )
@@ -135,7 +118,7 @@ class KafkapyChain(Chain):
     def _run_clients(self) -> None:
         settings: dict[str, Any] = {"bootstrap_servers": self._bootstrap(), "metadata_max_age_ms": 1000}
         consumer = KafkapyConsumer(
-            group_id=self._name,
+            group_id=self.name,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             isolation_level="read_committed",
@@ -143,7 +126,7 @@ class KafkapyChain(Chain):
             max_poll_records=50,
             **settings,
         )
-        producer = KafkapyProducer(transactional_id=self._name, **settings)
+        producer = KafkapyProducer(transactional_id=self.name, **settings)
         try:
             producer.init_transactions(60)
             consumer.subscribe(self.source)
@@ -182,7 +165,7 @@ class ProcessChain(Chain):
         self._log = log
 
     def _run_clients(self) -> None:
-        command = [*self._command, self._bootstrap(), self.source, self.target, self._name]
+        command = [*self._command, self._bootstrap(), self.source, self.target, self.name]
         with self._log.open("ab") as log:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         assert process.stdout is not None
@@ -194,7 +177,7 @@ class ProcessChain(Chain):
                 self.committed += int(line.split()[1])
             else:
                 self.errors.append(line.decode())
-        if process.wait(END_S):
+        if process.wait(2 * PATIENCE_S):
             self.errors.append(f"the process of the chain ended with {process.returncode}")
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:

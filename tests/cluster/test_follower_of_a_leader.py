@@ -112,8 +112,7 @@ class KafkapyLeader(Leader):
 
     def close(self) -> None:
         super().close()
-        # The other broker exists in the metadata only, and this node has no address for a controlled shutdown.
-        self.broker.abort()
+        self.broker.stop()
 
 
 class ApacheLeader(Leader):

@@ -16,10 +16,9 @@ from kafkapy._core.client.record_accumulator import RecordMetadata
 from kafkapy.client.consumer import Consumer as KafkapyConsumer
 from kafkapy.client.producer import Producer as KafkapyProducer
 from kafkapy.types import TopicPartition as KafkapyPartition
+from tests.cluster.background import PATIENCE_S, BackgroundClient
 from tests.cluster.history import History, Outcome, Read, Sent, value_of
 
-# A client that waits longer than this for its last answers has been forgotten by the cluster.
-PATIENCE_S = 60.0
 # Records that librdkafka sends again behind its back let the end of a transaction wait for this time.
 API_TIMEOUT_S = 5.0
 # The answers after which a record is certainly not in the log.
@@ -32,7 +31,7 @@ _CLIENT: dict[str, Any] = {
 }
 
 
-class TrafficProducer:
+class TrafficProducer(BackgroundClient):
     """Sends numbered records to all partitions of a topic in turn, until it is stopped, on a thread of its own.
 
     `rate` is in records per second. With `transaction_size` the records are in transactions of that many, of which
@@ -52,16 +51,14 @@ class TrafficProducer:
         transaction_size: int = 0,
         **settings: Any,
     ) -> None:
-        self.name = name
+        super().__init__(name)
         self.restarts = 0
-        self.failure: BaseException | None = None
         self._history = history
         self._topic = topic
         self._partitions = partitions
         self._pause_s = 1 / rate
         self._transaction_size = transaction_size
         self._numbers = [0] * partitions
-        self._stopped = threading.Event()
         own: dict[str, Any] = {
             "enable.idempotence": True,
             "acks": "all",
@@ -78,30 +75,15 @@ class TrafficProducer:
         self._settings = {**own, **settings}
         self._producer = self._make_producer()
         self._is_new = True
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stops sending and waits for all answers."""
-        self._stopped.set()
-        self._thread.join(2 * PATIENCE_S)
-        assert not self._thread.is_alive(), f"{self.name} waits for ever"
-        if self.failure is not None:
-            raise self.failure
 
     def _make_producer(self) -> Producer:
         return Producer({"bootstrap.servers": self._bootstrap(), **self._settings})
 
-    def _run(self) -> None:
-        try:
-            if self._transaction_size:
-                self._send_in_transactions()
-            else:
-                self._send()
-        except BaseException as error:
-            self.failure = error
+    def _work(self) -> None:
+        if self._transaction_size:
+            self._send_in_transactions()
+        else:
+            self._send()
 
     def _send(self) -> None:
         index = 0
@@ -180,16 +162,14 @@ class TrafficProducer:
                 self._producer.poll(0.1)
 
 
-class TrafficConsumer:
+class TrafficConsumer(BackgroundClient):
     """Reads a topic as a member of a group until it is stopped, on a thread of its own."""
 
     def __init__(self, history: History, bootstrap: str, topic: str, name: str, group: str, **settings: Any) -> None:
-        self.name = name
-        self.failure: BaseException | None = None
+        super().__init__(name)
         self._history = history
         self._topic = topic
         self._session = 0
-        self._stopped = threading.Event()
         own = {
             "bootstrap.servers": bootstrap,
             "group.id": group,
@@ -199,45 +179,30 @@ class TrafficConsumer:
             **_CLIENT,
         }
         self._consumer = Consumer({**own, **settings})
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join(PATIENCE_S)
-        assert not self._thread.is_alive(), f"{self.name} does not end"
-        if self.failure is not None:
-            raise self.failure
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._session += 1
 
-    def _run(self) -> None:
-        try:
-            self._consumer.subscribe([self._topic], on_assign=self._assigned)
-            while not self._stopped.is_set():
-                message = self._consumer.poll(0.1)
-                if message is not None and message.error() is None:
-                    self._history.reads.append(_read(message, self.name, self._session))
-            self._consumer.close()
-        except BaseException as error:
-            self.failure = error
+    def _work(self) -> None:
+        self._consumer.subscribe([self._topic], on_assign=self._assigned)
+        while not self._stopped.is_set():
+            message = self._consumer.poll(0.1)
+            if message is not None and message.error() is None:
+                self._history.reads.append(_read(message, self.name, self._session))
+        self._consumer.close()
 
 
-class KafkapyTrafficProducer:
+class KafkapyTrafficProducer(BackgroundClient):
     """Sends numbered records as TrafficProducer does, outside of transactions, with our client."""
 
     def __init__(
         self, history: History, bootstrap: str, topic: str, partitions: int, name: str, *, rate: float = 200.0
     ) -> None:
-        self.name = name
+        super().__init__(name)
         self._history = history
         self._topic = topic
         self._partitions = partitions
         self._pause_s = 1 / rate
-        self._stopped = threading.Event()
         self._producer = KafkapyProducer(
             bootstrap_servers=bootstrap,
             acks="all",
@@ -245,30 +210,14 @@ class KafkapyTrafficProducer:
             metadata_max_age_ms=1000,
             delivery_timeout_ms=int(PATIENCE_S * 1000),
         )
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self.failure: BaseException | None = None
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stops sending and waits for all answers."""
-        self._stopped.set()
-        self._thread.join(2 * PATIENCE_S)
-        assert not self._thread.is_alive(), f"{self.name} waits for ever"
-        if self.failure is not None:
-            raise self.failure
-
-    def _run(self) -> None:
-        try:
-            with self._producer:
-                index = 0
-                while not self._stopped.wait(self._pause_s):
-                    self._send(index % self._partitions, index // self._partitions)
-                    index += 1
-                assert self._producer.flush(2 * PATIENCE_S), f"records of {self.name} were never answered"
-        except BaseException as error:
-            self.failure = error
+    def _work(self) -> None:
+        with self._producer:
+            index = 0
+            while not self._stopped.wait(self._pause_s):
+                self._send(index % self._partitions, index // self._partitions)
+                index += 1
+            assert self._producer.flush(2 * PATIENCE_S), f"records of {self.name} were never answered"
 
     def _send(self, partition: int, number: int) -> None:
         def delivered(metadata: RecordMetadata | None, error: BaseException | None) -> None:
@@ -281,16 +230,14 @@ class KafkapyTrafficProducer:
         self._producer.send(self._topic, value, partition=partition, on_delivery=delivered)
 
 
-class KafkapyTrafficConsumer:
+class KafkapyTrafficConsumer(BackgroundClient):
     """Reads a topic with our client as a member of a group, on a thread of its own. `reads` is appended to."""
 
     def __init__(self, reads: list[Read], bootstrap: str, topic: str, name: str, group: str, **settings: Any) -> None:
-        self.name = name
-        self.failure: BaseException | None = None
+        super().__init__(name)
         self._reads = reads
         self._topic = topic
         self._session = 0
-        self._stopped = threading.Event()
         own: dict[str, Any] = {
             "bootstrap_servers": bootstrap,
             "group_id": group,
@@ -299,17 +246,6 @@ class KafkapyTrafficConsumer:
             "session_timeout_ms": 6000,
         }
         self._settings = {**own, **settings}
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join(PATIENCE_S)
-        assert not self._thread.is_alive(), f"{self.name} does not end"
-        if self.failure is not None:
-            raise self.failure
 
     def on_partitions_assigned(self, partitions: object) -> None:
         self._session += 1
@@ -320,16 +256,13 @@ class KafkapyTrafficConsumer:
     def on_partitions_lost(self, partitions: object) -> None:
         """Does nothing: the next assignment begins a session."""
 
-    def _run(self) -> None:
-        try:
-            with KafkapyConsumer(**self._settings) as consumer:
-                consumer.subscribe([self._topic], self)
-                while not self._stopped.is_set():
-                    for record in consumer.poll(0.2):
-                        read = Read(self.name, self._session, record.partition, record.offset, record.value)
-                        self._reads.append(read)
-        except BaseException as error:
-            self.failure = error
+    def _work(self) -> None:
+        with KafkapyConsumer(**self._settings) as consumer:
+            consumer.subscribe([self._topic], self)
+            while not self._stopped.is_set():
+                for record in consumer.poll(0.2):
+                    read = Read(self.name, self._session, record.partition, record.offset, record.value)
+                    self._reads.append(read)
 
 
 class JavaTrafficProducer:

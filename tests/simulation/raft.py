@@ -26,10 +26,9 @@ HEALED_WITHIN_MS = 60_000
 class Schedule:
     """One seeded run."""
 
-    def __init__(self, seed: int, *, traced: bool = False) -> None:
+    def __init__(self, seed: int, *, is_traced: bool = False) -> None:
         self.random = Random(seed)
-        self.world = world = World(self.random)
-        world.trace = [] if traced else None
+        self.world = world = World(self.random, is_traced=is_traced)
         random = self.random
         voters = random.choice((1, 2, 3, 3, 3, 3, 4, 5))
         others = random.randint(0, 3)
@@ -154,22 +153,13 @@ class Schedule:
         node.is_paused = False
         waiting, node.waiting = node.waiting, []
         for action in waiting:
-            self.world.schedule(self.world.now_ms, action)
+            self.world.after(0, action)
 
     def _cut(self) -> None:
-        ids = list(self.world.nodes)
-        side = {node_id for node_id in ids if self.random.random() < 0.5}
-        is_one_way = self.random.random() < 0.3
-        self.world.note(f"cut off {sorted(side)}")
-        self.world.cut = {
-            (left, right)
-            for left in ids
-            for right in ids
-            if (left in side) != (right in side) and not (is_one_way and left in side)
-        }
+        self.world.cut_off(self.world.nodes, 0.5)
 
     def _join(self) -> None:
-        self.world.cut = set()
+        self.world.join()
 
     def _add_voter(self) -> None:
         leader, node = self._leader(), self._node()
@@ -284,7 +274,7 @@ class Schedule:
         """Ends all faults and waits until new records are committed on every node."""
         world = self.world
         world.note("healed")
-        world.cut = set()
+        world.join()
         world.drop = world.duplicate = world.slow = world.kill_between_effects = 0.0
         for node in world.nodes.values():
             if node.is_paused:
@@ -312,13 +302,13 @@ class Schedule:
         raise InvariantBroken(f"the healed cluster committed nothing up to {target}: {states}")
 
 
-def run_seed(seed: int, *, traced: bool = False) -> Schedule:
+def run_seed(seed: int, *, is_traced: bool = False) -> Schedule:
     """Runs the schedule of a seed; an InvariantBroken names the seed."""
-    schedule = Schedule(seed, traced=traced)
+    schedule = Schedule(seed, is_traced=is_traced)
     try:
         schedule.run()
     except Exception as error:
-        if traced:
+        if is_traced:
             print("\n".join(schedule.world.trace or []))
         raise InvariantBroken(f"seed {seed}: {error}") from error
     return schedule
@@ -334,7 +324,7 @@ def main() -> int:
     began, failures, records = time.perf_counter(), 0, 0
     for seed in range(arguments.seed, arguments.seed + arguments.schedules):
         try:
-            records += run_seed(seed, traced=arguments.trace).world.invariants.end
+            records += run_seed(seed, is_traced=arguments.trace).world.invariants.end
         except InvariantBroken as error:
             print(error)
             failures += 1

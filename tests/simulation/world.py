@@ -1,8 +1,8 @@
-"""Simulated nodes of a quorum: the real Raft machine, a driver, a disk that loses writes, and a bad network."""
+"""Simulated nodes of a quorum: the real Raft machine, a driver, a disk that loses writes, and the requests between
+them."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -17,6 +17,7 @@ from kafkapy.quorum.voters import ControllerListener, ReplicaKey, Voter, VoterSe
 from kafkapy.types import OffsetAndEpoch
 from tests.simulation.disk import Batch, Disk, Snapshot
 from tests.simulation.invariants import InvariantBroken, Invariants
+from tests.simulation.network import Network
 
 CLUSTER = "simulated"
 LISTENER = "CONTROLLER"
@@ -114,7 +115,7 @@ class Node:
         deadline_ms = machine.next_deadline_ms()
         if deadline_ms < FOREVER and deadline_ms != self.tick_ms:
             self.tick_ms = deadline_ms
-            self.world.schedule(max(deadline_ms, self.world.now_ms + 1), self._ticker(self.incarnation, deadline_ms))
+            self.world.after(max(deadline_ms - self.world.now_ms, 1), self._ticker(self.incarnation, deadline_ms))
 
     def _ticker(self, incarnation: int, deadline_ms: int) -> Callable[[], None]:
         def tick() -> None:
@@ -250,12 +251,11 @@ class Node:
         return response._replace(size=SNAPSHOT_BYTES, data=b"x")
 
 
-class World:
-    """All nodes, the network between them, and the time."""
+class World(Network):
+    """All nodes, and the network between them."""
 
-    def __init__(self, random: Random) -> None:
-        self.random = random
-        self.now_ms = 1_000_000
+    def __init__(self, random: Random, *, is_traced: bool = False) -> None:
+        super().__init__(random, is_traced=is_traced)
         self.invariants = Invariants()
         self.nodes: dict[int, Node] = {}
         self.static_voters = VoterSet()
@@ -266,50 +266,10 @@ class World:
         self.kill_between_effects = 0.0
         self.election_timeout_ms = 1000
         self.fetch_timeout_ms = 2000
-        self.drop = 0.0
-        self.duplicate = 0.0
-        self.slow = 0.0
-        self.cut: set[tuple[int, int]] = set()
-        self.trace: list[str] | None = None
-        self._events: list[tuple[int, int, Callable[[], None]]] = []
-        self._count = 0
 
     def new_directory(self) -> bytes:
         self.directories += 1
         return bytes(8) + (1 << 32 | self.directories).to_bytes(8, "big")
-
-    def note(self, text: str) -> None:
-        """Adds a line to the trace of a replayed schedule."""
-        if self.trace is not None:
-            self.trace.append(f"{self.now_ms - 1_000_000:7} {text}")
-
-    def schedule(self, at_ms: int, action: Callable[[], None]) -> None:
-        self._count += 1
-        heapq.heappush(self._events, (at_ms, self._count, action))
-
-    def advance(self, duration_ms: int) -> None:
-        """Runs the events of the next so many milliseconds."""
-        until_ms = self.now_ms + duration_ms
-        events = self._events
-        while events and events[0][0] <= until_ms:
-            at_ms, _, action = heapq.heappop(events)
-            self.now_ms = max(self.now_ms, at_ms)
-            action()
-        self.now_ms = until_ms
-
-    # -- network
-
-    def _delay(self) -> int:
-        random = self.random.random
-        return int(random() * 3000) if random() < self.slow else 1 + int(random() * 8)
-
-    def _deliver(self, source: int, target: int, action: Callable[[], None]) -> bool:
-        """Schedules a message, perhaps twice; returns False if it is lost."""
-        if (source, target) in self.cut or self.random.random() < self.drop:
-            return False
-        for _ in range(2 if self.random.random() < self.duplicate else 1):
-            self.schedule(self.now_ms + self._delay(), action)
-        return True
 
     def send(self, source: Node, destination: ms.Destination, request: ms.Request) -> None:
         target = self.nodes[destination.port - 9000]
@@ -327,9 +287,9 @@ class World:
                 source.run(lambda machine: machine.response(destination, request, response, self.now_ms))
 
             if response is None:
-                self.schedule(self.now_ms + 1, arrive)
-            elif not self._deliver(target.node_id, source.node_id, arrive):
-                self.schedule(self.now_ms + REQUEST_TIMEOUT_MS, fail)
+                self.after(1, arrive)
+            elif not self.transmit(target.node_id, source.node_id, arrive):
+                self.after(REQUEST_TIMEOUT_MS, fail)
 
         def fail() -> None:
             answer(None)
@@ -348,8 +308,8 @@ class World:
 
         if self.trace is not None:
             self.note(f"{source.node_id}->{target.node_id} {request}")
-        if not self._deliver(source.node_id, target.node_id, arrive_at_target):
-            self.schedule(self.now_ms + REQUEST_TIMEOUT_MS, fail)
+        if not self.transmit(source.node_id, target.node_id, arrive_at_target):
+            self.after(REQUEST_TIMEOUT_MS, fail)
 
     def _refuse(self, source: Node, incarnation: int, leader_id: int) -> None:
         """Tells the driver of `source` that the connections to a dead process are refused."""
@@ -359,7 +319,7 @@ class World:
                 source.run(lambda machine: machine.leader_refused(leader_id, self.now_ms))
 
         if self.random.random() < 0.5:
-            self.schedule(self.now_ms + 1, refused)
+            self.after(1, refused)
 
     def respond(self, source: Node, token: Any, response: ms.Response) -> None:
         if token is None:

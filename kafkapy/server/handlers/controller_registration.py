@@ -10,16 +10,16 @@ from kafkapy.protocol.messages.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
 )
-from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.api_registry import error_with_message, serves
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
 
-@serves(ApiKey.CONTROLLER_REGISTRATION, 0, 0, on_error=error_of_the_request(ControllerRegistrationResponse))
+@serves(ApiKey.CONTROLLER_REGISTRATION, 0, 0, on_error=error_with_message(ControllerRegistrationResponse))
 def handle_controller_registration(context: RequestContext, request: ControllerRegistrationRequest) -> None:
     answer_when_committed(
         context,
         context.services.controller_operations.register_controller(request),
         lambda _: ControllerRegistrationResponse(error_message=None),
-        lambda error, message: ControllerRegistrationResponse(error_code=error),
+        lambda error, message: ControllerRegistrationResponse(error_code=error, error_message=message),
     )

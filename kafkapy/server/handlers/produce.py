@@ -164,7 +164,7 @@ class ProduceOperation:
             tuple(self._producers),
             transaction_support(self._context.api_version),
             partial(self._on_verified, checked),
-            {each: ProducedRecords(self._entries[each]).first_sequence for each in self._producers},
+            lambda topic_partition: ProducedRecords(self._entries[topic_partition]).first_sequence,
         )
 
     def _on_verified(self, checked: Checked, results: Mapping[TopicPartition, Error]) -> None:

@@ -19,14 +19,10 @@ from kafkapy.protocol.messages.update_raft_voter import UpdateRaftVoterRequest, 
 from kafkapy.quorum import raft_server as wire
 from kafkapy.quorum.raft.messages import Request
 from kafkapy.security.acl import Operation
-from kafkapy.server.api_registry import OnError, error_of_the_request, serves
+from kafkapy.server.api_registry import error_of_the_request, error_with_message, serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
-
-
-def _error_with_text(response: Any) -> OnError:
-    return lambda request, version, error, message: response(error_code=error, error_message=message)
 
 
 def _ask_leader(context: RequestContext, response: Any, request: Request, translate: Callable[[Any], Any]) -> None:
@@ -41,12 +37,12 @@ def _ask_leader(context: RequestContext, response: Any, request: Request, transl
         ask_quorum(context, request, translate)
 
 
-@serves(ApiKey.ADD_RAFT_VOTER, 0, 1, on_error=_error_with_text(AddRaftVoterResponse))
+@serves(ApiKey.ADD_RAFT_VOTER, 0, 1, on_error=error_with_message(AddRaftVoterResponse))
 def handle_add_raft_voter(context: RequestContext, request: AddRaftVoterRequest) -> None:
     _ask_leader(context, AddRaftVoterResponse, wire.add_voter_request(request), wire.add_voter_response)
 
 
-@serves(ApiKey.REMOVE_RAFT_VOTER, 0, 0, on_error=_error_with_text(RemoveRaftVoterResponse))
+@serves(ApiKey.REMOVE_RAFT_VOTER, 0, 0, on_error=error_with_message(RemoveRaftVoterResponse))
 def handle_remove_raft_voter(context: RequestContext, request: RemoveRaftVoterRequest) -> None:
     _ask_leader(context, RemoveRaftVoterResponse, wire.remove_voter_request(request), wire.remove_voter_response)
 

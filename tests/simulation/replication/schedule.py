@@ -33,7 +33,7 @@ from tests.simulation.replication.clients import ACKS_ALL, Consumer, Producer
 from tests.simulation.replication.controller import SimulatedController
 from tests.simulation.replication.history import InvariantBroken
 from tests.simulation.replication.transactions import TransactionalProducer
-from tests.simulation.replication.world import World
+from tests.simulation.replication.world import CONTROLLER, World
 
 STEPS = 250
 LONGEST_STEP = 3.3  # the logarithm of its milliseconds
@@ -231,20 +231,11 @@ class Schedule:
                 broker.resume()
 
     def _cut(self) -> None:
-        """Cuts brokers off from each other, and perhaps from the controller (0)."""
-        ids = [0, *self.world.brokers]
-        side = {node for node in ids if self.random.random() < 0.4}
-        is_one_way = self.random.random() < 0.3
-        self.world.note(f"cut off {sorted(side)}")
-        self.world.cut = {
-            (left, right)
-            for left in ids
-            for right in ids
-            if (left in side) != (right in side) and not (is_one_way and left in side)
-        }
+        """Cuts brokers off from each other, and perhaps from the controller."""
+        self.world.cut_off((CONTROLLER, *self.world.brokers), 0.4)
 
     def _join(self) -> None:
-        self.world.cut = set()
+        self.world.join()
 
     def _housekeep(self) -> None:
         """Runs a periodic task of a broker."""
@@ -342,7 +333,7 @@ class Schedule:
         """Ends all faults, and checks that the cluster becomes complete and that nothing is lost."""
         world = self.world
         world.note("healed")
-        world.cut = set()
+        world.join()
         world.drop = world.duplicate = world.slow = world.fail_in_sync = 0.0
         world.controller.is_available = True
         for broker in world.brokers.values():

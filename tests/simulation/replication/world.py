@@ -1,22 +1,17 @@
-"""The time of a simulated cluster, and a network that loses, delays, doubles and reorders messages."""
+"""The nodes of a simulated cluster with replicated partitions, its clock, and what a schedule permits."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
-from itertools import count
 from random import Random
 from typing import TYPE_CHECKING
 
+from tests.simulation.network import Action, Network
 from tests.simulation.replication.history import History
 
 if TYPE_CHECKING:
     from tests.simulation.replication.broker import Broker
     from tests.simulation.replication.controller import SimulatedController
 
-Action = Callable[[], None]
-
-BEGIN_MS = 1_000_000
 WALL_MS = 1_700_000_000_000
 # The places of messages that are no brokers.
 CONTROLLER = 0
@@ -40,25 +35,17 @@ class Timer:
             action()
 
 
-class World:
-    """Owns the events to come. It is the clock of all nodes (`kafkapy.types.Clock`)."""
+class World(Network):
+    """The network of the brokers, and the clock of all nodes (`kafkapy.types.Clock`)."""
 
     def __init__(self, random: Random, *, is_traced: bool = False) -> None:
-        self.random = random
-        self.now_ms = BEGIN_MS
+        super().__init__(random, is_traced=is_traced)
         self.history = History(self)
         self.brokers: dict[int, Broker] = {}
         self.controller: SimulatedController
-        self.trace: list[str] | None = [] if is_traced else None
-        self.drop = 0.0
-        self.duplicate = 0.0
-        self.slow = 0.0
         self.fail_in_sync = 0.0
         self.loses_power = False
         self.most_disturbed = -1  # the brokers that may be down at a time without a clean stop; -1: all
-        self.cut: set[tuple[int, int]] = set()
-        self._events: list[tuple[int, int, Action]] = []
-        self._numbers = count()
 
     # -- clock
 
@@ -67,26 +54,6 @@ class World:
 
     def wall_ms(self) -> int:
         return WALL_MS + self.now_ms
-
-    # -- time
-
-    def note(self, text: str) -> None:
-        """Adds a line to the trace of a replayed schedule."""
-        if self.trace is not None:
-            self.trace.append(f"{self.now_ms - BEGIN_MS:7} {text}")
-
-    def after(self, delay_ms: int, action: Action) -> None:
-        heapq.heappush(self._events, (self.now_ms + delay_ms, next(self._numbers), action))
-
-    def advance(self, duration_ms: int) -> None:
-        """Runs the events of the next so many milliseconds."""
-        until_ms = self.now_ms + duration_ms
-        events = self._events
-        while events and events[0][0] <= until_ms:
-            at_ms, _, action = heapq.heappop(events)
-            self.now_ms = max(self.now_ms, at_ms)
-            action()
-        self.now_ms = until_ms
 
     # -- what a schedule permits
 
@@ -109,21 +76,3 @@ class World:
             if is_registered and all(broker.broker_id in each.isr for each in partitions):
                 broker.is_disturbed = False
         return broker.is_disturbed
-
-    # -- network
-
-    def delay_ms(self) -> int:
-        random = self.random.random
-        return int(random() * 3000) if random() < self.slow else 1 + int(random() * 8)
-
-    def transmit(self, source: int, target: int, action: Action) -> bool:
-        """Delivers a message after a while, perhaps twice; returns False if it is lost.
-
-        Between two brokers the source and the target can be cut off from each other.
-        """
-        if (source, target) in self.cut or self.random.random() < self.drop:
-            return False
-        self.after(self.delay_ms(), action)
-        if self.random.random() < self.duplicate:
-            self.after(self.delay_ms(), action)
-        return True

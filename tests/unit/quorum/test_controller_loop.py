@@ -89,6 +89,38 @@ def test_a_bounded_queue(harness):
     assert all(future.exception().error is Error.REQUEST_TIMED_OUT for future in refused)
 
 
+def test_the_quorum_thread_does_not_wait_for_room_in_its_own_queue(harness):
+    filled, gate, order = threading.Event(), threading.Event(), []
+
+    def work():
+        filled.set()
+        gate.wait()
+        harness.loop.post(lambda: order.append("posted by the quorum thread"))
+
+    harness.loop.post(work)
+    filled.wait()
+    while harness.loop.offer(lambda: order.append("queued")):
+        pass
+    gate.set()
+    harness.loop.call(lambda: None).result(30)
+    assert order.count("posted by the quorum thread") == 1
+    assert order.count("queued") == controller_loop.MAX_QUEUED_OPERATIONS
+
+
+def test_work_that_posts_itself_again_keeps_nothing_else_waiting(harness):
+    runs, ended = [], threading.Event()
+
+    def work():
+        runs.append(len(runs))
+        if not ended.is_set():
+            harness.loop.post(work)
+
+    harness.loop.post(work)
+    harness.loop.submit(create("a")).result(30)
+    ended.set()
+    assert runs and "a" in harness.loop.image.topics.by_name
+
+
 def test_after_stop_nothing_is_taken(harness):
     harness.loop.stop()
     assert harness.loop.submit(create("a")).exception().error is Error.NOT_CONTROLLER
