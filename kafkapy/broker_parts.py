@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafkapy._core.gate.data_gate import DataGate
 from kafkapy._core.reactor.reactor import Reactor
@@ -23,6 +23,7 @@ from kafkapy.metadata.features import TRANSACTION_VERSION
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
 from kafkapy.metadata.topics_image import NO_LEADER
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.quorum.format_directory import check_formatted, format_directories

@@ -6,7 +6,9 @@ import os
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from kafkapy.named_tuple import NamedTuple
 
 # The values that stand for "none" in requests, records and batches.
 NO_PRODUCER_ID = -1
@@ -88,6 +90,12 @@ def random_uuid() -> bytes:
         uuid = bytes(value)
         if uuid not in RESERVED_UUIDS and uuid[0] >> 2 != 62:  # 62 is '-' in URL-safe base64
             return uuid
+
+
+def random_java_uuid() -> str:
+    """Returns a random (version 4) id in the text form of Java's UUID class: groups of 8, 4, 4, 4 and 12 hex digits."""
+    digits = random_uuid().hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def java_string_hash(text: str) -> int:

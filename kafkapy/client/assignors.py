@@ -7,7 +7,6 @@ each member. Members are ordered by their instance ids, then by their member ids
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kafkapy.client.sticky_assignor import (
     Assignment,
@@ -17,6 +16,7 @@ from kafkapy.client.sticky_assignor import (
     assign_cooperatively,
     assign_sticky,
 )
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 __all__ = [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.errors import ConfigError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.types import ZERO_UUID, TopicPartition, uuid_to_string
 

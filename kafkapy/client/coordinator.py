@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.cluster import Node
 from kafkapy.client.network import Network
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse

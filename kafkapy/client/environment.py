@@ -5,10 +5,10 @@ from __future__ import annotations
 import selectors
 import socket
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kafkapy.client.cluster import Node
 from kafkapy.client.connection import open_socket
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import Clock, SystemClock
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 WITHOUT_SESSION = (0, -1)

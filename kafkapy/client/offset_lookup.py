@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from kafkapy.client.cluster import NO_LEADER
 from kafkapy.client.network import NEVER, Network
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.types import TopicPartition

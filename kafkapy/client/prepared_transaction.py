@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.configuration import admin_config
 from kafkapy.client.coordinator import TRANSACTION, Coordinator
 from kafkapy.client.coordinator_request import request_until_done
 from kafkapy.client.network import Network
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy._core.client.record_accumulator import PartitionQueue, ProducerBatch
+from kafkapy.named_tuple import NamedTuple
 
 LARGEST_EPOCH = 2**15 - 1
 _SEQUENCES = 2**31

@@ -14,8 +14,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 Assignment = dict[str, list[TopicPartition]]

@@ -6,11 +6,11 @@ import re
 from collections import deque
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from typing import NamedTuple
 
 from kafkapy._core.client.fetched_records import FetchedRecords
 from kafkapy.client.cluster import TopicInfo
 from kafkapy.client.errors import SubscriptionError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import dropwhile
-from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.dynamic import dynamic_row
@@ -15,6 +14,7 @@ from kafkapy.config.row import READ_ONLY, REQUIRED, ConfigSource, Row
 from kafkapy.config.table import BROKER_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS, broker_synonyms
 from kafkapy.config.topic_config import TopicConfig
 from kafkapy.config.value import default_value, format_value
+from kafkapy.named_tuple import NamedTuple
 
 
 class ConfigSynonym(NamedTuple):

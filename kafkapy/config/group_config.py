@@ -21,11 +21,12 @@ _INHERITED = (
     "streams.session.timeout.ms", "streams.heartbeat.interval.ms", "streams.num.standby.replicas",
     "streams.initial.rebalance.delay.ms", "streams.assignment.interval.ms",
 )  # fmt: skip
-_DURATION = re.compile(r"by_duration:P(?!$)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?", re.IGNORECASE)
+# Patterns are compiled at their first use, which most starts do not reach.
+_DURATION = r"by_duration:P(?!$)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?"
 
 
 def _offset_reset(name: str, value: str) -> None:
-    if value not in ("earliest", "latest") and not _DURATION.fullmatch(value):
+    if value not in ("earliest", "latest") and not re.fullmatch(_DURATION, value, re.IGNORECASE):
         reason = (
             f"Invalid value `{value}` for configuration {name}. The value must be either 'earliest', 'latest' or of "
             "the format 'by_duration:<PnDTnHnMn.nS>'."

@@ -55,7 +55,7 @@ class _Address:
     __slots__ = ()
 
     def __call__(self, name: str, value: str) -> None:
-        match = _ADDRESS.fullmatch(value)
+        match = re.fullmatch(_ADDRESS, value)
         if value and (match is None or int(match["port"]) > 65535):
             raise invalid_value(name, value, "accepted is host:port or a port, 0 to 65535; an IPv6 address in brackets")
 
@@ -63,7 +63,8 @@ class _Address:
         return "host:port"
 
 
-_ADDRESS = re.compile(r"(?:(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z\-._]*):)?(?P<port>[0-9]{1,5})")
+# Patterns are compiled at their first use, which most starts do not reach.
+_ADDRESS = r"(?:(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z\-._]*):)?(?P<port>[0-9]{1,5})"
 ADDRESS = _Address()
 
 
@@ -167,10 +168,10 @@ class _GzipLevel:
 class _ThrottledReplicas:
     """A validator that accepts `*`, or a list of partition:broker pairs."""
 
-    _pair = re.compile(r"[0-9]+:[0-9]+")
+    _pair = r"[0-9]+:[0-9]+"
 
     def __call__(self, name: str, value: list[str]) -> None:
-        if value != ["*"] and not all(self._pair.fullmatch(element) for element in value):
+        if value != ["*"] and not all(re.fullmatch(self._pair, element) for element in value):
             shown = f"[{', '.join(value)}]"
             reason = f"{name} must be the literal '*' or a list of replicas in the following format: {self}"
             raise invalid_value(name, shown, reason)
@@ -182,10 +183,10 @@ class _ThrottledReplicas:
 class _AutoOffsetReset:
     """A validator that accepts earliest, latest, none, or a duration before now in ISO 8601 form."""
 
-    _duration = re.compile(r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=[\d.])(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?")
+    _duration = r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=[\d.])(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?"
 
     def __call__(self, name: str, value: str) -> None:
-        if value not in ("latest", "earliest", "none") and not self._duration.fullmatch(value):
+        if value not in ("latest", "earliest", "none") and not re.fullmatch(self._duration, value):
             words = "'earliest', 'latest', 'none' or of the format 'by_duration:<PnDTnHnMn.nS>'"
             raise invalid_value(name, value, f"the value should be either {words}.")
 

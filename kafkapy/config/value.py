@@ -11,8 +11,9 @@ from kafkapy.config.validator import invalid_value, list_of
 # The characters that Java's String.trim() removes: all up to the space.
 _TRIMMED = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
-_HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+# Patterns are compiled at their first use, which most starts do not reach.
+_DECIMAL = r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)"
+_HEXADECIMAL = r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?"
 _BITS = {SHORT: 16, INT: 32, LONG: 64}
 
 
@@ -105,9 +106,9 @@ def _parse_integer(name: str, type: ConfigType, text: str, bits: int) -> int:
 
 
 def _parse_double(name: str, text: str) -> float:
-    if _DECIMAL.fullmatch(text):
+    if re.fullmatch(_DECIMAL, text, re.ASCII):
         return float(text if text.endswith(("NaN", "Infinity")) else text.rstrip("fFdD"))
-    if _HEXADECIMAL.fullmatch(text):
+    if re.fullmatch(_HEXADECIMAL, text, re.ASCII):
         return float.fromhex(text.rstrip("fFdD"))
     raise invalid_value(name, text, "Not a number of type DOUBLE")
 

@@ -19,7 +19,6 @@ broker gets a full session, and controlled shutdowns begin again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kafkapy.controller.broker_registration import (
     begin_controlled_shutdown,
@@ -39,6 +38,7 @@ from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.named_tuple import NamedTuple
 
 NOT_REPORTED = -1
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from kafkapy.config.value import split_list
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 
 METRICS, INTERVAL, MATCH = "metrics", "interval.ms", "match"
 CLIENT_METRICS_KEYS = frozenset([METRICS, INTERVAL, MATCH])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage, QuotaEntity
 from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import ClientQuotaRecord
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"

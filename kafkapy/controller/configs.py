@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.dynamic import dynamic_row, validate_broker_overrides
@@ -26,6 +25,7 @@ from kafkapy.metadata.image import (
     MetadataImage,
 )
 from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord
 
 ConfigResource = tuple[int, str]

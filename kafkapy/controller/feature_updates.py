@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.controller.result import ControllerResult
@@ -22,6 +21,7 @@ from kafkapy.metadata.features import (
 from kafkapy.metadata.image import BROKER_RESOURCE, MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.metadata.release_features import DEPENDENCIES
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord, NoOpRecord
 
 DISABLED = (0, 0)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import NamedTuple
 
 from kafkapy.metadata import features as levels
 from kafkapy.metadata.image_writer import MessageAndVersion
@@ -23,6 +22,7 @@ from kafkapy.metadata.topics_image import (
     RECOVERING,
     PartitionImage,
 )
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import PartitionChangeRecord
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from kafkapy.controller.partition_change import Election, PartitionChange
 from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings, effective_min_isr, may_elect_uncleanly
@@ -16,6 +15,7 @@ from kafkapy.metadata.topics_image import (
     PartitionImage,
     TopicImage,
 )
+from kafkapy.named_tuple import NamedTuple
 
 NO_BROKER = -1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from kafkapy.controller.broker_registration import check_broker_epoch
 from kafkapy.controller.partition_changes import PartitionChanges
@@ -16,6 +15,7 @@ from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.metadata.topics_delta import merge_partition_change
 from kafkapy.metadata.topics_image import NO_LEADER, NO_LEADER_CHANGE, RECOVERED, RECOVERING, PartitionImage, TopicImage
+from kafkapy.named_tuple import NamedTuple
 
 ANY_EPOCH = -1
 

@@ -7,7 +7,6 @@ repeats this until no operation is due. Times are milliseconds of the monotonic 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.controller.broker_sessions import BrokerSessions
@@ -15,6 +14,7 @@ from kafkapy.controller.elections import balance_leaders, elect_unclean_leaders
 from kafkapy.controller.result import ControllerResult, Operation
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.metadata.image import MetadataImage
+from kafkapy.named_tuple import NamedTuple
 
 # The default of Kafka's internal key unclean.leader.election.interval.ms, which cannot be set here.
 UNCLEAN_INTERVAL_MS = 300_000

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.python_class import load_class
 from kafkapy.errors import ApiError, ConfigError, Error
+from kafkapy.named_tuple import NamedTuple
 
 logger = logging.getLogger("kafka.controller.QuorumController")
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy.controller.broker_registration import check_broker_epoch
 from kafkapy.controller.result import ControllerResult
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import ProducerIdsRecord
 
 PRODUCER_ID_BLOCK_SIZE = 1000

@@ -7,7 +7,6 @@ change of the partition, when the new replicas are in sync (`partition_change`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kafkapy.controller.partition_changes import PartitionChanges
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, check_record_count
@@ -17,6 +16,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.metadata.topics_image import PartitionImage, TopicImage
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 # Partition -> its new replicas; None cancels a reassignment in progress.

@@ -6,12 +6,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from kafkapy.protocol.scram_mechanism import MAX_ITERATIONS, MECHANISMS_BY_NUMBER, MIN_ITERATIONS
 

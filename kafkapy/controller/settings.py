@@ -3,10 +3,9 @@ topics."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from kafkapy.named_tuple import NamedTuple
 
 MIN_ISR = "min.insync.replicas"
 UNCLEAN_ELECTION = "unclean.leader.election.enable"

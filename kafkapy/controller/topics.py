@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.controller.configs import validate_overrides
@@ -24,6 +23,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion, partition_record
 from kafkapy.metadata.topics_image import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, RECOVERED, PartitionImage
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord, RemoveTopicRecord, TopicRecord
 from kafkapy.types import ZERO_UUID, random_uuid
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kafkapy.errors import Error
+from kafkapy.named_tuple import NamedTuple
 
 R = TypeVar("R")
 

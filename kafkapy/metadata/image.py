@@ -6,8 +6,6 @@ Readers need no lock, because no part of an image is changed after it was built;
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy.metadata.cluster_image import (
     AccessControlEntry,
     BrokerRegistration,
@@ -18,6 +16,7 @@ from kafkapy.metadata.cluster_image import (
 from kafkapy.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, METADATA_VERSION, OLDEST_METADATA_VERSION
 from kafkapy.metadata.features import supports_elr as metadata_version_supports_elr
 from kafkapy.metadata.topics_image import EMPTY_TOPICS, TopicsImage
+from kafkapy.named_tuple import NamedTuple
 
 # ConfigRecord.resource_type and the resource types of the config APIs.
 TOPIC_RESOURCE = 2

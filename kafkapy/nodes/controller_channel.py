@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.api_versions import Versions
 from kafkapy.client.connection import OnDone
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.nodes.node_channel import MAX_QUEUED_REQUESTS, Body, Destination, NodeChannel, OpenRequests
 from kafkapy.nodes.node_thread import NEVER, NodeThread, Timer
 from kafkapy.protocol.api import ApiKey

@@ -8,7 +8,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy import __version__
 from kafkapy._core.bytes.message import Message
@@ -17,6 +17,7 @@ from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.client.cluster import Node
 from kafkapy.client.connection import Connection, OnDone, PendingRequest, State
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.nodes.node_thread import NEVER, NodeThread
 from kafkapy.protocol.api import ApiKey
 

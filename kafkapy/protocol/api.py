@@ -6,11 +6,12 @@ The rows come from the definitions (`messages/api_table.py` is generated); class
 from functools import cache
 from importlib import import_module
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy._core.bytes.message import Message
 from kafkapy._core.bytes.wire import Reader
 from kafkapy.errors import ProtocolViolation
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.api_table import ROWS, ApiKey
 from kafkapy.protocol.messages.header import RequestHeader
 

@@ -7,7 +7,8 @@ field, and everything that encloses it, exists.
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+
+from kafkapy.named_tuple import NamedTuple
 
 FLEXIBLE_NEVER = 32767
 PRIMITIVES = frozenset(

@@ -11,13 +11,14 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.controller.result import ControllerResult, Operation
 from kafkapy.errors import ApiError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.quorum.raft.config import RaftConfig
 from kafkapy.quorum.voters import (
     DEFAULT_CONTROLLER_LISTENER,

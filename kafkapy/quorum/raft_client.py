@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy import __version__
 from kafkapy._core.bytes.message import Message
@@ -17,6 +17,7 @@ from kafkapy.client.connection import SOFTWARE_NAME
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.features import KRAFT_VERSION
 from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages import add_raft_voter as add_wire
 from kafkapy.protocol.messages import begin_quorum_epoch as begin_wire

@@ -13,11 +13,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy._core.bytes.record_batch import RecordBatch, scan_batches
 from kafkapy.errors import StorageError
 from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.data_records import SnapshotFooterRecord, SnapshotHeaderRecord
 from kafkapy.quorum.metadata_batch import control_batch, decode_control_batch, decode_metadata_batch, metadata_batches
 from kafkapy.storage.filesystem import Filesystem

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from kafkapy.errors import Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 

@@ -7,8 +7,9 @@ import socket
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import random_uuid, uuid_to_string
 
 FILE_NAME = "sandbox.json"

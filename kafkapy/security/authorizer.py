@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.security.principal import Principal
 

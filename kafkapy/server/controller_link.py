@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
@@ -14,6 +14,7 @@ from kafkapy.controller.producer_ids import ProducerIdsBlock
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.coordinator.producer_id_manager import AllocateBlock, blocks_from_controller
 from kafkapy.errors import Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
 from kafkapy.quorum.controller_loop import ControllerLoop

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafkapy.errors import Error
 from kafkapy.metadata.topics_image import NO_LEADER
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from typing import NamedTuple
 
 from kafkapy._core.bytes.message import Message
 from kafkapy.client.backoff import ExponentialBackoff
@@ -17,6 +16,7 @@ from kafkapy.config import BrokerConfig
 from kafkapy.controller.producer_ids import ProducerIdsBlock
 from kafkapy.coordinator.producer_id_manager import AllocateBlock, OnBlock
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.nodes.controller_channel import ControllerChannel, FindController
 from kafkapy.nodes.node_thread import NodeThread
 from kafkapy.protocol.api import ApiKey

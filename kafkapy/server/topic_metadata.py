@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kafkapy.errors import Error
 from kafkapy.metadata.cluster_image import Endpoint
@@ -12,6 +11,7 @@ from kafkapy.metadata.topics_image import (
     NO_LEADER,
     PartitionImage,
 )
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.acl import SUPPORTED_OPERATIONS, ResourceType
 
 # All operations on a topic and on the cluster, as bits.

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import NamedTuple
 
 from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
 from kafkapy.config.keys import client_security
 from kafkapy.config.row import Row
 from kafkapy.config.value import parse_value
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.spark.start_and_end import OffsetSpec, ending_spec, starting_spec
 from kafkapy.spark.topic_partitions import parse_partitions
 from kafkapy.types import TopicPartition

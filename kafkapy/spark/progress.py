@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.spark.topic_partitions import flatten
 from kafkapy.types import TopicPartition
 

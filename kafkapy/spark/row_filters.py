@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 MOST = (1 << 63) - 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.spark.options import WriteOptions
 
 _TYPES = {

@@ -21,13 +21,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.consumer import Consumer
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.prepared_transaction import PreparedTransaction, end_transactions
 from kafkapy.config.client_table import ADMIN_ROWS
 from kafkapy.errors import ApiError, Error, KafkapyError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.spark.options import TRANSACTIONAL_ID, WriteOptions
 from kafkapy.types import TopicPartition
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from kafkapy.client.cluster import TopicInfo
 from kafkapy.client.configuration import consumer_config
@@ -13,6 +13,7 @@ from kafkapy.client.environment import SYSTEM
 from kafkapy.client.network import Network
 from kafkapy.client.offset_lookup import look_up_all
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.spark.options import ReadOptions
 from kafkapy.spark.start_and_end import EARLIEST, LATEST
 from kafkapy.types import ZERO_UUID, Clock, TopicPartition, uuid_to_string

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import NamedTuple
 
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.spark.topic_partitions import parse_numbers
 from kafkapy.types import TopicPartition
 

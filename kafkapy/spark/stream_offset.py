@@ -14,8 +14,9 @@ batch has the same records.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.spark.topic_partitions import flatten, nest
 from kafkapy.types import TopicPartition
 

@@ -4,9 +4,9 @@ key: version int16 (0) | type int16 (0 abort, 1 commit)        value: version in
 """
 
 import struct
-from typing import NamedTuple
 
 from kafkapy._core.bytes.record_batch import RecordBatch, RecordBatchBuilder
+from kafkapy.named_tuple import NamedTuple
 
 KEY = struct.Struct(">hh")
 VALUE = struct.Struct(">hi")

@@ -8,7 +8,6 @@ Entries with a low enough magic are not changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kafkapy._core.bytes.compression import ZSTD
 from kafkapy._core.bytes.message_set import (
@@ -20,6 +19,7 @@ from kafkapy._core.bytes.message_set import (
 )
 from kafkapy._core.bytes.record_batch import BATCH_MAGIC, LOG_OVERHEAD, MAGIC_AT, RecordBatch
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.segment_reader import batch_size
 
 # The size of a message without key and value in bytes, by magic.

@@ -6,7 +6,6 @@ After a power failure only the contents that passed through `sync_file` and the 
 """
 
 import os
-import shutil
 
 from kafkapy._core.bytes.segment_file import SegmentFile
 
@@ -144,6 +143,8 @@ class Filesystem:
     def remove_tree(self, path: str) -> None:
         """Removes a directory and its contents, if it exists."""
         try:
-            shutil.rmtree(path)
+            from shutil import rmtree  # not needed by a usual start
+
+            rmtree(path)
         except FileNotFoundError:
             return

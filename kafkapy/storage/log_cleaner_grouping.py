@@ -4,8 +4,8 @@ With a limit of 1 GB: 0.4 0.4 0.3 0.7 0.3 1 -> [0.4 0.4] [0.3 0.7] [0.3] [1]
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET
 
 

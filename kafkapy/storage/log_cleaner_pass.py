@@ -7,13 +7,13 @@ point, the log is complete.
 
 import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from kafkapy._core.broker_state.batch_filter import CORRUPT, DONE, FULL, BatchFilter, collect_batch, collect_keys
 from kafkapy._core.bytes.compression import LARGEST_DECOMPRESSED_BYTES, DecompressionError, decompress
 from kafkapy._core.bytes.offset_map import OffsetMap
 from kafkapy._core.bytes.record_batch import BATCH_MAGIC, MAGIC_AT, OVERHEAD, RecordBatch
 from kafkapy._core.bytes.segment_scan import find_batch
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.cleaned_segment import CleanedSegment, SegmentsChanged, remove_cleaned_files, swap_in
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log import Log

@@ -4,8 +4,8 @@ log start ---- clean ---- first dirty ---- dirty ---- first uncleanable ---- act
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 NO_LAG_LIMIT = 2**63 - 1

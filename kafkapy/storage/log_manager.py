@@ -9,9 +9,10 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.errors import ApiError, Error, StorageError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.checkpoint import MalformedCheckpoint, OffsetCheckpointFile
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.future_logs import FutureLogs, IsAssigned, assigned_everywhere

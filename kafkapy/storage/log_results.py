@@ -1,8 +1,7 @@
 """The results of a log's methods: of an append, of a read, and of the search for an offset or a timestamp."""
 
-from typing import NamedTuple
-
 from kafkapy._core.bytes.segment_file import FileRange
+from kafkapy.named_tuple import NamedTuple
 
 UNKNOWN_POSITION = -1
 

@@ -5,9 +5,7 @@
 <topic>-<partition>.<32 hex digits>-future    moving between log directories
 """
 
-from uuid import uuid4
-
-from kafkapy.types import TopicPartition
+from kafkapy.types import TopicPartition, random_uuid
 
 DELETE_SUFFIX = "-delete"
 STRAY_SUFFIX = "-stray"
@@ -41,5 +39,5 @@ def is_too_long_to_move(partition: TopicPartition) -> bool:
 
 def unique_directory_name(partition: TopicPartition, suffix: str) -> str:
     """Returns a new name with `suffix`; the topic is shortened if the name would be too long for a file system."""
-    tail = f"-{partition.partition}.{uuid4().hex}{suffix}"
+    tail = f"-{partition.partition}.{random_uuid().hex()}{suffix}"
     return partition.topic[: LARGEST_NAME - len(tail)] + tail

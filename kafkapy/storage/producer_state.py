@@ -1,11 +1,12 @@
 """The idempotent and transactional producers of one log (KIP-98): sequence checks, duplicates, open transactions."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafkapy._core.broker_state.log_state import ProducersState
 from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEntry
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.producer_entry import NO_OFFSET, follows
 from kafkapy.storage.producer_snapshot import CorruptSnapshot, read_snapshot, snapshot_path, write_snapshot

@@ -1,7 +1,8 @@
 """Decides how many of a log's oldest segments to delete: by age, by size, by log start offset. Pure functions."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from kafkapy.named_tuple import NamedTuple
 
 
 class SegmentFacts(NamedTuple):

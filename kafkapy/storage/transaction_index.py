@@ -5,8 +5,8 @@
 
 import os
 import struct
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.filesystem import Filesystem
 
 ENTRY = struct.Struct(">hqqqq")

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 from kafkapy.config.table import STATIC_ROWS, TOPIC_ROWS
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.declaration import ARGPARSE_HELP, Command, Grammar, Tool
 from kafkapy.tools.job_catalog import job_paths
 from kafkapy.tools.option import Option

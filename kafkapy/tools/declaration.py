@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.option import Arguments, Option
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from kafkapy._core.bytes.compression import CODEC_NAMES
 from kafkapy._core.bytes.message_set import LegacyRecord, iterate_messages, iterate_records
@@ -17,6 +17,7 @@ from kafkapy._core.bytes.record_batch import (
     SMALLEST_LENGTH,
     RecordBatch,
 )
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.message_json import json_text, message_json
 from kafkapy.protocol.messages.data_records import (
     KRaftVersionRecord,

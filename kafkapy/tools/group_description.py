@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from kafkapy.client.admin import LATEST, Admin, GroupDescription, MemberDescription, OffsetAndMetadata
 from kafkapy.client.admin.groups import CONSUMER
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 MISSING = "-"

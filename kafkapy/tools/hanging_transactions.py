@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 from kafkapy.client.admin import Admin, ProducerState, TransactionDescription
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
 

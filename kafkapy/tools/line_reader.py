@@ -7,8 +7,9 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.option import ToolError, unknown_keys
 
 log = logging.getLogger("kafkapy.tools.console_producer")

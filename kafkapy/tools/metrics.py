@@ -11,13 +11,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from http.client import HTTPConnection, HTTPException
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.config.properties import read_properties
 from kafkapy.metrics.http_server import parse_address
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import DOUBLE, INTEGER, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import run_tool

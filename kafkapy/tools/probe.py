@@ -13,7 +13,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from kafkapy.client import Consumer, Producer, TopicPartition
 from kafkapy.config.properties import read_properties
@@ -22,6 +22,7 @@ from kafkapy.metrics import probe_table as table
 from kafkapy.metrics.http_server import HttpServer, Response
 from kafkapy.metrics.metric import Metric
 from kafkapy.metrics.page import PAGE_TYPE, Page
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, await_broker
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import DOUBLE, INTEGER, TEXT, Arguments, Option, ToolError, UsageError

@@ -10,7 +10,9 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
+
+from kafkapy.named_tuple import NamedTuple
 
 TERMS = (
     "高考", "国考", "高考作文", "上海高考作文", "中国大学排名", "清华大学", "北京大学", "武汉大学",

@@ -6,8 +6,8 @@ import base64
 import binascii
 import hashlib
 import os
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.scram_mechanism import MAX_ITERATIONS, MECHANISMS_BY_NAME, MIN_ITERATIONS, ScramMechanism
 from kafkapy.tools.option import ToolError
 

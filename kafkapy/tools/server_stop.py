@@ -6,10 +6,10 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from kafkapy.config.properties import read_properties
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
 from kafkapy.tools.tool import run_tool

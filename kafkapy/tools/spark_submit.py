@@ -16,8 +16,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.job_catalog import JOBS_DIRECTORY
 from kafkapy.tools.option import ToolError
 

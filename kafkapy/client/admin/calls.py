@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from kafkapy.client.admin.requests import AdminRequest, RequestQueue, Target, no_error
 from kafkapy.client.admin.results import Results
@@ -19,6 +19,7 @@ from kafkapy.client.environment import SYSTEM
 from kafkapy.client.errors import ClientClosed
 from kafkapy.client.network import Network
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 
 K = TypeVar("K", bound=Hashable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy import __version__
 from kafkapy.client.admin.lookups import AdminLookups
@@ -13,6 +13,7 @@ from kafkapy.client.admin.results import Results
 from kafkapy.client.cluster import Node, repr_with_text_ids
 from kafkapy.client.connection import SOFTWARE_NAME
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.admin.requests import AdminRequest, Target, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.config.row import ConfigSource
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
@@ -11,6 +11,7 @@ from kafkapy.client.admin.results import Results
 from kafkapy.client.cluster import Node
 from kafkapy.client.consumer_protocol import PROTOCOL_TYPE, decode_assignment
 from kafkapy.errors import ApiError, Error, ProtocolViolation
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest

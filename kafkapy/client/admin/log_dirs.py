@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.errors import ApiError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.admin.calls import Found
 from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, as_partitions
 from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest

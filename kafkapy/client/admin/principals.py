@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.admin.requests import constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.errors import Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
 from kafkapy.protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest

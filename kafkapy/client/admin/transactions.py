@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
@@ -11,6 +11,7 @@ from kafkapy.client.admin.results import Results
 from kafkapy.client.coordinator import TRANSACTION
 from kafkapy.client.sequences import ProducerIdentity
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest

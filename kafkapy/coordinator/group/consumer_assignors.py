@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from kafkapy.coordinator.group.consumer_member import Assignment
+from kafkapy.named_tuple import NamedTuple
 
 
 class AssignedTopic(NamedTuple):

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember
 from kafkapy.coordinator.group.offset_requests import CommitCall, OffsetToCommit
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 
 # The types of a consumer group's records.

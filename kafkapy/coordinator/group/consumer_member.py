@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import NamedTuple
+
+from kafkapy.named_tuple import NamedTuple
 
 # topic id -> its partitions
 Assignment = Mapping[bytes, frozenset[int]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup
 from kafkapy.coordinator.group.classic.classic_records import group_tombstone
@@ -38,6 +38,7 @@ from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 logger = logging.getLogger("kafka.coordinator.group")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kafkapy.coordinator.group.consumer_assignors import ASSIGNORS, AssignedMember
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
@@ -21,6 +20,7 @@ from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.consumer_topics import assigned_topics, metadata_hash, topic_ids
 from kafkapy.coordinator.record import CoordinatorRecord
 from kafkapy.metadata.image import MetadataImage
+from kafkapy.named_tuple import NamedTuple
 
 
 class MemberChange(NamedTuple):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from kafkapy._core.bytes.wire import Reader, Writer
 from kafkapy.coordinator.group.consumer_member import Assignment
 from kafkapy.errors import ProtocolViolation
 from kafkapy.metadata.topics_image import TopicsImage
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.data_records import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 _HIGHEST_VERSION = 3

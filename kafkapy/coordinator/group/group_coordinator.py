@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
-from uuid import uuid4
 
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
 from kafkapy.coordinator.group.classic.classic_group import GroupState
@@ -30,7 +29,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.partition import Partition
-from kafkapy.types import Clock
+from kafkapy.types import Clock, random_java_uuid
 
 if TYPE_CHECKING:
     from kafkapy.coordinator.group.consumer_membership import HeartbeatCall, ResolveRegexes
@@ -53,7 +52,7 @@ class GroupCoordinator:
         log: CoordinatorLog,
         schedule: Schedule,
         clock: Clock,
-        new_uuid: Callable[[], str] = lambda: str(uuid4()),
+        new_uuid: Callable[[], str] = random_java_uuid,
         settings: ConsumerGroupSettings | None = None,
         resolve_regexes: ResolveRegexes = evaluate_here,
     ) -> None:

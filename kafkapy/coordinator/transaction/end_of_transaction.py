@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy.coordinator.transaction.transaction_metadata import (
     LAST_CLIENT_EPOCH,
     TRANSACTION_VERSION_2,
@@ -12,6 +10,7 @@ from kafkapy.coordinator.transaction.transaction_metadata import (
 )
 from kafkapy.coordinator.transaction.transaction_state import COMPLETED_BY, PREPARED_STATES, TransactionState
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 
 _S = TransactionState
 

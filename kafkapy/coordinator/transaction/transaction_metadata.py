@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy.coordinator.transaction.transaction_state import (
     COMPLETED_BY,
     RESTING_STATES,
@@ -11,6 +9,7 @@ from kafkapy.coordinator.transaction.transaction_state import (
     TransactionState,
 )
 from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP, TopicPartition
 
 # The last epoch that a client may use. One more is reserved for fencing the client.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy.errors import Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 

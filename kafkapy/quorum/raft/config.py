@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.quorum.raft.messages import Endpoints
 from kafkapy.quorum.voters import KRAFT_VERSION_DYNAMIC, ReplicaKey, Voter, VoterSet
 

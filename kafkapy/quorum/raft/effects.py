@@ -7,9 +7,10 @@ node, because the state of the machine already assumes that it was written.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.errors import Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.quorum.raft.messages import Destination, Endpoints, FetchedBatch, Request, Response
 from kafkapy.quorum.voters import ReplicaKey, VoterSet
 from kafkapy.types import OffsetAndEpoch

@@ -13,9 +13,8 @@ refuses requests for other topics or partitions itself.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy.errors import Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.quorum.voters import ControllerListener, ReplicaKey, Voter, VoterSet
 from kafkapy.types import OffsetAndEpoch
 

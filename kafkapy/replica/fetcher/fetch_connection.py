@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from kafkapy._core.bytes.message import Message
 from kafkapy._core.bytes.wire import Reader, Writer
 from kafkapy._core.reactor.reactor import OutgoingConnection, Request
 from kafkapy.errors import ProtocolViolation
 from kafkapy.metadata.features import list_offsets_request_version
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey, request_header_version, response_header_version
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader

@@ -7,9 +7,9 @@ the number of all partitions. The module performs no I/O.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from kafkapy.errors import Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.replica.fetcher.followed_partition import FetchPosition
 from kafkapy.types import TopicPartition
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.leader_epoch_cache import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from kafkapy.types import OffsetAndEpoch, TopicPartition
 

@@ -8,9 +8,9 @@ to `on_fetched` or `on_offsets`, or calls `on_failure`.
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
 
 from kafkapy.errors import ApiError, Error, StorageError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.replica.fetcher.fetch_session import FetchPlan, FetchSession
 from kafkapy.replica.fetcher.followed_partition import (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.named_tuple import NamedTuple
 
 
 class FetchSettings(NamedTuple):

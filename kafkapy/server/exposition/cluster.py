@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kafkapy.metadata.topics_image import NO_LEADER, TopicsImage
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.server.services import Services
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
 
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
@@ -11,6 +10,7 @@ from kafkapy.coordinator.transaction.transaction_state import RESTING_STATES, Tr
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
 from kafkapy.metrics.topic_counters import OTHER
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.server.services import Services
 from kafkapy.types import TopicPartition
 

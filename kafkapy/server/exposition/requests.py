@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 from kafkapy._core.reactor.reactor import FOLLOWER_FETCHES, bucket_bounds
 from kafkapy.errors import Error
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
 from kafkapy.metrics.quantiles import Window, quantile
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.server.services import Services

@@ -12,11 +12,11 @@ Not done: share coordinators (KIP-932), authorization.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kafkapy.coordinator.partitioning import coordinator_partition
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkapy.server.api_registry import serves

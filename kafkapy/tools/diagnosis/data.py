@@ -8,10 +8,10 @@ import re
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from kafkapy.config import BrokerConfig
 from kafkapy.config.properties import read_properties
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.diagnosis.finding import GOOD, NOTE, PROBLEM, Finding, Findings
 from kafkapy.tools.diagnosis.system import System
 

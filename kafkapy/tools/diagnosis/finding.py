@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from kafkapy.named_tuple import NamedTuple
 
 GOOD, NOTE, WARNING, PROBLEM = "good", "note", "warning", "problem"
 

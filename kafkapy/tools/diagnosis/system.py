@@ -6,7 +6,8 @@ import os
 import resource
 import time
 from pathlib import Path
-from typing import NamedTuple
+
+from kafkapy.named_tuple import NamedTuple
 
 
 class Mount(NamedTuple):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkapy.coordinator.group.classic.classic_member import JoinResponder
+from kafkapy.named_tuple import NamedTuple
 
 
 class JoinCall(NamedTuple):
