@@ -27,9 +27,15 @@ from kafkapy.protocol.messages.metadata_records import (
 
 logger = logging.getLogger("kafka.controller.QuorumController")
 
-Submitted = tuple[Operation[Any], "Future[Any]"]
 # (offset of the first record, records) -> batches and the offset after the last record
 Encode = Callable[[int, Sequence[MessageAndVersion]], tuple[list[bytes], int]]
+
+
+class Submitted(NamedTuple):
+    """An operation that waits to be run, and the future of its response."""
+
+    operation: Operation[Any]
+    future: Future[Any]
 
 
 class _Waiting(NamedTuple):

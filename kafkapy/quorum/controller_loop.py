@@ -137,7 +137,7 @@ class ControllerLoop:
             future.set_exception(_shutting_down())
             return future
         try:
-            self._queue.put_nowait((operation, future))
+            self._queue.put_nowait(Submitted(operation, future))
         except queue.Full:
             future.set_exception(ApiError(Error.REQUEST_TIMED_OUT, "Too many operations wait for the controller."))
         self._fail_queued_after_end()
@@ -276,7 +276,7 @@ class ControllerLoop:
                 return
             self._tasks = self.make_tasks(active.image, monotonic_ms)
         while self._tasks is not None and (operation := self._tasks.due(monotonic_ms)) is not None:
-            self._run_operations([(operation, Future())])
+            self._run_operations([Submitted(operation, Future())])
 
     def _process(self) -> None:
         """Runs the events taken so far and what is due. Events that these post are left for the next pass, so that
@@ -284,13 +284,13 @@ class ControllerLoop:
         submitted: list[Submitted] = []
         for _ in range(len(self._taken)):
             event = self._taken.popleft()
-            if callable(event):
-                self._run_operations(submitted)  # which were submitted before the event
-                submitted = []
-                event()
-                self._activate_if_due()
-            else:
+            if isinstance(event, Submitted):
                 submitted.append(event)
+                continue
+            self._run_operations(submitted)  # which were submitted before the event
+            submitted = []
+            event()
+            self._activate_if_due()
         self._run_operations(submitted)
         self.quorum.tick()
         self._activate_if_due()
@@ -378,7 +378,7 @@ class ControllerLoop:
         active = self._active = ActiveController(image, epoch, quorum.encode, quorum.append, self._publish)
         settings, registration, in_transaction = quorum.settings, quorum.registration, committed.in_transaction
         self._run_operations(
-            [(lambda image: activate(image, settings, registration, in_transaction=in_transaction), Future())]
+            [Submitted(lambda image: activate(image, settings, registration, in_transaction=in_transaction), Future())]
         )
         self.on_active()
         logger.info("[QuorumController id=%d] active since epoch %d", quorum.config.node_id, active.epoch)
@@ -449,14 +449,8 @@ class ControllerLoop:
 
 def _fail(event: Event, error: ApiError) -> None:
     """Fails the future of an event that is never run, if the event has a future."""
-    if isinstance(event, _AwaitedWork):
-        future = event.future
-    elif callable(event):
-        return
-    else:
-        future = event[1]
-    if future.set_running_or_notify_cancel():
-        future.set_exception(error)
+    if isinstance(event, Submitted | _AwaitedWork) and event.future.set_running_or_notify_cancel():
+        event.future.set_exception(error)
 
 
 def _shutting_down() -> ApiError:

@@ -116,12 +116,15 @@ class ClassicRebalance:
         return EMPTY_RESULT
 
     def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+        """Ends the join phase after `delay_ms`, or waits again if members have joined meanwhile, as long as less than
+        `remaining_ms` has passed."""
+
         def expire() -> CoordinatorResult[None]:
             if not group.new_member_added or remaining_ms == 0:
                 return self.complete_join(group)
             group.new_member_added = False
-            delay = min(self._config.initial_rebalance_delay_ms, remaining_ms)
-            self._schedule_initial(group, delay, max(remaining_ms - delay_ms, 0))
+            next_delay_ms = min(self._config.initial_rebalance_delay_ms, remaining_ms)
+            self._schedule_initial(group, next_delay_ms, max(remaining_ms - delay_ms, 0))
             return EMPTY_RESULT
 
         self._context.schedule(_join_key(group), delay_ms, expire)
