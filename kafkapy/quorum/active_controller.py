@@ -102,6 +102,7 @@ class ActiveController:
         self.image = image
         if batches:
             self._append(batches)
+        # Completes the operations without records and those with an error, after which the high watermark may not rise.
         self.commit(self._committed_offset)
         return sum(map(len, batches))
 

@@ -89,8 +89,8 @@ class ReplicaManager:
         with those whose leader or leader epoch has changed. `make_fetchers` is called when this broker first follows
         another one; without it, followed partitions are not fetched.
 
-        `gate` serves plain requests without the replica manager, calls `gate_appended` and `gate_failed_to_append`, and
-        leaves fetches that have to wait to `hold_fetch`.
+        `gate` serves the usual requests without the replica manager, calls `gate_appended` and
+        `gate_failed_to_append`, and leaves fetches that have to wait to `hold_fetch`.
         """
         lag_max_ms: int = config.replica_lag_time_max_ms
         self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms, gate)

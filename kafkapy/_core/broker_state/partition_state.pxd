@@ -46,7 +46,7 @@ cdef class PartitionState:
     # errno of the gate's failed append until Python is notified; 0 means no failure
     cdef readonly int append_errno
     cdef bint is_waking                  # the partition is in the gate's list for Python
-    cdef int64_t last_request_serial     # of the last request that named the partition
+    cdef int64_t last_request_serial     # of the last request that named it; twice: declined
     # The batches gathered in this wake-up; gathered_count is 0 while the owner thread runs Python.
     cdef int gathered_count
     cdef int first_gathered              # indexes of GateContext.batches

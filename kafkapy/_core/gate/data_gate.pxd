@@ -1,4 +1,4 @@
-# The data gate: serves plain produce and fetch requests without the interpreter lock.
+# The data gate: serves the usual Produce and Fetch requests without the interpreter lock.
 from libc.stdint cimport int64_t
 
 from kafkapy._core.gate.fetch_request cimport FetchMoment

@@ -1,4 +1,4 @@
-"""The data gate: serves plain produce and fetch requests in phase 1 of the reactor, and notifies Python in phase 2.
+"""The data gate: serves the usual Produce and Fetch requests in phase 1 of the reactor, and notifies Python in phase 2.
 
 Python adds and removes partitions (`add`, `remove`) and opens or closes each of them (`PartitionState.is_gated`). The
 gate knows neither principals nor quotas: a feature that authorizes or throttles requests has to shut it (`shut`), and
@@ -75,7 +75,8 @@ cdef void skip_client_id(FrameCursor *cursor, bint flexible) noexcept nogil:
 
 
 cdef void finish(void *context) noexcept nogil:
-    """Writes the gathered batches and answers their requests."""
+    """Writes the gathered batches and answers their requests, at the end of phase 1. The decompressor may then work
+    again for a whole wake-up."""
     if (<GateContext> context).request_count:
         produce_finish(<GateContext> context)
     (<GateContext> context).decompressor.renew()

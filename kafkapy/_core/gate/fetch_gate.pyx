@@ -134,6 +134,8 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
                               limit_within(segments, index, limit, log.log_end_offset), max_bytes,
                               request.min_one_message)
         index += 1
+    # As condition F of DelayedFetch: the log has rolled to another segment, either after the fetch offset, or at the
+    # fetch offset, perhaps since the fetch began to wait. Python decides whether the fetch may wait.
     if (index < segments.count and (<SegmentState> segments.ordered[index]).base_offset <= limit) or (
             index > 1 and (<SegmentState> segments.ordered[index - 1]).base_offset == offset):
         request.must_not_wait = True

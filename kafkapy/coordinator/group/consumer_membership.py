@@ -132,7 +132,8 @@ class ConsumerMembership:
         """Returns the group of the request; raises ApiError GROUP_ID_NOT_FOUND if it is not a consumer group.
 
         For a member that joins, creates the group, replaces an empty classic group, or upgrades a classic group; the
-        records of this change are appended to `records`.
+        records of this change are appended to `records`. A group that is created or upgraded here is not the one in
+        the shard: their replay makes that one.
         """
         group = self._groups.get(call.group_id)
         if isinstance(group, ConsumerGroup):
@@ -355,6 +356,7 @@ class ConsumerMembership:
         names, version, group_id = list(image.topics.by_name), image.offset, group.group_id
 
         def resolved(matches: dict[str, frozenset[str]]) -> None:
+            # `group` may be the object of a new group's first heartbeat, which replay has replaced (`_group_for`).
             group.resolving -= matches.keys()
             self._context.run(lambda: self._resolved(group_id, matches, version))
 

@@ -221,6 +221,7 @@ class GroupShard:
         result = self._classic.join(self._create_classic(call.group_id), call)
         if not tombstones:
             return result
+        # `groups` has the classic group already: the tombstones are for the next load of the log.
         assert result.state_change is not StateChange.ON_COMMIT, "the classic group is not in the log yet"
         return CoordinatorResult(
             [*tombstones, *result.records], on_committed=result.on_committed, state_change=StateChange.ALREADY_APPLIED

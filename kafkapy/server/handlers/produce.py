@@ -7,7 +7,7 @@ Version notes: versions 0 to 2 accept message sets of magic 0 and 1; versions fr
 for each partition. Version 7 adds zstd, 10 hints to the leader (KIP-951), 11 the error TRANSACTION_ABORTABLE, and 13
 topic ids. From 12 on the broker adds the partitions to the transaction (KIP-890).
 
-The data gate (`_core/gate/produce_gate`) serves plain requests before they come here.
+The data gate (`_core/gate/produce_gate`) serves the usual requests before they come here.
 """
 
 from __future__ import annotations

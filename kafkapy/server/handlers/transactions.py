@@ -78,7 +78,7 @@ def handle_add_partitions_to_txn(context: RequestContext, request: AddPartitions
         request.v3_and_below_transactional_id,
         ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch),
         frozenset(requested),
-        TRANSACTION_VERSION_0,
+        TRANSACTION_VERSION_0,  # clients of version 2 leave it to Produce to add partitions
         lambda error: respond(_each(requested, error)),
     )
 

@@ -116,8 +116,10 @@ class ClassicRebalance:
         return EMPTY_RESULT
 
     def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        """Ends the join phase after `delay_ms`, or waits again if members have joined meanwhile, as long as less than
-        `remaining_ms` has passed."""
+        """Ends the join phase after `delay_ms`, or waits again if members have joined in that time.
+
+        `remaining_ms` is the limit of the sum of all further waits.
+        """
 
         def expire() -> CoordinatorResult[None]:
             if not group.new_member_added or remaining_ms == 0:
