@@ -15,8 +15,8 @@ VOTERS = "controller.quorum.voters"
 BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
 UNROUTABLE_HOST = "0.0.0.0"
 # Patterns are compiled at their first use, which most starts do not reach.
-_ADDRESS = r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)"
-_NUMBER = r"[-+]?[0-9]{1,10}"
+_CONTROLLER_ADDRESS = r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)"
+INTEGER = r"[-+]?[0-9]{1,10}"
 
 
 class Address(NamedTuple):
@@ -36,7 +36,7 @@ def parse_voters(entries: Iterable[str]) -> dict[int, Address]:
                 f"Invalid configuration value for {VOTERS}. Each entry should be in the form "
                 "`{id}@{host}:{port}`."
             )
-        if not re.fullmatch(_NUMBER, node):
+        if not re.fullmatch(INTEGER, node):
             raise ConfigError(f"Failed to parse voter ID as an integer from {node}")
         address = _parse_address(rest[0])
         if address is None:
@@ -64,7 +64,7 @@ def parse_bootstrap_servers(entries: Iterable[str]) -> list[Address]:
 
 def _parse_address(text: str) -> Address | None:
     """Returns the address, None if the text is not one. Raises ConfigError for a port above 65535."""
-    match = re.fullmatch(_ADDRESS, text)
+    match = re.fullmatch(_CONTROLLER_ADDRESS, text)
     if match is None:
         return None
     port = int(match[2])

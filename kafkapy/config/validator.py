@@ -55,7 +55,7 @@ class _Address:
     __slots__ = ()
 
     def __call__(self, name: str, value: str) -> None:
-        match = re.fullmatch(_ADDRESS, value)
+        match = re.fullmatch(_ENDPOINT_PATTERN, value)
         if value and (match is None or int(match["port"]) > 65535):
             raise invalid_value(name, value, "accepted is host:port or a port, 0 to 65535; an IPv6 address in brackets")
 
@@ -64,7 +64,7 @@ class _Address:
 
 
 # Patterns are compiled at their first use, which most starts do not reach.
-_ADDRESS = r"(?:(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z\-._]*):)?(?P<port>[0-9]{1,5})"
+_ENDPOINT_PATTERN = r"(?:(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z\-._]*):)?(?P<port>[0-9]{1,5})"
 ADDRESS = _Address()
 
 

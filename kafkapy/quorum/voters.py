@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafkapy.config.controller_addresses import Address
+from kafkapy.config.controller_addresses import INTEGER, Address
 from kafkapy.errors import ConfigError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.data_records import KRaftVersionRecord, VotersRecord
@@ -16,8 +16,6 @@ from kafkapy.types import ZERO_UUID, uuid_from_string, uuid_to_string
 KRAFT_VERSION_STATIC = 0
 KRAFT_VERSION_DYNAMIC = 1
 LARGEST_PORT = 2**16 - 1
-# Patterns are compiled at their first use, which most starts do not reach.
-_NUMBER = r"[-+]?[0-9]{1,10}"
 
 
 class ControllerListener(NamedTuple):
@@ -167,7 +165,7 @@ def parse_voter(text: str, listener_name: str) -> Voter:
         raise ConfigError("No @ found in dynamic voter string.")
     if not node:
         raise ConfigError("Invalid @ at beginning of dynamic voter string.")
-    if not re.fullmatch(_NUMBER, node):
+    if not re.fullmatch(INTEGER, node):
         raise ConfigError("Failed to parse node id in dynamic voter string.")
     if int(node) < 0:
         raise ConfigError(f"Invalid negative node id {int(node)} in dynamic voter string.")
@@ -187,7 +185,7 @@ def parse_voter(text: str, listener_name: str) -> Voter:
     port, end, directory = rest.partition(":")
     if not end:
         raise ConfigError("No colon following port could be found.")
-    if not re.fullmatch(_NUMBER, port):
+    if not re.fullmatch(INTEGER, port):
         raise ConfigError("Failed to parse port in dynamic voter string.")
     if not 0 <= int(port) <= LARGEST_PORT:
         raise ConfigError(f"Invalid port {int(port)} in dynamic voter string.")

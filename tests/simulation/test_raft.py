@@ -1,26 +1,8 @@
-"""A sample of the schedules of `tests.simulation.raft`: fixed seeds, and as many that each run draws."""
+"""A sample of the schedules of `tests.simulation.raft`."""
 
-import pytest
-
-from tests.seeds import drawn_seed
 from tests.simulation.raft import run_seed
+from tests.simulation.sample import sample
 
-GROUPS = 10
-SCHEDULES_PER_GROUP = 20
-
-
-@pytest.mark.parametrize("group", range(GROUPS))
-def test_no_fixed_schedule_breaks_an_invariant(group):
-    for seed in range(group * SCHEDULES_PER_GROUP, (group + 1) * SCHEDULES_PER_GROUP):
-        run_seed(seed)
-
-
-def test_no_drawn_schedule_breaks_an_invariant():
-    first = drawn_seed()
-    for seed in range(first, first + GROUPS * SCHEDULES_PER_GROUP):
-        run_seed(seed)
-
-
-def test_a_schedule_is_determined_by_its_seed():
-    first, again = run_seed(5, traced=True), run_seed(5, traced=True)
-    assert first.world.trace == again.world.trace
+test_fixed_schedules, test_drawn_schedules, test_a_seed_determines_its_schedule = sample(
+    run_seed, groups=10, schedules_per_group=20, outcome=lambda schedule: schedule.world.invariants.end
+)
