@@ -11,7 +11,7 @@ from kafkapy.security.principal import Principal
 
 
 class Requester(NamedTuple):
-    """Who asks: the facts about a request that an authorizer may use."""
+    """The sender of a request: the facts that an authorizer may use."""
 
     principal: Principal
     host: str  # the client's textual IP address

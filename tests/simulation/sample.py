@@ -15,8 +15,8 @@ REPLAYED_SEED = 5
 def sample(
     run_seed: Callable[..., Any], groups: int, schedules_per_group: int, outcome: Callable[[Any], object]
 ) -> tuple[Callable[[int], None], Callable[[], None], Callable[[], None]]:
-    """Returns three tests of the simulation whose schedules `run_seed` runs: of fixed seeds, of as many seeds that are
-    drawn anew in each run, and of the equality of two runs of a seed, whose `outcome` is compared."""
+    """Returns three tests of the simulation whose schedules `run_seed` runs: of fixed seeds, of as many seeds that
+    each run draws, and of the equality of two runs of a seed, whose `outcome` is compared."""
 
     @pytest.mark.parametrize("group", range(groups))
     def test_no_fixed_schedule_breaks_an_invariant(group: int) -> None:

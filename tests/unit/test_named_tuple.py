@@ -1,4 +1,4 @@
-"""Our NamedTuple beside the one of typing."""
+"""Our NamedTuple, compared with the one of typing."""
 
 import copy
 import pickle
