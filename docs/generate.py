@@ -165,9 +165,11 @@ METRICS_PAGE = f"""{MADE_BY_METRICS}
 | `/live` | 200 if the broker's main thread responds; otherwise restart the broker |
 | `/ready` | 200 if the broker serves clients; otherwise do not send it any |
 
-The listener has no authentication and no encryption: use it on loopback, or behind a proxy that has both. Without the
-key nothing is served. [packaging/prometheus](../packaging/prometheus) has alerts,
-[packaging/grafana](../packaging/grafana) a dashboard.
+`kafkapy.metrics.tls.enable=true` encrypts the connections, with the `ssl` keys of the broker or those with the prefix
+`listener.name.metrics.` (key store, and `ssl.client.auth` with a trust store). `kafkapy.metrics.username` and
+`kafkapy.metrics.password` protect `/metrics` by HTTP basic authentication; the health pages need no password. Without
+them, use the listener on loopback only. Without the listener's key nothing is served.
+[packaging/prometheus](../packaging/prometheus) has alerts, [packaging/grafana](../packaging/grafana) a dashboard.
 
 - Names that begin with `kafka_` are those that the usual rules of the Prometheus JMX exporter derive from Apache
   Kafka's metrics, so that existing dashboards show data. All other names begin with `kafkapy_` or `process_`.

@@ -40,6 +40,8 @@ from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import Clock, SystemClock, TopicPartition
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from kafkapy.metadata.image import MetadataImage
     from kafkapy.metrics.http_server import HttpServer, Route
     from kafkapy.server.exposition.broker_page import BrokerPage
@@ -50,6 +52,9 @@ _MISSING_CODEC = (
     "decompressed by a slower path, which holds the interpreter lock"
 )
 
+# The prefix of keys for the metrics listener alone is listener.name.metrics.
+METRICS_LISTENER_NAME = "METRICS"
+PROTECTED_PAGES = frozenset({"/metrics"})
 # The states of a broker; the numbers are Kafka's.
 STARTING, RUNNING, STOPPING = 1, 3, 6
 
@@ -145,7 +150,7 @@ class Broker(ClusterNode):
             [*config.broker_listeners, *config.controller_listeners], config, self.reactor
         )
         if config.kafkapy_metrics_listener:
-            self._metrics_server = _bind_metrics(config.kafkapy_metrics_listener)
+            self._metrics_server = _bind_metrics(config)
         quorum, image = open_quorum(self._foundation)
         self.cluster_id = quorum.config.cluster_id
         parts = self._parts = build_parts(self._foundation, quorum, self.cluster_id, self._policies, self._fail)
@@ -191,7 +196,7 @@ class Broker(ClusterNode):
         if parts.link.forwarding is None and self.config.controller_listeners:
             self._watch_growth()
         if self._metrics_server is not None:
-            self._metrics_server.start(self._metrics_routes())
+            self._metrics_server.start(self._metrics_routes(), PROTECTED_PAGES)
 
     def _enter_quorum(self, image: MetadataImage) -> None:
         """Takes part in a quorum of several nodes, and waits until this node has replayed the records that the quorum
@@ -436,15 +441,30 @@ class Broker(ClusterNode):
         self.log_manager.unlock()
 
 
-def _bind_metrics(address: str) -> HttpServer:
-    """Returns the HTTP server of the metrics pages, bound to `address`. Raises OSError; if the port is in use, its text
-    names the configuration key."""
-    from kafkapy.metrics.http_server import HttpServer  # only brokers with a metrics listener need it
+def _bind_metrics(config: BrokerConfig) -> HttpServer:
+    """Returns the HTTP server of the metrics pages, bound to its address. Raises ConfigError if its stores cannot be
+    read, and OSError; if the port is in use, its text names the configuration key."""
+    from kafkapy.metrics.http_server import Credentials, HttpServer  # only brokers with a metrics listener need it
 
+    password = config.kafkapy_metrics_password
+    user = config.kafkapy_metrics_username
+    tls = _metrics_tls(config) if config.kafkapy_metrics_tls_enable else None
+    credentials = Credentials(user, password.value) if password is not None else None
     try:
-        return HttpServer(address)
+        return HttpServer(config.kafkapy_metrics_listener, tls=tls, credentials=credentials)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
         remedy = "Choose another port by the key kafkapy.metrics.listener"
         raise OSError(error.errno, f"{error.strerror}. {remedy}") from error
+
+
+def _metrics_tls(config: BrokerConfig) -> SSLContext:
+    from kafkapy.config.listener_ssl import listener_ssl_settings
+    from kafkapy.security.tls.python_context import server_context
+    from kafkapy.security.tls.tls_material import certificate_warnings, load_material
+
+    material = load_material(listener_ssl_settings(config, METRICS_LISTENER_NAME, "SSL"), is_server=True)
+    for warning in certificate_warnings(material):
+        logger.warning("%s", warning)
+    return server_context(material)

@@ -99,7 +99,7 @@ class BrokerConfig(BrokerKeys):
     def for_listener(self, listener_name: str, key: str) -> Any:
         """Returns the value of `listener.name.<listener>.<key>` if it is set, otherwise the value of `key`."""
         text = self._text(f"listener.name.{listener_name.lower()}.{key}")
-        return self[key] if text is None else parse_value(BROKER_ROWS[key], text)
+        return self[key] if text is None else parse_value(STATIC_ROWS[key], text)
 
     def is_default(self, key: str) -> bool:
         """Returns whether no source sets the key, so that its value is the default."""

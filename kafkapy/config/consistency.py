@@ -48,4 +48,6 @@ def check(config: BrokerConfig) -> None:
         raise ConfigError(
             "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
         )
+    if bool(config.kafkapy_metrics_username) != (config.kafkapy_metrics_password is not None):
+        raise ConfigError("kafkapy.metrics.username and kafkapy.metrics.password must be set together")
     role_rules.check(config)

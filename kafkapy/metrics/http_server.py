@@ -10,6 +10,8 @@ this thread, which sleeps without any timer while no client is connected; a page
 
 from __future__ import annotations
 
+import base64
+import hmac
 import logging
 import os
 import select
@@ -18,6 +20,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 logger = logging.getLogger("kafkapy.metrics.HttpServer")
 
@@ -27,9 +33,10 @@ HEAD_S = 10.0
 SEND_S = 30.0
 IDLE_S = 300.0
 BACKLOG = 32
-REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 431: "Headers Too Large",
-           500: "Internal Server Error", 503: "Service Unavailable"}  # fmt: skip
+REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
+           431: "Headers Too Large", 500: "Internal Server Error", 503: "Service Unavailable"}  # fmt: skip
 METHODS = (b"GET", b"HEAD")
+_CHALLENGE = 'WWW-Authenticate: Basic realm="kafkapy", charset="UTF-8"\r\n'
 TEXT = "text/plain; charset=utf-8"
 
 
@@ -68,6 +75,23 @@ class Pending:
 
 
 Route = Callable[[], Response | Pending]
+
+
+class Credentials:
+    """The user name and password that a reader of protected pages must give (RFC 7617). Its representation is hidden.
+
+    Without TLS the password is readable on the network.
+    """
+
+    __slots__ = ("_expected",)
+
+    def __init__(self, user: str, password: str) -> None:
+        self._expected = base64.b64encode(f"{user}:{password}".encode())
+
+    def accepts(self, authorization: bytes) -> bool:
+        """Returns whether the value of the header `Authorization` has this user name and password."""
+        scheme, _, given = authorization.partition(b" ")
+        return scheme.lower() == b"basic" and hmac.compare_digest(given.strip(), self._expected)
 
 
 class _Client:
@@ -121,8 +145,21 @@ class HttpServer:
     Owns the listening socket from `__init__` on, its thread from `start` to `close`, and all connections.
     """
 
-    def __init__(self, address: str) -> None:
-        """Binds the address; clients wait until `start`. Raises OSError if the address cannot be bound."""
+    def __init__(self, address: str, *, tls: SSLContext | None = None, credentials: Credentials | None = None) -> None:
+        """Binds the address; clients wait until `start`. Raises OSError if the address cannot be bound.
+
+        With `tls` all connections are encrypted. With `credentials` protected pages need them.
+        """
+        self._tls = tls
+        self._credentials = credentials
+        self._protected: frozenset[str] = frozenset()
+        # Errors of an encrypted socket that has to wait until it is readable, or writable.
+        self._wants_read: tuple[type[OSError], ...] = ()
+        self._wants_write: tuple[type[OSError], ...] = ()
+        if tls is not None:
+            from ssl import SSLWantReadError, SSLWantWriteError
+
+            self._wants_read, self._wants_write = (SSLWantReadError,), (SSLWantWriteError,)
         self._listener = bind(address)
         self.port: int = self._listener.getsockname()[1]
         self._routes: Mapping[str, Route] = {}
@@ -133,9 +170,13 @@ class HttpServer:
         self._is_closing = False
         self._thread = threading.Thread(target=self._run, name="kafkapy-metrics", daemon=True)
 
-    def start(self, routes: Mapping[str, Route]) -> None:
-        """Starts the thread, which responds to a GET of each path in `routes` with the result of its function."""
+    def start(self, routes: Mapping[str, Route], protected: frozenset[str] = frozenset()) -> None:
+        """Starts the thread, which responds to a GET of each path in `routes` with the result of its function.
+
+        The paths in `protected` need the credentials, if there are any.
+        """
         self._routes = routes
+        self._protected = protected
         self._thread.start()
 
     def close(self) -> None:
@@ -196,6 +237,8 @@ class HttpServer:
             return
         accepted.setblocking(False)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is not None:  # the first `recv` performs the handshake
+            accepted = self._tls.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
         if len(self._clients) >= MOST_CONNECTIONS:
             self._drop(min(self._clients.values(), key=lambda client: client.deadline_s))
         self._clients[accepted.fileno()] = _Client(accepted, time.monotonic())
@@ -234,22 +277,32 @@ class HttpServer:
                 self._receive(client)
         except (BlockingIOError, InterruptedError):
             return
+        except self._wants_read:
+            self._poll.modify(client.socket, select.POLLIN)
+        except self._wants_write:
+            self._poll.modify(client.socket, select.POLLOUT)
         except OSError:
             self._drop(client)
 
     def _receive(self, client: _Client) -> None:
-        received = client.socket.recv(LARGEST_HEAD)
-        if not received:
-            self._drop(client)
-            return
-        if not client.received:
-            client.deadline_s = time.monotonic() + HEAD_S
-        client.received += received
-        end = client.received.find(b"\r\n\r\n")
-        if end >= 0:
-            self._answer(client, bytes(client.received[:end]), is_alone=end + 4 == len(client.received))
-        elif len(client.received) > LARGEST_HEAD:
-            self._refuse(client, 431)
+        while True:
+            received = client.socket.recv(LARGEST_HEAD)
+            if not received:
+                self._drop(client)
+                return
+            if not client.received:
+                client.deadline_s = time.monotonic() + HEAD_S
+            client.received += received
+            end = client.received.find(b"\r\n\r\n")
+            if end >= 0:
+                self._answer(client, bytes(client.received[:end]), is_alone=end + 4 == len(client.received))
+                return
+            if len(client.received) > LARGEST_HEAD:
+                self._refuse(client, 431)
+                return
+            if self._tls is None:
+                return
+            # Decrypted bytes may be left, of which `poll` knows nothing: read until the socket has none.
 
     def _answer(self, client: _Client, head: bytes, *, is_alone: bool) -> None:
         """Responds to one request.
@@ -259,8 +312,9 @@ class HttpServer:
         client.received.clear()
         lines = head.split(b"\r\n")
         words = lines[0].split(b" ")
-        pairs = (line.partition(b":") for line in lines[1:])
-        fields = {name.strip().lower(): value.strip().lower() for name, _, value in pairs}
+        pairs = [line.partition(b":") for line in lines[1:]]
+        exact = {name.strip().lower(): value.strip() for name, _, value in pairs}
+        fields = {name: value.lower() for name, value in exact.items()}
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
             self._refuse(client, 400)
             return
@@ -281,11 +335,17 @@ class HttpServer:
             known = " ".join(self._routes)
             self._begin(client, Response(f"There is nothing at this path; there is: {known}\n".encode(), 404))
             return
+        if path in self._protected and not self._is_authorized(exact.get(b"authorization", b"")):
+            self._begin(client, Response(b"User name and password are needed.\n", 401))
+            return
         made = self._call(path, route)
         if isinstance(made, Pending):
             self._wait(client, made)
         else:
             self._begin(client, made)
+
+    def _is_authorized(self, authorization: bytes) -> bool:
+        return self._credentials is None or self._credentials.accepts(authorization)
 
     def _wait(self, client: _Client, pending: Pending) -> None:
         pending.wake = self._wake
@@ -313,6 +373,7 @@ class HttpServer:
         body = memoryview(response.body)
         head = (
             f"HTTP/1.1 {response.status} {REASONS[response.status]}\r\nContent-Type: {response.content_type}\r\n"
+            f"{_CHALLENGE if response.status == 401 else ''}"
             f"Content-Length: {len(body)}\r\nConnection: {'keep-alive' if client.keeps_open else 'close'}\r\n\r\n"
         )
         client.outgoing = [memoryview(head.encode())]
@@ -329,7 +390,9 @@ class HttpServer:
             self._begin(client, response)
         except BlockingIOError:
             return
-        except OSError:
+        except OSError as error:
+            if isinstance(error, (*self._wants_read, *self._wants_write)):
+                return
             self._drop(client)
 
     def _send(self, client: _Client) -> None:

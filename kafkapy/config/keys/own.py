@@ -1,6 +1,6 @@
 """Configuration keys of kafkapy's own."""
 
-from kafkapy.config.row import BOOLEAN, INT, LOW, READ_ONLY, STRING, key
+from kafkapy.config.row import BOOLEAN, INT, LOW, PASSWORD, READ_ONLY, STRING, key
 from kafkapy.config.validator import ADDRESS, ANY, at_least
 
 ROWS = (
@@ -12,12 +12,31 @@ ROWS = (
     key(
         "kafkapy.metrics.listener", STRING, "", ADDRESS, LOW, READ_ONLY,
         "Address of the HTTP listener for Prometheus (/metrics) and health (/live, /ready): host:port, or a port on "
-        "loopback, as in localhost:9404. Without a value there is no listener. It has no authentication: everybody who can "
-        "connect to it can read the metrics.",
+        "loopback, as in localhost:9404. Without a value there is no listener. Without kafkapy.metrics.username, everybody "
+        "who can connect to it can read the metrics.",
+    ),
+    key(
+        "kafkapy.metrics.password", PASSWORD, None, ANY, LOW, READ_ONLY,
+        "Password of kafkapy.metrics.username.",
     ),
     key(
         "kafkapy.metrics.series.limit", INT, 2000, at_least(1), LOW, READ_ONLY,
         "Largest number of topics, partitions, groups, committed offsets and values of clients, each, with series of their "
         "own on the metrics page; the others are summed under \"(other)\".",
+    ),
+    key(
+        "kafkapy.metrics.tls.enable", BOOLEAN, False, ANY, LOW, READ_ONLY,
+        "Whether the metrics listener uses TLS, with the ssl keys; keys with the prefix listener.name.metrics. are for this "
+        "listener only.",
+    ),
+    key(
+        "kafkapy.metrics.username", STRING, "", ANY, LOW, READ_ONLY,
+        "User name that a reader of the metrics must give (HTTP basic authentication) with kafkapy.metrics.password. The "
+        "health pages need none.",
+    ),
+    key(
+        "kafkapy.ssl.crl.location", STRING, "", ANY, LOW, READ_ONLY,
+        "File with certificate revocation lists in PEM. Clients whose certificate is revoked, or whose issuer has no list in "
+        "the file, are refused. It may have the prefix of a listener.",
     ),
 )

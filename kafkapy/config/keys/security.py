@@ -1,6 +1,19 @@
 """Configuration keys: authorization, delegation tokens, TLS."""
 
-from kafkapy.config.row import BOOLEAN, CLASS, LIST, LONG, LOW, MEDIUM, PASSWORD, PER_BROKER, READ_ONLY, STRING, inert
+from kafkapy.config.row import (
+    BOOLEAN,
+    CLASS,
+    LIST,
+    LONG,
+    LOW,
+    MEDIUM,
+    PASSWORD,
+    PER_BROKER,
+    READ_ONLY,
+    STRING,
+    inert,
+    key,
+)
 from kafkapy.config.validator import ANY, NON_NULL_STRING, at_least, list_of, one_of
 
 ROWS = (
@@ -37,28 +50,28 @@ ROWS = (
         "ssl.allow.san.changes", BOOLEAN, False, ANY, LOW, READ_ONLY,
         "Allow a reloaded certificate to lose alternative names.",
     ),
-    inert(
+    key(
         "ssl.cipher.suites", LIST, "", list_of(), MEDIUM, PER_BROKER,
-        "Cipher suites offered; empty is the library's choice.",
+        "Cipher suites offered, by their IANA names; empty is OpenSSL's choice.",
     ),
-    inert(
+    key(
         "ssl.client.auth", STRING, "none", one_of("required", "requested", "none"), MEDIUM, PER_BROKER,
-        "Whether clients must, may or need not show a certificate.",
+        "Whether clients must (required), may (requested) or need not (none) show a certificate. For a SASL_SSL listener only with the prefix of the listener.",
     ),
-    inert("ssl.enabled.protocols", LIST, "TLSv1.2,TLSv1.3", list_of(), MEDIUM, PER_BROKER, "TLS versions accepted."),
-    inert(
+    key("ssl.enabled.protocols", LIST, "TLSv1.2,TLSv1.3", list_of(), MEDIUM, PER_BROKER, "TLS versions accepted."),
+    key(
         "ssl.endpoint.identification.algorithm", STRING, "https", ANY, LOW, PER_BROKER,
         "How a server's name is checked against its certificate; empty is not at all.",
     ),
-    inert("ssl.engine.factory.class", CLASS, None, ANY, LOW, PER_BROKER, "Java class that makes TLS engines."),
-    inert("ssl.key.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the private key."),
+    key("ssl.engine.factory.class", CLASS, None, ANY, LOW, PER_BROKER, "Python class that supplies keys and certificates instead of the stores."),
+    key("ssl.key.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the private key."),
     inert("ssl.keymanager.algorithm", STRING, "SunX509", ANY, MEDIUM, PER_BROKER, "Algorithm of Java's key manager."),
-    inert("ssl.keystore.certificate.chain", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Certificate chain in PEM form."),
-    inert("ssl.keystore.key", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Private key in PEM form."),
-    inert("ssl.keystore.location", STRING, None, ANY, MEDIUM, PER_BROKER, "File of the key store."),
-    inert("ssl.keystore.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the key store."),
-    inert("ssl.keystore.type", STRING, "JKS", ANY, MEDIUM, PER_BROKER, "Format of the key store."),
-    inert(
+    key("ssl.keystore.certificate.chain", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Certificate chain in PEM form."),
+    key("ssl.keystore.key", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Private key in PEM (PKCS #8)."),
+    key("ssl.keystore.location", STRING, None, ANY, MEDIUM, PER_BROKER, "File of the key store."),
+    key("ssl.keystore.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the key store."),
+    key("ssl.keystore.type", STRING, "JKS", ANY, MEDIUM, PER_BROKER, "Format of the key store: JKS, PKCS12 or PEM."),
+    key(
         "ssl.principal.mapping.rules", STRING, "DEFAULT", ANY, LOW, READ_ONLY,
         "Rules that map a distinguished name to a principal.",
     ),
@@ -69,8 +82,8 @@ ROWS = (
         "Java random number generator of TLS.",
     ),
     inert("ssl.trustmanager.algorithm", STRING, "PKIX", ANY, MEDIUM, PER_BROKER, "Algorithm of Java's trust manager."),
-    inert("ssl.truststore.certificates", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Trusted certificates in PEM form."),
-    inert("ssl.truststore.location", STRING, None, ANY, MEDIUM, PER_BROKER, "File of the trust store."),
-    inert("ssl.truststore.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the trust store."),
-    inert("ssl.truststore.type", STRING, "JKS", ANY, MEDIUM, PER_BROKER, "Format of the trust store."),
+    key("ssl.truststore.certificates", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Trusted certificates in PEM form."),
+    key("ssl.truststore.location", STRING, None, ANY, MEDIUM, PER_BROKER, "File of the trust store."),
+    key("ssl.truststore.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the trust store."),
+    key("ssl.truststore.type", STRING, "JKS", ANY, MEDIUM, PER_BROKER, "Format of the trust store: JKS, PKCS12 or PEM."),
 )

@@ -1,13 +1,19 @@
 """The HTTP listener: its responses, and its limits on slow and numerous clients."""
 
+import base64
 import queue
 import socket
+import ssl
 import time
+from contextlib import suppress
 
 import pytest
 
 from kafkapy.metrics import http_server
-from kafkapy.metrics.http_server import HttpServer, Pending, Response, parse_address
+from kafkapy.metrics.http_server import Credentials, HttpServer, Pending, Response, parse_address
+from kafkapy.security.tls.python_context import client_context, server_context
+from kafkapy.security.tls.tls_material import load_material
+from tests.certificates import authority, pem_key_store, pem_trust_store, server_certificate, settings
 
 LARGE = b"x" * (8 << 20)
 
@@ -256,3 +262,80 @@ def test_addresses(text, address):
 def test_what_is_no_address(text):
     with pytest.raises(ValueError, match="is not host:port"):
         parse_address(text)
+
+
+# -- TLS and passwords
+
+
+def tls_contexts():
+    own = load_material(settings(pem_key_store(server_certificate())), is_server=True)
+    trusting = load_material(settings(trust_store=pem_trust_store(authority().certificate)), is_server=False)
+    return server_context(own), client_context(trusting)
+
+
+@pytest.fixture
+def tls_server():
+    context, _ = tls_contexts()
+    server = HttpServer("127.0.0.1:0", tls=context)
+    server.start({"/page": lambda: Response(b"page"), "/large": lambda: Response(LARGE)})
+    yield server
+    server.close()
+
+
+def connect_encrypted(server):
+    return tls_contexts()[1].wrap_socket(connect(server), server_hostname="localhost")
+
+
+def test_a_page_over_tls(tls_server):
+    with connect_encrypted(tls_server) as client:
+        for _ in range(2):
+            client.sendall(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert read_answer(client)[2] == b"page"
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert read_answer(client)[2] == LARGE
+
+
+def test_a_head_in_many_small_records_over_tls(tls_server):
+    with connect_encrypted(tls_server) as client:
+        for byte in b"GET /page HTTP/1.1\r\nA: " + b"x" * 500 + b"\r\n\r\n":
+            client.sendall(bytes((byte,)))
+        assert read_answer(client)[0] == 200
+
+
+def test_a_client_without_tls_is_disconnected(tls_server):
+    with connect(tls_server) as client:
+        client.sendall(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
+        with suppress(ConnectionResetError):  # the server closes before it has read all
+            while part := client.recv(100):
+                assert not part.startswith(b"HTTP")  # an alert of TLS
+    with connect_encrypted(tls_server) as client:  # and the server continues
+        client.sendall(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert read_answer(client)[0] == 200
+
+
+def test_a_handshake_that_fails_ends_its_connection_only(tls_server):
+    strict = ssl.create_default_context()
+    with pytest.raises(ssl.SSLError), connect(tls_server) as client:
+        strict.wrap_socket(client, server_hostname="localhost")
+    with connect_encrypted(tls_server) as client:
+        client.sendall(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert read_answer(client)[0] == 200
+
+
+def basic(user, password):
+    return b"Authorization: Basic " + base64.b64encode(f"{user}:{password}".encode()) + b"\r\n"
+
+
+def test_protected_pages_need_the_password():
+    server = HttpServer("127.0.0.1:0", credentials=Credentials("reader", "Sécret"))
+    server.start({"/page": lambda: Response(b"page"), "/live": lambda: Response(b"live")}, frozenset({"/page"}))
+    try:
+        for header in (b"", basic("reader", "wrong"), basic("other", "Sécret"), b"Authorization: Bearer x\r\n"):
+            status, fields, body = ask(server, b"GET /page HTTP/1.1\r\n" + header + b"\r\n")
+            assert (status, fields["WWW-Authenticate"]) == (401, 'Basic realm="kafkapy", charset="UTF-8"')
+            assert b"page" not in body
+        assert ask(server, b"GET /page HTTP/1.1\r\n" + basic("reader", "Sécret") + b"\r\n")[2] == b"page"
+        assert ask(server, b"GET /live HTTP/1.1\r\n\r\n")[2] == b"live"
+    finally:
+        server.close()
+    assert "cret" not in repr(Credentials("reader", "Sécret"))

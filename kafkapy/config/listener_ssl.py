@@ -1,0 +1,71 @@
+"""The TLS settings of a broker's listeners, whose keys may have the listener's prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.ssl_settings import (
+    CLIENT_AUTH_KEY,
+    CLIENT_AUTH_NONE,
+    CRL_KEY,
+    PROTOCOLS_WITH_TLS,
+    RECONFIGURABLE_KEYS,
+    SslSettings,
+)
+from kafkapy.config.table import STATIC_ROWS
+from kafkapy.config.value import parse_value
+
+SASL_SSL = "SASL_SSL"
+
+
+def listener_prefix(name: str) -> str:
+    """Returns the prefix of the keys for the listener alone."""
+    return f"listener.name.{name.lower()}."
+
+
+def listener_ssl_settings(
+    config: BrokerConfig, name: str, protocol: str, overrides: Mapping[str, str] | None = None
+) -> SslSettings:
+    """Returns the settings of a listener with the security protocol SSL or SASL_SSL.
+
+    `overrides` are the broker's dynamic texts, if they are others than the present ones. Raises ConfigError for one
+    that cannot be parsed.
+    """
+    prefix = listener_prefix(name)
+
+    def value_of(key: str) -> Any:
+        if overrides is None or key not in RECONFIGURABLE_KEYS:
+            return config.for_listener(name, key)
+        text = overrides.get(prefix + key, config.originals.get(prefix + key))
+        return config[key] if text is None else parse_value(STATIC_ROWS[key], text)
+
+    client_auth = value_of(CLIENT_AUTH_KEY)
+    if protocol == SASL_SSL and not _is_set_for(config, prefix):
+        client_auth = CLIENT_AUTH_NONE
+    return SslSettings.from_values(value_of, prefix, client_auth=client_auth, crl_location=value_of(CRL_KEY))
+
+
+def ssl_warnings(config: BrokerConfig) -> list[str]:
+    """Returns a sentence for each SASL_SSL listener whose clients' certificates are not asked for, although
+    `ssl.client.auth` asks for those of other listeners."""
+    if config[CLIENT_AUTH_KEY] == CLIENT_AUTH_NONE:
+        return []
+    return [
+        f"The configuration key {CLIENT_AUTH_KEY} has no effect on the SASL_SSL listener {listener.name}; to ask its "
+        f"clients for certificates, set {listener_prefix(listener.name)}{CLIENT_AUTH_KEY}."
+        for listener in config.listeners
+        if listener.security_protocol == SASL_SSL and not _is_set_for(config, listener_prefix(listener.name))
+    ]
+
+
+def listeners_with_tls(config: BrokerConfig) -> dict[str, str]:
+    """Returns the security protocol of each listener that uses TLS, by name."""
+    return {
+        each.name: each.security_protocol for each in config.listeners if each.security_protocol in PROTOCOLS_WITH_TLS
+    }
+
+
+def _is_set_for(config: BrokerConfig, prefix: str) -> bool:
+    return prefix + CLIENT_AUTH_KEY in config.originals or prefix + CLIENT_AUTH_KEY in config.dynamic_broker

@@ -1,0 +1,122 @@
+"""The `ssl.*` keys of one listener or client, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kafkapy.config.value import Password
+
+PEM_TYPE = "PEM"
+CRL_KEY = "kafkapy.ssl.crl.location"
+CLIENT_AUTH_KEY = "ssl.client.auth"
+CLIENT_AUTH_NONE = "none"
+PROTOCOLS_WITH_TLS = frozenset({"SSL", "SASL_SSL"})
+
+# The keys that may change while the broker runs, with a listener's prefix only (KIP-226, KIP-651).
+RECONFIGURABLE_KEYS = frozenset(
+    {
+        "ssl.keystore.type",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.truststore.type",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.certificates",
+    }
+)
+
+
+class StoreSettings(NamedTuple):
+    """The keys of one store. `content` and `key` are PEM in the configuration itself."""
+
+    type: str
+    location: str | None
+    password: str | None
+    content: str | None  # ssl.keystore.certificate.chain, ssl.truststore.certificates
+    key: str | None = None
+    key_password: str | None = None
+
+    def __repr__(self) -> str:
+        return f"StoreSettings({self.type}, {self.location}, [hidden])"
+
+
+class SslSettings(NamedTuple):
+    """The keys of one listener or client. `prefix` is the listener's prefix of keys, for messages."""
+
+    prefix: str
+    key_store: StoreSettings
+    trust_store: StoreSettings
+    client_auth: str  # none, requested, required
+    enabled_protocols: tuple[str, ...]
+    cipher_suites: tuple[str, ...]
+    endpoint_identification_algorithm: str
+    engine_factory_class: str | None
+    crl_location: str | None
+
+    @classmethod
+    def from_values(
+        cls,
+        value_of: Callable[[str], Any],
+        prefix: str = "",
+        *,
+        client_auth: str = CLIENT_AUTH_NONE,
+        crl_location: str | None = None,
+    ) -> SslSettings:
+        """Returns the settings whose typed values `value_of` returns, given a key without a prefix.
+
+        Clients have no key for `client_auth`. `crl_location` is the value of kafkapy.ssl.crl.location.
+        """
+
+        def secret(key: str) -> str | None:
+            value = value_of(key)
+            return value.value if isinstance(value, Password) else None
+
+        key_store = StoreSettings(
+            value_of("ssl.keystore.type"),
+            value_of("ssl.keystore.location") or None,
+            secret("ssl.keystore.password"),
+            secret("ssl.keystore.certificate.chain"),
+            secret("ssl.keystore.key"),
+            secret("ssl.key.password"),
+        )
+        trust_store = StoreSettings(
+            value_of("ssl.truststore.type"),
+            value_of("ssl.truststore.location") or None,
+            secret("ssl.truststore.password"),
+            secret("ssl.truststore.certificates"),
+        )
+        return cls(
+            prefix,
+            key_store,
+            trust_store,
+            client_auth,
+            tuple(value_of("ssl.enabled.protocols") or ()),
+            tuple(value_of("ssl.cipher.suites") or ()),
+            value_of("ssl.endpoint.identification.algorithm") or "",
+            value_of("ssl.engine.factory.class"),
+            crl_location or None,
+        )
+
+    def as_configs(self) -> dict[str, object]:
+        """Returns the values by key, without a prefix and with secrets, for the class of `ssl.engine.factory.class`."""
+        key_store, trust_store = self.key_store, self.trust_store
+        return {
+            "ssl.keystore.type": key_store.type,
+            "ssl.keystore.location": key_store.location,
+            "ssl.keystore.password": key_store.password,
+            "ssl.keystore.certificate.chain": key_store.content,
+            "ssl.keystore.key": key_store.key,
+            "ssl.key.password": key_store.key_password,
+            "ssl.truststore.type": trust_store.type,
+            "ssl.truststore.location": trust_store.location,
+            "ssl.truststore.password": trust_store.password,
+            "ssl.truststore.certificates": trust_store.content,
+            "ssl.client.auth": self.client_auth,
+            "ssl.enabled.protocols": list(self.enabled_protocols),
+            "ssl.cipher.suites": list(self.cipher_suites),
+            "ssl.endpoint.identification.algorithm": self.endpoint_identification_algorithm,
+        }

@@ -1,0 +1,37 @@
+"""The interface of the classes that `ssl.engine.factory.class` names.
+
+In Apache Kafka such a Java class makes TLS engines. In kafkapy, a Python class supplies what contexts are made from:
+keys and certificates from a source of its own instead of the stores, such as a secret manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+
+class TlsIdentity(NamedTuple):
+    """A private key and its certificate chain, leaf first, as PEM. Its representation is hidden."""
+
+    certificate_chain: bytes
+    private_key: bytes
+    key_password: str | None = None
+
+    def __repr__(self) -> str:
+        return "TlsIdentity([hidden])"
+
+
+class SslEngineFactory(Protocol):
+    """A source of keys and certificates for one listener or client. Called by one thread at a time; may wait."""
+
+    def __init__(self, configs: Mapping[str, object]) -> None:
+        """`configs` has the values of the `ssl.*` keys by name, with the listener's prefix removed."""
+
+    def identity(self) -> TlsIdentity | None:
+        """Returns the own key and certificate; a client may have none. Raises ValueError if they are unavailable."""
+
+    def trusted_certificates(self) -> bytes | None:
+        """Returns the trusted certificates as PEM; None for those of the machine. Raises ValueError."""
+
+    def should_be_rebuilt(self, next_configs: Mapping[str, object]) -> bool:
+        """Returns whether a change of configuration, or of a file, needs another instance of the class."""

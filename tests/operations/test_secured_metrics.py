@@ -1,0 +1,46 @@
+"""A broker's metrics listener with TLS and a password."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+from pathlib import Path
+
+from kafkapy.security.tls.python_context import client_context
+from kafkapy.security.tls.tls_material import load_material
+from tests.broker_process import BrokerProcess
+from tests.certificates import authority, pem_trust_store, server_certificate, settings
+from tests.ports import free_port
+
+PASSWORD = "planted-secret-of-the-metrics"
+
+
+def test_metrics_need_tls_and_the_password(tmp_path: Path) -> None:
+    port = free_port()
+    store = tmp_path / "server.pem"
+    store.write_bytes(server_certificate().private_key + server_certificate().certificate)
+    properties = {
+        "kafkapy.metrics.listener": f"127.0.0.1:{port}",
+        "kafkapy.metrics.tls.enable": "true",
+        "kafkapy.metrics.username": "prometheus",
+        "kafkapy.metrics.password": PASSWORD,
+        "ssl.keystore.type": "JKS",
+        "listener.name.metrics.ssl.keystore.type": "PEM",
+        "listener.name.metrics.ssl.keystore.location": str(store),
+    }
+    trust = load_material(settings(trust_store=pem_trust_store(authority().certificate)), is_server=False)
+    context = client_context(trust)
+
+    def status(path: str, password: str | None) -> int:
+        connection = http.client.HTTPSConnection("localhost", port, timeout=30, context=context)
+        text = base64.b64encode(f"prometheus:{password}".encode()).decode()
+        connection.request("GET", path, headers={} if password is None else {"Authorization": f"Basic {text}"})
+        with connection.getresponse() as response:
+            return response.status
+
+    with BrokerProcess(tmp_path / "broker", properties) as broker:
+        assert status("/metrics", PASSWORD) == 200
+        assert status("/metrics", "wrong") == 401
+        assert status("/metrics", None) == 401
+        assert status("/ready", None) == 200
+    assert PASSWORD not in broker.log()
