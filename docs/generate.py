@@ -41,9 +41,9 @@ This page lists every key of Apache Kafka 4.3, with Kafka's name, type, default 
 - A key that Kafka has and that has no effect here (marked *no effect*) is named in a warning. So is an unknown key,
   with the nearest known key if the name looks misspelt.
 - A bad value of a known key prevents the start. So does a setting that would weaken or change the service if it were
-  ignored: SASL and SSL listeners, `authorizer.class.name`, principal builder and quota callback classes, policies that
-  are not [Python classes](policies.md), configuration providers, tiered storage, and
-  `zookeeper.connect`.
+  ignored: SASL and SSL listeners, authorizers that are neither Kafka's own nor [Python classes](security.md#acls),
+  principal builder and quota callback classes, policies that are not [Python classes](policies.md), configuration
+  providers, tiered storage, and `zookeeper.connect`.
 - A file that holds control characters, a file with no key that a broker knows, and an unknown key of `--override` that
   looks misspelt are refused.
 - Without a configuration file the broker listens on `localhost:9092` and stores its data in `kafkapy/data` below
@@ -60,8 +60,8 @@ COMPATIBILITY = f"""{MADE_BY_HANDLERS}
 # Compatibility
 
 This page lists the APIs, clients and tools that are supported, and compares them with Apache Kafka 4.3.0. An API that
-is not served is not announced, and a request for it closes the connection, as in Kafka. Without an authorizer, as
-here, the APIs 29 to 31 respond with SECURITY_DISABLED. The APIs 71 and 72 are announced only while
+is not served is not announced, and a request for it closes the connection, as in Kafka. Without an authorizer, the
+APIs 29 to 31 respond with SECURITY_DISABLED. The APIs 71 and 72 are announced only while
 `kafkapy.metrics.listener` is set, because nothing else receives clients' metrics.
 
 """

@@ -22,6 +22,7 @@ TOOLS = {
     "delete-records": ("kafkapy.tools.delete_records", "delete the records before given offsets"),
     "log-dirs": ("kafkapy.tools.log_dirs", "print the partitions in the brokers' log directories"),
     "leader-election": ("kafkapy.tools.leader_election", "elect the leaders of partitions"),
+    "acls": ("kafkapy.tools.acls", "list, add and remove ACLs"),
     "cluster": ("kafkapy.tools.cluster", "print the cluster's id and brokers, unregister a broker"),
     "features": ("kafkapy.tools.features", "print and change the levels of the cluster's features"),
     "broker-api-versions": ("kafkapy.tools.broker_api_versions", "print which APIs the brokers serve"),

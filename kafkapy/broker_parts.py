@@ -53,6 +53,7 @@ from kafkapy.types import Clock, TopicPartition
 if TYPE_CHECKING:
     from kafkapy.controller.periodic_tasks import PeriodicTasks
     from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
+    from kafkapy.security.authorizer import Authorizer
     from kafkapy.server.broker_requests import BrokerRequests
     from kafkapy.server.remote_markers import RemoteMarkers
     from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
@@ -179,6 +180,7 @@ def build_parts(
     cluster_id: str,
     policies: Policies,
     on_fatal: Callable[[BaseException], None],
+    authorizer: Authorizer | None = None,
 ) -> Parts:
     """Constructs the parts that serve clients; starts nothing. `on_fatal` is called after a failure that the broker
     cannot survive, by the thread in which the failure occurred."""
@@ -235,8 +237,10 @@ def build_parts(
         client_telemetry=ClientTelemetry(series_limit=config.kafkapy_metrics_series_limit),
         alter_log_dirs=alter_log_dirs, policies=policies, node_id=node_id, cluster_id=cluster_id, quorum=controller,
         kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
-        forwarding=link.forwarding,
+        forwarding=link.forwarding, authorizer=authorizer,
     )  # fmt: skip
+    if authorizer is not None:
+        gate.shut("an authorizer decides about every request")
     controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)
     return Parts(

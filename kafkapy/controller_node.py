@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future
 
 from kafkapy import __version__
 from kafkapy.broker_parts import STOP_GRACE_MS, build_foundation, build_handler_pool, open_quorum, periodic_tasks
@@ -15,10 +16,11 @@ from kafkapy.cluster_node import ClusterNode
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.policy import Policies
 from kafkapy.errors import StorageError
-from kafkapy.metadata.image import MetadataCache
+from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.node_authorizer import follow_acls, make_authorizer, split_early
 from kafkapy.server.services import ControllerServices
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import SystemClock
@@ -36,6 +38,7 @@ class ControllerNode(ClusterNode):
         )
         self._handler_pool = build_handler_pool(config, self.reactor)
         self._policies = Policies.from_config(config)
+        self._authorizer = make_authorizer(config)
         self._socket_server: SocketServer | None = None
         self._loop: ControllerLoop | None = None
 
@@ -55,16 +58,29 @@ class ControllerNode(ClusterNode):
             config=config, clock=foundation.clock, reactor=self.reactor, metadata=metadata, node_id=config.node_id,
             cluster_id=quorum.config.cluster_id, handler_pool=self._handler_pool, controller=loop,
             policies=self._policies, kraft_version=lambda: quorum.machine.kraft_version,
-            quorum_leader=lambda: quorum.leader_id, quorum=loop,
+            quorum_leader=lambda: quorum.leader_id, quorum=loop, authorizer=self._authorizer,
         )  # fmt: skip
         loop.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
         self.reactor.dispatch = Dispatcher(services).dispatch
         foundation.other_nodes.watch_brokers(services, self._socket_server)
-        self._socket_server.start(config.controller_listener_names)
+        early, late = split_early(config, self._authorizer)
+        self._socket_server.start(early)
         self._reactor_thread.start()
         loop.start(image)
+        self._open_when_loaded(late, loop)
         foundation.other_nodes.register_controller(loop)
         logger.info("[ControllerServer id=%d] Kafka Server started", config.node_id)
+
+    def _open_when_loaded(self, names: list[str], loop: ControllerLoop) -> None:
+        """Loads the ACLs, and opens the listeners `names` after that."""
+        assert self._socket_server is not None, "the controller was not started"
+        socket_server = self._socket_server
+
+        def opened(loaded: Future[MetadataImage]) -> None:
+            if names and loaded.exception() is None:
+                self.reactor.post(lambda: socket_server.start(names))
+
+        follow_acls(self._authorizer, loop, self.config.node_id).add_done_callback(opened)
 
     def ready_line(self) -> str:
         assert self._socket_server is not None, "the controller was not started"

@@ -15,6 +15,8 @@ NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 NO_TIMESTAMP = -1
+# The level of Kafka's loggers below DEBUG, which Python's logging lacks.
+TRACE = 5
 
 
 class TopicPartition(NamedTuple):

@@ -38,6 +38,7 @@ def check(config: BrokerConfig) -> None:
         _check_controller(config)
     if config.is_broker:
         _check_broker_listeners(config)
+    _check_early_start_listeners(config)
     for listener in (*config.declared_advertised_listeners, *config.advertised_controller_listeners):
         if listener.host in _META_ADDRESSES:
             raise ConfigError(
@@ -186,6 +187,16 @@ def _check_broker_listeners(config: BrokerConfig) -> None:
         "advertised.listeners listener names must be equal to or a subset of the ones defined in listeners. Found "
         f"{','.join(names)}. The valid options based on the current configuration are {','.join(listening)}",
     )
+
+
+def _check_early_start_listeners(config: BrokerConfig) -> None:
+    known = {*_names(config.listeners), *config.controller_listener_names}
+    for name in config.early_start_listeners or ():
+        _require(
+            name.upper() in known,
+            f"early.start.listeners contains listener {name.upper()}, but this is not contained in listeners or "
+            f"{_NAMES}",
+        )
 
 
 def _names(listeners: list[Listener]) -> list[str]:

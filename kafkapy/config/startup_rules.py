@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # Keys of Java classes (or lists of them) that would change the service -> the purpose of the class.
 _JAVA_CLASSES = {
-    "authorizer.class.name": "authorize requests; without it every request would be allowed",
     "principal.builder.class": "name the principals of connections; the built-in one might name others",
     "client.quota.callback.class": "decide the quotas of clients; without it they would be unlimited",
     "config.providers": "resolve variables in values; without it they would be taken as they stand",
@@ -30,9 +29,20 @@ _JAVA_CLASSES = {
 
 # Keys whose class may be a Python class -> the purpose of the class.
 _PYTHON_CLASSES = {
+    "authorizer.class.name": "authorize requests; without it every request would be allowed",
     "create.topic.policy.class.name": "judge the creation of topics; without it every topic would be allowed",
     "alter.config.policy.class.name": "judge changes of configuration; without it every change would be allowed",
 }
+
+# The classes of `authorizer.class.name` that kafkapy's own authorizer replaces: Kafka's, and the ones of Kafka with
+# ZooKeeper, whose decisions are the same.
+STANDARD_AUTHORIZERS = frozenset(
+    {
+        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "kafka.security.authorizer.AclAuthorizer",
+        "kafka.security.auth.SimpleAclAuthorizer",
+    }
+)
 
 # The classes of `replica.selector.class`: the default, and the choice by rack (KIP-392).
 LEADER_SELECTOR = "org.apache.kafka.common.replica.LeaderSelector"
@@ -68,7 +78,6 @@ REMOVED_KEYS = frozenset(
 # Keys that Kafka reads without listing them, or passes to a class that kafkapy refuses or does not have.
 _UNLISTED_KEYS = frozenset(
     {
-        "allow.everyone.if.no.acl.found",
         "controller.performance.always.log.threshold.ms",
         "controller.performance.sample.period.ms",
         "group.consumer.regex.refresh.interval.ms",
@@ -80,12 +89,13 @@ _UNLISTED_KEYS = frozenset(
         "server.max.startup.time.ms",
         "share.coordinator.cold.partition.snapshot.interval.ms",
         "share.coordinator.state.topic.prune.interval.ms",
-        "super.users",
         "unclean.leader.election.interval.ms",
         "unstable.api.versions.enable",
         "unstable.feature.versions.enable",
     }
 )
+# Keys that Kafka passes to the authorizer without listing them, and that have the same effect here.
+_AUTHORIZER_KEYS = frozenset({"allow.everyone.if.no.acl.found", "super.users"})
 _UNLISTED_PREFIXES = ("rsm.config.", "rlmm.config.", "config.providers.", "remote.log.")
 
 
@@ -117,7 +127,7 @@ def refuse(config: BrokerConfig) -> None:
                 "if that is what you want"
             )
     for name, purpose in _PYTHON_CLASSES.items():
-        if config.has_other_than_default(name):
+        if config.has_other_than_default(name) and config[name] not in STANDARD_AUTHORIZERS:
             try:
                 load_class(config[name])
             except ImportError as error:
@@ -182,6 +192,8 @@ def _kind_of(name: str) -> _Kind:
     row = STATIC_ROWS.get(plain)
     if row is not None:
         return _Kind.EFFECTIVE if row.has_effect else _Kind.INERT
+    if name in _AUTHORIZER_KEYS:
+        return _Kind.EFFECTIVE
     if name in REMOVED_KEYS or name.startswith("zookeeper."):
         return _Kind.REMOVED
     if name in _UNLISTED_KEYS or name.startswith(_UNLISTED_PREFIXES):

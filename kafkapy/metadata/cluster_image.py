@@ -1,4 +1,4 @@
-"""Parts of the image: registrations of brokers and controllers, ACLs, SCRAM credentials and delegation tokens."""
+"""Parts of the image: registrations of brokers and controllers, SCRAM credentials and delegation tokens."""
 
 from __future__ import annotations
 
@@ -65,18 +65,6 @@ class ControllerRegistration(NamedTuple):
     zk_migration_ready: bool
     endpoints: dict[str, Endpoint]
     features: dict[str, tuple[int, int]]
-
-
-class AccessControlEntry(NamedTuple):
-    """One ACL; the numeric fields have Kafka's values."""
-
-    resource_type: int
-    resource_name: str
-    pattern_type: int
-    principal: str
-    host: str
-    operation: int
-    permission_type: int
 
 
 class ScramCredential(NamedTuple):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafkapy.metadata.cluster_image import (
-    AccessControlEntry,
     BrokerRegistration,
     ControllerRegistration,
     DelegationToken,
@@ -17,6 +16,7 @@ from kafkapy.metadata.features import check_feature_level
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage, QuotaEntity
 from kafkapy.metadata.topics_delta import TopicsDelta
 from kafkapy.metadata.topics_image import TopicImage
+from kafkapy.security.access_control_entry import AccessControlEntry
 from kafkapy.types import uuid_to_string
 
 Key = TypeVar("Key")

@@ -7,7 +7,6 @@ Readers need no lock, because no part of an image is changed after it was built;
 from __future__ import annotations
 
 from kafkapy.metadata.cluster_image import (
-    AccessControlEntry,
     BrokerRegistration,
     ControllerRegistration,
     DelegationToken,
@@ -17,6 +16,7 @@ from kafkapy.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, METADATA
 from kafkapy.metadata.features import supports_elr as metadata_version_supports_elr
 from kafkapy.metadata.topics_image import EMPTY_TOPICS, TopicsImage
 from kafkapy.named_tuple import NamedTuple
+from kafkapy.security.access_control_entry import AccessControlEntry
 
 # ConfigRecord.resource_type and the resource types of the config APIs.
 TOPIC_RESOURCE = 2

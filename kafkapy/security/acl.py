@@ -8,7 +8,15 @@ WILDCARD = "*"  # as a principal's name, a host, and the name of a literal patte
 CLUSTER_NAME = "kafka-cluster"  # the name of the only resource of type CLUSTER
 
 
-class ResourceType(IntEnum):
+class _Code(IntEnum):
+    """A code of the protocol; a number that this release does not know is the member UNKNOWN, as in Kafka."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> _Code | None:
+        return cls(0) if isinstance(value, int) else None
+
+
+class ResourceType(_Code):
     UNKNOWN = 0
     ANY = 1
     TOPIC = 2
@@ -19,7 +27,7 @@ class ResourceType(IntEnum):
     USER = 7
 
 
-class PatternType(IntEnum):
+class PatternType(_Code):
     UNKNOWN = 0
     ANY = 1
     MATCH = 2
@@ -27,7 +35,7 @@ class PatternType(IntEnum):
     PREFIXED = 4
 
 
-class Operation(IntEnum):
+class Operation(_Code):
     UNKNOWN = 0
     ANY = 1
     ALL = 2
@@ -46,7 +54,7 @@ class Operation(IntEnum):
     TWO_PHASE_COMMIT = 15
 
 
-class Permission(IntEnum):
+class Permission(_Code):
     UNKNOWN = 0
     ANY = 1
     DENY = 2

@@ -22,8 +22,11 @@ ANONYMOUS = Principal(USER_TYPE, "ANONYMOUS")
 
 
 def parse_principal(text: str) -> Principal:
-    """Returns the principal that `text`, such as `User:alice`, names. Raises ValueError if it has no type or name."""
+    """Returns the principal that `text`, such as `User:alice`, names; as in Kafka, type and name may be empty.
+
+    Raises ValueError if there is no colon.
+    """
     kind, separator, name = text.partition(":")
-    if not (separator and kind and name):
+    if not separator:
         raise ValueError(f"expected a string in format principalType:principalName but got {text}")
     return Principal(kind, name)

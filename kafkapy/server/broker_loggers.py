@@ -10,11 +10,12 @@ from kafkapy.config.row import ConfigSource, ConfigType
 from kafkapy.controller.configs import ConfigChange, OperationType
 from kafkapy.controller.result import SUCCESS, ErrorMessage
 from kafkapy.errors import ApiError, Error
+from kafkapy.types import TRACE
 
 ROOT = "root"
 # Kafka's names of levels -> the nearest levels of Python's logging.
 LEVELS = {
-    "TRACE": logging.DEBUG,
+    "TRACE": TRACE,
     "DEBUG": logging.DEBUG,
     "INFO": logging.INFO,
     "WARN": logging.WARNING,

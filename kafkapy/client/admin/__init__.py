@@ -1,4 +1,5 @@
-"""The admin client: topics, partitions, configurations, groups, offsets, transactions, log directories, the cluster.
+"""The admin client: topics, partitions, configurations, groups, offsets, transactions, log directories, ACLs, the
+cluster.
 
 with Admin(bootstrap_servers="localhost:9092") as admin:
     admin.create_topics([NewTopic("greetings", partitions=3)]).check()
@@ -57,6 +58,12 @@ from kafkapy.client.cluster import Node
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.offset_lookup import OffsetAndTimestamp
 from kafkapy.protocol.scram_mechanism import ScramMechanism
+from kafkapy.security.access_control_entry import AccessControlEntry
+from kafkapy.security.acl import Operation as AclOperation
+from kafkapy.security.acl import PatternType as AclPatternType
+from kafkapy.security.acl import Permission as AclPermission
+from kafkapy.security.acl import ResourceType as AclResourceType
+from kafkapy.security.acl_filter import AclFilter
 
 __all__ = [
     "ANY_NAME",
@@ -67,6 +74,12 @@ __all__ = [
     "LATEST_TIERED",
     "MAX_TIMESTAMP",
     "PARTITIONS_OF_A_RESPONSE",
+    "AccessControlEntry",
+    "AclFilter",
+    "AclOperation",
+    "AclPatternType",
+    "AclPermission",
+    "AclResourceType",
     "Admin",
     "BrokerVersions",
     "ClusterDescription",

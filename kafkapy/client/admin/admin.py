@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkapy.client.admin.acls import AclOperations
 from kafkapy.client.admin.cluster import ClusterOperations
 from kafkapy.client.admin.configs import ConfigOperations
 from kafkapy.client.admin.group_offsets import GroupOffsetOperations
@@ -25,6 +26,7 @@ class Admin(
     TransactionOperations,
     ClusterOperations,
     PrincipalOperations,
+    AclOperations,
 ):
     """Administers a cluster of kafkapy or of Apache Kafka. Thread-safe; closed by `close` or a `with` block.
 

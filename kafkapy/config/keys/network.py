@@ -40,9 +40,9 @@ ROWS = (
         "controller.listener.names", LIST, REQUIRED, filled_list_of(), HIGH, READ_ONLY,
         "Listeners of the controller; they are never advertised to clients.",
     ),
-    inert(
+    key(
         "early.start.listeners", LIST, None, list_of(), HIGH, READ_ONLY,
-        "Listeners that open before the authorizer is ready.",
+        "Listeners that open before the authorizer is ready; by default those of the controller.",
     ),
     key(
         "socket.listen.backlog.size", INT, 50, at_least(1), MEDIUM, READ_ONLY,

@@ -17,9 +17,9 @@ from kafkapy.config.row import (
 from kafkapy.config.validator import ANY, NON_NULL_STRING, at_least, list_of, one_of
 
 ROWS = (
-    inert(
+    key(
         "authorizer.class.name", STRING, "", NON_NULL_STRING, LOW, READ_ONLY,
-        "Java class that authorizes requests; kafkapy cannot run it and refuses to start.",
+        "Class that authorizes requests: one of Kafka's own, or a Python class as package.module:Class; empty allows every request.",
     ),
     inert(
         "principal.builder.class", CLASS, "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", ANY, MEDIUM, PER_BROKER,

@@ -96,7 +96,6 @@ def test_every_interface_is_advertised_by_name():
         ("listener.name.x.plain.sasl.jaas.config", "has no effect in kafkapy and is ignored."),
         ("inter.broker.protocol.version", "was removed in Apache Kafka 4 and is ignored."),
         ("zookeeper.session.timeout.ms", "was removed in Apache Kafka 4 and is ignored."),
-        ("super.users", "has no effect in kafkapy and is ignored."),
         ("rsm.config.bucket", "has no effect in kafkapy and is ignored."),
         ("retention.ms", "is one of topics, not of brokers, and is ignored."),
         ("leader.replication.throttled.rate", "can only be set while the broker runs and is ignored."),
@@ -159,6 +158,22 @@ def test_values_that_equal_the_default_are_no_reason_to_refuse():
     assert config["principal.builder.class"] == builder
     assert not config["authorizer.class.name"]
     assert config["create.topic.policy.class.name"] is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "kafka.security.authorizer.AclAuthorizer",
+        "kafka.security.auth.SimpleAclAuthorizer",
+        "kafkapy.security.standard_authorizer:StandardAuthorizer",
+    ],
+)
+def test_kafkas_authorizers_and_python_classes_are_accepted(name):
+    properties = {"authorizer.class.name": name, "super.users": "User:a", "allow.everyone.if.no.acl.found": "true"}
+    config = BrokerConfig(properties)
+    assert config.authorizer_class_name == name
+    assert config.warnings == []
 
 
 def test_dynamic_configuration_comes_and_goes():

@@ -2,11 +2,12 @@
 
 import pytest
 
-from kafkapy.metadata.cluster_image import AccessControlEntry, DelegationToken, ScramCredential
+from kafkapy.metadata.cluster_image import DelegationToken, ScramCredential
 from kafkapy.metadata.delta import REPLAY, MetadataDelta
 from kafkapy.metadata.image import EMPTY_IMAGE, TOPIC_RESOURCE
 from kafkapy.protocol.messages import metadata_records as records
 from kafkapy.protocol.messages.metadata_records import METADATA_RECORDS
+from kafkapy.security.access_control_entry import AccessControlEntry
 from tests.harness.metadata import DIRECTORY, OTHER_DIRECTORY, bootstrapped, replay, with_brokers, with_topic
 
 TRANSACTIONS = {"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"}

@@ -1,0 +1,32 @@
+"""Passes the ACLs of the metadata to the authorizer (Kafka's AclPublisher)."""
+
+from __future__ import annotations
+
+import logging
+
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.security.standard_authorizer import StandardAuthorizer
+
+logger = logging.getLogger("kafka.metadata.publisher.AclPublisher")
+
+
+class AclListener:
+    """A listener of the controller loop, which keeps an authorizer's ACLs equal to those of the newest image.
+
+    Quorum thread only. The image costs a comparison of its ACLs only if a record has changed them.
+    """
+
+    def __init__(self, authorizer: StandardAuthorizer, node_id: int) -> None:
+        self._authorizer = authorizer
+        self._node_id = node_id
+
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        self._authorizer.load(image.acls)
+
+    def begin(self, image: MetadataImage) -> None:
+        """Loads the ACLs of the first image that contains everything that the cluster has committed; from now on all
+        principals get answers."""
+        self._authorizer.load(image.acls)
+        self._authorizer.set_loaded()
+        logger.info("[StandardAuthorizer %d] Completed initial ACL load process.", self._node_id)

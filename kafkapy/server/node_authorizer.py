@@ -1,0 +1,92 @@
+"""The authorizer of a node: the class that `authorizer.class.name` names, and its connection with the metadata."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from kafkapy.config.python_class import load_class
+from kafkapy.config.startup_rules import STANDARD_AUTHORIZERS
+from kafkapy.errors import ConfigError
+from kafkapy.metadata.image import MetadataImage
+
+if TYPE_CHECKING:
+    from kafkapy.config.broker_config import BrokerConfig
+    from kafkapy.quorum.controller_loop import ControllerLoop
+    from kafkapy.security.authorizer import Authorizer
+
+KEY = "authorizer.class.name"
+METHODS = ("authorize", "authorize_by_type")
+
+
+def make_authorizer(config: BrokerConfig) -> Authorizer | None:
+    """Constructs and configures the authorizer; returns None if the configuration names none.
+
+    Kafka's own classes are kafkapy's StandardAuthorizer. Another class is constructed without arguments; its method
+    `configure`, if it has one, gets the keys and values of the configuration file. Raises ConfigError.
+    """
+    name = config.authorizer_class_name
+    if not name:
+        return None
+    if name in STANDARD_AUTHORIZERS:
+        from kafkapy.security.standard_authorizer import StandardAuthorizer
+
+        standard = StandardAuthorizer()
+        standard.configure(config.originals)
+        return standard
+    try:
+        authorizer: Authorizer = load_class(name)()
+        missing = [method for method in METHODS if not callable(getattr(authorizer, method, None))]
+        if missing:
+            raise TypeError(f"it has no method {missing[0]}")
+        if not hasattr(authorizer, "generation"):
+            raise TypeError("it has no attribute generation")
+        configure = getattr(authorizer, "configure", None)
+        if configure is not None:
+            configure(dict(config.originals))
+    except Exception as error:
+        raise ConfigError(f"{KEY}={name}: {type(error).__name__}: {error}") from error
+    return authorizer
+
+
+def split_early(config: BrokerConfig, authorizer: Authorizer | None) -> tuple[list[str], list[str]]:
+    """Returns the names of the controller's listeners that open at once, and of those that open when the authorizer
+    is ready (`early.start.listeners`)."""
+    names = config.controller_listener_names
+    chosen = config.early_start_listeners
+    if authorizer is None or chosen is None:
+        return names, []
+    early = {name.upper() for name in chosen}
+    return [name for name in names if name in early], [name for name in names if name not in early]
+
+
+def follow_acls(authorizer: Authorizer | None, controller: ControllerLoop, node_id: int) -> Future[MetadataImage]:
+    """Makes the authorizer follow the ACLs of the metadata.
+
+    The returned Future ends when the authorizer gives answers for all principals, with the image of that moment. Any
+    thread; `controller` must have been started.
+    """
+    caught_up = controller.caught_up()
+    if authorizer is None:
+        return caught_up
+    from kafkapy.security.standard_authorizer import StandardAuthorizer
+
+    if not isinstance(authorizer, StandardAuthorizer):
+        return caught_up
+    from kafkapy.server.acl_listener import AclListener
+
+    listener = AclListener(authorizer, node_id)
+    controller.follow(listener)
+    loaded: Future[MetadataImage] = Future()
+
+    def begin(done: Future[MetadataImage]) -> None:
+        """Runs on the quorum thread, which ends the Future of `caught_up`."""
+        error = done.exception()
+        if error is not None:
+            loaded.set_exception(error)
+            return
+        listener.begin(done.result())
+        loaded.set_result(done.result())
+
+    caught_up.add_done_callback(begin)
+    return loaded
