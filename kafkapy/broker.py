@@ -36,7 +36,7 @@ from kafkapy.quorum.growth_watch import GrowthWatch
 from kafkapy.quorum.held_listener import HeldListener
 from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
 from kafkapy.server.dispatcher import Dispatcher
-from kafkapy.server.node_authorizer import follow_acls, make_authorizer, split_early
+from kafkapy.server.node_authorizer import follow_acls, split_early
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import Clock, SystemClock, TopicPartition
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from kafkapy.metadata.image import MetadataImage
     from kafkapy.metrics.http_server import HttpServer, Route
-    from kafkapy.security.authorizer import Authorizer
     from kafkapy.server.exposition.broker_page import BrokerPage
 
 logger = logging.getLogger("kafka.server.KafkaServer")
@@ -104,7 +103,6 @@ class Broker(ClusterNode):
         self._socket_server: SocketServer | None = None
         self._metrics_server: HttpServer | None = None
         self._policies = NO_POLICIES
-        self._authorizer: Authorizer | None = None
         self._descriptors = DescriptorWatch(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self._is_gated = clock is None and filesystem is None if gated is None else gated
         self._is_stop_requested = is_stop_requested
@@ -134,7 +132,6 @@ class Broker(ClusterNode):
         for codec in missing_codecs():
             logger.warning(_MISSING_CODEC, codec, codec)
         self._policies = Policies.from_config(self.config)
-        self._authorizer = make_authorizer(self.config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         gc.collect()
         gc.disable()  # most objects that a start makes live as long as the broker
@@ -157,21 +154,21 @@ class Broker(ClusterNode):
             self._metrics_server = _bind_metrics(config)
         quorum, image = open_quorum(self._foundation)
         self.cluster_id = quorum.config.cluster_id
-        parts = self._parts = build_parts(
-            self._foundation, quorum, self.cluster_id, self._policies, self._fail, self._authorizer
-        )
+        parts = self._parts = build_parts(self._foundation, quorum, self.cluster_id, self._policies, self._fail)
         self.reactor.dispatch = Dispatcher(parts.services).dispatch
         if config.is_controller:
             self._foundation.other_nodes.watch_brokers(parts.services, self.socket_server)
         if self._is_gated:
             parts.gate.attach(self.reactor)
+        if parts.services.authorizer is not None:
+            parts.gate.shut("an authorizer decides about every request")
         clean_broker_epoch = log_manager.take_clean_shutdown_markers()
         if quorum.is_alone:
             self._load_logs(image)
             self._raise_fatal()
             parts.controller.start(image)
-            if self._authorizer is not None:
-                follow_acls(self._authorizer, parts.controller, config.node_id).result()
+            if parts.services.authorizer is not None:
+                follow_acls(parts.services.authorizer, parts.controller, config.node_id).result()
         else:
             self._enter_quorum(image)
         if config.is_controller:
@@ -213,11 +210,12 @@ class Broker(ClusterNode):
         The other nodes may need this node's vote to elect a leader: the controller listeners are served from now on,
         except those that wait for the authorizer.
         """
-        early, late = split_early(self.config, self._authorizer)
+        authorizer = self.parts.services.authorizer
+        early, late = split_early(self.config, authorizer)
         self._accept(early)
         self._reactor_thread.start()
         self.parts.controller.start(image)
-        caught_up = follow_acls(self._authorizer, self.parts.controller, self.config.node_id)
+        caught_up = follow_acls(authorizer, self.parts.controller, self.config.node_id)
         for look in count(1):
             try:
                 caught_up.result(LOOK_S)

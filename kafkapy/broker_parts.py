@@ -40,6 +40,7 @@ from kafkapy.server.controller_link import ControllerLink, ControllerPorts, loca
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.metadata_publisher import MetadataPublisher
+from kafkapy.server.node_authorizer import make_authorizer
 from kafkapy.server.other_nodes import OtherNodes
 from kafkapy.server.owner_thread import run_on_owner, run_on_owner_or_here
 from kafkapy.server.services import ControllerServices, Services
@@ -53,7 +54,6 @@ from kafkapy.types import Clock, TopicPartition
 if TYPE_CHECKING:
     from kafkapy.controller.periodic_tasks import PeriodicTasks
     from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
-    from kafkapy.security.authorizer import Authorizer
     from kafkapy.server.broker_requests import BrokerRequests
     from kafkapy.server.remote_markers import RemoteMarkers
     from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
@@ -180,7 +180,6 @@ def build_parts(
     cluster_id: str,
     policies: Policies,
     on_fatal: Callable[[BaseException], None],
-    authorizer: Authorizer | None = None,
 ) -> Parts:
     """Constructs the parts that serve clients; starts nothing. `on_fatal` is called after a failure that the broker
     cannot survive, by the thread in which the failure occurred."""
@@ -237,10 +236,8 @@ def build_parts(
         client_telemetry=ClientTelemetry(series_limit=config.kafkapy_metrics_series_limit),
         alter_log_dirs=alter_log_dirs, policies=policies, node_id=node_id, cluster_id=cluster_id, quorum=controller,
         kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
-        forwarding=link.forwarding, authorizer=authorizer,
+        forwarding=link.forwarding, authorizer=make_authorizer(config),
     )  # fmt: skip
-    if authorizer is not None:
-        gate.shut("an authorizer decides about every request")
     controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)
     return Parts(

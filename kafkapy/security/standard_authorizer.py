@@ -60,7 +60,7 @@ class Snapshot(NamedTuple):
     """The state from which an answer is computed. Immutable: a change replaces the snapshot."""
 
     generation: int
-    index: AclIndex
+    acls: AclIndex
     is_loaded: bool
 
 
@@ -94,7 +94,7 @@ class StandardAuthorizer:
     @property
     def index(self) -> AclIndex:
         """The newest ACLs."""
-        return self._snapshot.index
+        return self._snapshot.acls
 
     @property
     def is_loaded(self) -> bool:
@@ -135,7 +135,7 @@ class StandardAuthorizer:
         if self._rules(requester, [probe])[0].is_allowed:
             return True
         host, principal = acl_host(requester.host), str(requester.principal)
-        entries = self._snapshot.index.of_type(resource_type, _matching_principals(principal))
+        entries = self._snapshot.acls.of_type(resource_type, _matching_principals(principal))
         return _allows_some_name(
             entry for entry in entries if entry.host in (WILDCARD, host) and entry.operation in _DENYING[operation]
         )
@@ -153,7 +153,7 @@ class StandardAuthorizer:
             if is_super_user:
                 rule = SUPER_USER
             else:
-                groups = snapshot.index.groups(action.resource_type, action.resource_name)
+                groups = snapshot.acls.groups(action.resource_type, action.resource_name)
                 rule = _decide(groups, principals, host, action.operation, self.no_acl_rule)
             self.requests += 1
             self.denied += not rule.is_allowed

@@ -40,7 +40,7 @@ class Pattern(NamedTuple):
 
 
 class Permit(NamedTuple):
-    """What ACLs of one or more patterns allow or deny."""
+    """The part of an ACL that does not name the resources."""
 
     principal: str
     host: str
@@ -109,7 +109,7 @@ def remove_acls(admin: Admin, arguments: Arguments, removed: Permits) -> None:
             question = (
                 f"Are you sure you want to remove ACLs: \n {_lines(granted)} \n from resource filter `{pattern}`? (y/n)"
             )
-            filters = [AclFilter(*pattern, *permit) for permit in granted]
+            filters = [_filter(pattern, permit) for permit in granted]
         else:
             question = f"Are you sure you want to delete all ACLs for resource filter `{pattern}`? (y/n)"
             filters = [AclFilter(*pattern)]
@@ -161,7 +161,13 @@ def _lines(granted: Sequence[Permit]) -> str:
 
 
 def _entry(pattern: Pattern, permit: Permit) -> AccessControlEntry:
-    return AccessControlEntry(*pattern, *permit)
+    resource_type, name, pattern_type = pattern
+    principal, host, operation, permission_type = permit
+    return AccessControlEntry(resource_type, name, pattern_type, principal, host, operation, permission_type)
+
+
+def _filter(pattern: Pattern, permit: Permit) -> AclFilter:
+    return AclFilter(*_entry(pattern, permit))
 
 
 def _is_confirmed(arguments: Arguments, question: str) -> bool:

@@ -69,6 +69,7 @@ class HandlerHarness(ReplicaHarness):
             policies=NO_POLICIES,
             request_errors=RequestErrors(),
             forwarding=None,
+            authorizer=None,
         )
 
     def send(self, handler, request, version, *, client_id="test", correlation_id=7):

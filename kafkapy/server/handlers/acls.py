@@ -121,7 +121,9 @@ def handle_create_acls(context: RequestContext, request: CreateAclsRequest) -> C
 def _created(results: Sequence[ErrorMessage]) -> CreateAclsResponse:
     return CreateAclsResponse(
         results=[
-            CreateAclsResponse.AclCreationResult(error_code=result.error, error_message=result.message)
+            CreateAclsResponse.AclCreationResult(
+                error_code=result.error, error_message=result.message if result.error else ""
+            )
             for result in results
         ]
     )
@@ -167,12 +169,15 @@ def handle_delete_acls(context: RequestContext, request: DeleteAclsRequest) -> D
 
 
 def _deleted(results: Sequence[DeletedAcls]) -> DeleteAclsResponse:
+    def removed(entry: AccessControlEntry) -> DeleteAclsResponse.DeleteAclsMatchingAcl:
+        return DeleteAclsResponse.DeleteAclsMatchingAcl(error_message=None, **entry._asdict())
+
     return DeleteAclsResponse(
         filter_results=[
             DeleteAclsResponse.DeleteAclsFilterResult(
                 error_code=result.error.error,
                 error_message=result.error.message,
-                matching_acls=[DeleteAclsResponse.DeleteAclsMatchingAcl(**entry._asdict()) for entry in result.entries],
+                matching_acls=list(map(removed, result.entries)),
             )
             for result in results
         ]
