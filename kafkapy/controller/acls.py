@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kafkapy.controller.result import (
     MAX_RECORDS_PER_USER_OPERATION,
@@ -15,6 +14,7 @@ from kafkapy.controller.result import (
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from kafkapy.security.access_control_entry import AccessControlEntry
 from kafkapy.security.acl import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType

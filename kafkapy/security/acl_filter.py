@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.access_control_entry import AccessControlEntry
 from kafkapy.security.acl import WILDCARD, Operation, PatternType, Permission, ResourceType
 

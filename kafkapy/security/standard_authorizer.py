@@ -15,9 +15,9 @@ AlterConfigs implies DescribeConfigs; a DENY implies nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from kafkapy.errors import ApiError, ConfigError, Error
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.access_control_entry import AccessControlEntry
 from kafkapy.security.acl import WILDCARD, Operation, PatternType, Permission, ResourceType
 from kafkapy.security.acl_index import AclIndex, Group

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from kafkapy.client.admin import AccessControlEntry, AclFilter, Admin
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.acl import (
     CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
