@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.security.authorizer import Authorizer
 
-KEY = "authorizer.class.name"
-METHODS = ("authorize", "authorize_by_type")
+AUTHORIZER_KEY = "authorizer.class.name"
+AUTHORIZER_METHODS = ("authorize", "authorize_by_type")
 
 
 def make_authorizer(config: BrokerConfig) -> Authorizer | None:
@@ -36,7 +36,7 @@ def make_authorizer(config: BrokerConfig) -> Authorizer | None:
         return standard
     try:
         authorizer: Authorizer = load_class(name)()
-        missing = [method for method in METHODS if not callable(getattr(authorizer, method, None))]
+        missing = [method for method in AUTHORIZER_METHODS if not callable(getattr(authorizer, method, None))]
         if missing:
             raise TypeError(f"it has no method {missing[0]}")
         if not hasattr(authorizer, "generation"):
@@ -45,7 +45,7 @@ def make_authorizer(config: BrokerConfig) -> Authorizer | None:
         if configure is not None:
             configure(dict(config.originals))
     except Exception as error:
-        raise ConfigError(f"{KEY}={name}: {type(error).__name__}: {error}") from error
+        raise ConfigError(f"{AUTHORIZER_KEY}={name}: {type(error).__name__}: {error}") from error
     return authorizer
 
 
