@@ -1,16 +1,29 @@
-"""The questions that handlers ask about a request's permissions. Without an authorizer everything is allowed."""
+"""The questions that handlers ask about a request's permissions. Without an authorizer everything is allowed.
+
+A handler of a request that names several resources asks at its start which of their names are denied, and answers for
+those with an error. A resource that is denied is not looked up, so that the answer does not show whether it exists.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from kafkapy.errors import ApiError, Error
-from kafkapy.security.acl import CLUSTER_NAME, Operation, ResourceType
+from kafkapy.security.acl import CLUSTER_NAME, SUPPORTED_OPERATIONS, Operation, ResourceType
 from kafkapy.security.authorizer import Action, Requester
 
 if TYPE_CHECKING:
     from kafkapy.server.request_context import RequestContext
+
+NO_NAMES: AbstractSet[str] = frozenset()
+# All operations on a resource of each type, as bits.
+ALL_OPERATIONS = {
+    resource_type: sum(1 << operation for operation in operations)
+    for resource_type, operations in SUPPORTED_OPERATIONS.items()
+}
+OPERATIONS_NOT_ASKED_FOR = -(2**31)
 
 
 def is_allowed(
@@ -32,13 +45,37 @@ def is_allowed(
     return authorizer.authorize(_requester(context), [action])[0]
 
 
+def is_cluster_allowed(context: RequestContext, operation: Operation, *, log_if_denied: bool = True) -> bool:
+    """Returns whether the client may perform the operation on the cluster."""
+    return is_allowed(context, operation, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=log_if_denied)
+
+
+def is_any_allowed(context: RequestContext, operation: Operation, resource_type: ResourceType) -> bool:
+    """Returns whether the client may perform the operation on at least one resource of the type."""
+    authorizer = context.services.authorizer
+    return authorizer is None or authorizer.authorize_by_type(_requester(context), operation, resource_type)
+
+
 def check_cluster(context: RequestContext, operation: Operation) -> None:
     """Raises ApiError with CLUSTER_AUTHORIZATION_FAILED if the client may not perform the operation on the cluster."""
-    if not is_allowed(context, operation, ResourceType.CLUSTER, CLUSTER_NAME):
+    if not is_cluster_allowed(context, operation):
         raise ApiError(Error.CLUSTER_AUTHORIZATION_FAILED)
 
 
-def allowed_names(
+def check_group(context: RequestContext, operation: Operation, group_id: str) -> None:
+    """Raises ApiError with GROUP_AUTHORIZATION_FAILED if the client may not perform the operation on the group."""
+    if not is_allowed(context, operation, ResourceType.GROUP, group_id):
+        raise ApiError(Error.GROUP_AUTHORIZATION_FAILED)
+
+
+def check_transactional_id(context: RequestContext, operation: Operation, transactional_id: str) -> None:
+    """Raises ApiError with TRANSACTIONAL_ID_AUTHORIZATION_FAILED if the client may not perform the operation on the
+    transactional id."""
+    if not is_allowed(context, operation, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+
+def denied_names(
     context: RequestContext,
     operation: Operation,
     resource_type: ResourceType,
@@ -46,19 +83,50 @@ def allowed_names(
     *,
     log_if_allowed: bool = True,
     log_if_denied: bool = True,
-) -> set[str]:
-    """Returns those of the resources on which the client may perform the operation; each name is asked once."""
+) -> AbstractSet[str]:
+    """Returns those of the resources on which the client may not perform the operation; each name is asked once.
+
+    Without an authorizer `names` is not read.
+    """
+    authorizer = context.services.authorizer
+    if authorizer is None:
+        return NO_NAMES
     counts: dict[str, int] = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1
-    authorizer = context.services.authorizer
-    if authorizer is None or not counts:
-        return set(counts)
+    if not counts:
+        return NO_NAMES
     actions = [
         Action(operation, resource_type, name, count, log_if_allowed, log_if_denied) for name, count in counts.items()
     ]
     answers = authorizer.authorize(_requester(context), actions)
-    return {action.resource_name for action, allowed in zip(actions, answers, strict=True) if allowed}
+    return {action.resource_name for action, allowed in zip(actions, answers, strict=True) if not allowed}
+
+
+def denied_topics(context: RequestContext, operation: Operation, names: Iterable[str]) -> AbstractSet[str]:
+    """Returns those of the topics on which the client may not perform the operation; each name is asked once."""
+    return denied_names(context, operation, ResourceType.TOPIC, names)
+
+
+def authorized_operations(context: RequestContext, resource_type: ResourceType, name: str) -> int:
+    """Returns the operations that the client may perform on the resource, as bits."""
+    authorizer = context.services.authorizer
+    if authorizer is None:
+        return ALL_OPERATIONS[resource_type]
+    actions = [
+        Action(operation, resource_type, name, log_if_allowed=False, log_if_denied=False)
+        for operation in SUPPORTED_OPERATIONS[resource_type]
+    ]
+    answers: Sequence[bool] = authorizer.authorize(_requester(context), actions)
+    return sum(1 << action.operation for action, allowed in zip(actions, answers, strict=True) if allowed)
+
+
+def authorized_cluster_operations(context: RequestContext) -> int:
+    """Returns the operations that the client may perform on the cluster, as bits; 0 if it may not describe the
+    cluster."""
+    if not is_cluster_allowed(context, Operation.DESCRIBE):
+        return 0
+    return authorized_operations(context, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 def _requester(context: RequestContext) -> Requester:

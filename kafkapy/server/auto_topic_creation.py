@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafkapy.controller.topic_name import is_valid_topic_name
 from kafkapy.controller.topics import NewTopic
 from kafkapy.errors import Error
@@ -10,14 +12,17 @@ from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.services import Services
 from kafkapy.server.topic_request import request_topic
 
+if TYPE_CHECKING:
+    from kafkapy.server.request_context import RequestContext
 
-def create_missing_topic(services: Services, topic: str) -> Error:
+
+def create_missing_topic(services: Services, topic: str, context: RequestContext | None = None) -> Error:
     """Asks the controller to create the topic, without waiting; returns the error with which to answer the client,
-    which retries."""
+    which retries. The client of `context` needs the permission to create the topic."""
     if not is_valid_topic_name(topic):
         return Error.INVALID_TOPIC_EXCEPTION
     if topic in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):
         create_internal_topic(services, topic)
     elif topic not in INTERNAL_TOPICS:
-        request_topic(services, NewTopic(topic))
+        request_topic(services, NewTopic(topic), context)
     return Error.UNKNOWN_TOPIC_OR_PARTITION

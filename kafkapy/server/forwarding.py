@@ -10,25 +10,22 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from kafkapy._core.bytes.wire import Reader
 from kafkapy.client.api_versions import Versions
 from kafkapy.controller.result import ErrorMessage
 from kafkapy.controller.topics import NewTopic
 from kafkapy.errors import ApiError, Error
 from kafkapy.nodes.controller_channel import ControllerChannel
-from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.api import API_TABLE, ApiKey, request_header_version, response_header_version
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from kafkapy.protocol.messages.data_records import DefaultPrincipalData
 from kafkapy.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
 from kafkapy.server.forwarding_port import OnCreated, OnResponse, Refuse
 from kafkapy.server.request_context import RequestContext
 
 logger = logging.getLogger("kafka.server.ForwardingManagerImpl")
 
 CREATE_TIMEOUT_MS = 30_000
-PRINCIPAL_VERSION = 0
-ANONYMOUS_PRINCIPAL = PRINCIPAL_VERSION.to_bytes(2, "big") + DefaultPrincipalData(
-    type="User", name="ANONYMOUS", token_authenticated=False
-).encode(PRINCIPAL_VERSION)
 
 
 class Forwarding:
@@ -50,18 +47,13 @@ class Forwarding:
         self, context: RequestContext, payload: bytes, refuse: Refuse, on_response: OnResponse | None = None
     ) -> None:
         """Forwards a client's request to the active controller, and the response to the client; see ForwardingPort."""
-        envelope = EnvelopeRequest(
-            request_data=payload,
-            request_principal=ANONYMOUS_PRINCIPAL,
-            client_host_address=_address(context.connection.peer_host),
-        )
 
         def done(response: EnvelopeResponse | None, version: int, error: Exception | None) -> None:
             self._post(lambda: self._finish(context, response, error, refuse, on_response))
 
-        self._channel.send(envelope, ApiKey.ENVELOPE, done)
+        self._channel.send(_envelope(context, payload), ApiKey.ENVELOPE, done)
 
-    def create_topic(self, wanted: NewTopic, on_result: OnCreated) -> None:
+    def create_topic(self, wanted: NewTopic, on_result: OnCreated, context: RequestContext | None = None) -> None:
         """Asks the active controller to create a topic; see ForwardingPort."""
         if wanted.name in self._requested_topics:
             return
@@ -87,7 +79,29 @@ class Forwarding:
             self._post(lambda: finish(response, error))
 
         request = CreateTopicsRequest(topics=[topic], timeout_ms=CREATE_TIMEOUT_MS)
-        self._channel.send(request, ApiKey.CREATE_TOPICS, done)
+        if context is None:
+            self._channel.send(request, ApiKey.CREATE_TOPICS, done)
+        else:
+            self._create_for_client(context, request, finish)
+
+    def _create_for_client(
+        self,
+        context: RequestContext,
+        request: CreateTopicsRequest,
+        finish: Callable[[CreateTopicsResponse | None, Exception | None], None],
+    ) -> None:
+        """Sends CreateTopics in an envelope, with the principal of a client that has asked for something else."""
+        sent = _Enclosed(context, request)
+
+        def done(response: EnvelopeResponse | None, version: int, error: Exception | None) -> None:
+            failure = _error_of(response, error)
+            if response is None or response.response_data is None or failure is not Error.NONE:
+                self._post(lambda: finish(None, ApiError(failure)))
+            else:
+                data = bytes(response.response_data)
+                self._post(lambda: finish(sent.decode(data), None))
+
+        self._channel.send(lambda version: sent.enclose(self.controller_versions), ApiKey.ENVELOPE, done)
 
     def _finish(
         self,
@@ -111,6 +125,42 @@ class Forwarding:
                 on_response(bytes(data))
             else:
                 context.respond_encoded(bytes(data))
+
+
+class _Enclosed:
+    """A CreateTopics request in the name of the client of another request. Its version is chosen when it is sent."""
+
+    def __init__(self, context: RequestContext, request: CreateTopicsRequest) -> None:
+        self._request = request
+        self._envelope = _envelope(context, b"")
+        self._version = API_TABLE[ApiKey.CREATE_TOPICS].highest
+        self._header = RequestHeader(
+            request_api_key=ApiKey.CREATE_TOPICS, correlation_id=context.correlation_id, client_id=context.client_id
+        )
+
+    def enclose(self, served: Versions) -> EnvelopeRequest:
+        """Returns the envelope with the request in the newest version that the controller serves."""
+        _, highest = served.get(ApiKey.CREATE_TOPICS, (0, self._version))
+        version = self._version = min(self._version, highest)
+        self._header.request_api_version = version
+        header = self._header.encode(request_header_version(ApiKey.CREATE_TOPICS, version))
+        self._envelope.request_data = header + self._request.encode(version)
+        return self._envelope
+
+    def decode(self, data: bytes) -> CreateTopicsResponse:
+        """Returns the response of which `data` has the header and the body."""
+        reader = Reader(data)
+        ResponseHeader.read(reader, response_header_version(ApiKey.CREATE_TOPICS, self._version))
+        return CreateTopicsResponse.decode(data, self._version, reader.pos)
+
+
+def _envelope(context: RequestContext, request: bytes) -> EnvelopeRequest:
+    """Returns an envelope with the principal and the address of the client of `context`."""
+    return EnvelopeRequest(
+        request_data=request,
+        request_principal=context.services.principal_builder.serialize(context.principal),
+        client_host_address=_address(context.connection.peer_host),
+    )
 
 
 def _error_of(response: EnvelopeResponse | None, failure: Exception | None) -> Error:

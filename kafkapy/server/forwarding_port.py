@@ -37,7 +37,11 @@ class ForwardingPort(Protocol):
         """
         ...
 
-    def create_topic(self, wanted: NewTopic, on_result: OnCreated) -> None:
+    def create_topic(self, wanted: NewTopic, on_result: OnCreated, context: Any = None) -> None:
         """Asks the active controller to create a topic; does nothing while an earlier request for the topic has no
-        response."""
+        response.
+
+        With the RequestContext of a client's request the topic is created in the name of the client, which needs the
+        permission; otherwise in the name of this broker.
+        """
         ...

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
     from kafkapy.replica.replica_manager import ReplicaManager
     from kafkapy.security.authorizer import Authorizer
+    from kafkapy.security.principal_builder import PrincipalBuilder
     from kafkapy.server.client_telemetry import ClientTelemetry
     from kafkapy.server.controller_operations import ControllerOperations
     from kafkapy.server.fetch_session import FetchSessions
@@ -113,6 +114,13 @@ class ControllerServices:
         from kafkapy.server.controller_operations import ControllerOperations
 
         return ControllerOperations(self.config, self.clock, self.cluster_id, self.kraft_version)
+
+    @cached_property
+    def principal_builder(self) -> PrincipalBuilder:
+        """The builder of principal.builder.class; its module is imported at the first access. Raises ConfigError."""
+        from kafkapy.security.principal_builder import make_principal_builder
+
+        return make_principal_builder(self.config)
 
     @property
     def quorum(self) -> ControllerLoop:

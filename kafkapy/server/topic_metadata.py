@@ -12,12 +12,6 @@ from kafkapy.metadata.topics_image import (
     PartitionImage,
 )
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.security.acl import SUPPORTED_OPERATIONS, ResourceType
-
-# All operations on a topic and on the cluster, as bits.
-ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in SUPPORTED_OPERATIONS[ResourceType.TOPIC])
-ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in SUPPORTED_OPERATIONS[ResourceType.CLUSTER])
-OPERATIONS_NOT_ASKED_FOR = -(2**31)
 
 
 class DescribedPartition(NamedTuple):

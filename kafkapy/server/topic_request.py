@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from kafkapy.controller.result import ErrorMessage
 from kafkapy.controller.topics import CreatedTopic, NewTopic, PlacementRules, create_topics
 from kafkapy.errors import Error
 from kafkapy.server.services import Services
 
+if TYPE_CHECKING:
+    from kafkapy.server.request_context import RequestContext
+
 logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
 
 
-def request_topic(services: Services, wanted: NewTopic) -> None:
-    """Asks the active controller to create a topic, without waiting for it; clients retry. Reactor thread."""
+def request_topic(services: Services, wanted: NewTopic, context: RequestContext | None = None) -> None:
+    """Asks the active controller to create a topic, without waiting for it; clients retry. Reactor thread.
+
+    The topic is created in the name of the client of `context`, or of the broker itself.
+    """
     controller, forwarding = services.controller, services.forwarding
     if forwarding is not None and not controller.is_active:
-        forwarding.create_topic(_counted(services, wanted), lambda result: _report(wanted.name, result))
+        forwarding.create_topic(_counted(services, wanted), lambda result: _report(wanted.name, result), context)
         return
     rules = PlacementRules(services.config, services.node_id, policies=services.policies)
     future = controller.submit(lambda image: create_topics(image, [wanted], rules))

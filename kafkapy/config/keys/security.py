@@ -21,9 +21,9 @@ ROWS = (
         "authorizer.class.name", STRING, "", NON_NULL_STRING, LOW, READ_ONLY,
         "Class that authorizes requests: one of Kafka's own, or a Python class as package.module:Class; empty allows every request.",
     ),
-    inert(
+    key(
         "principal.builder.class", CLASS, "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", ANY, MEDIUM, PER_BROKER,
-        "Java class that makes principals; kafkapy runs the default one only.",
+        "Python class that names the principals of connections. Of Kafka's Java classes only the default one is accepted.",
     ),
     inert("security.providers", STRING, None, ANY, LOW, READ_ONLY, "Java security providers."),
     inert(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup
@@ -47,6 +48,10 @@ R = TypeVar("R")
 
 # The shortest time between two evaluations of the expressions of a group whose topics change.
 REGEX_REFRESH_INTERVAL_MS = 10_000
+# The time after which expressions are evaluated again although topics have not changed, because permissions may have.
+PERMISSIONS_REFRESH_INTERVAL_MS = 600_000
+# Returns those of the topic names that a client may not describe.
+DeniedTopics = Callable[[AbstractSet[str]], AbstractSet[str]]
 # (expressions, topic names, callback for the matches): evaluates on another thread, calls back on the owner thread.
 ResolveRegexes = Callable[[list[str], list[str], Callable[[dict[str, frozenset[str]]], None]], None]
 
@@ -54,7 +59,8 @@ ResolveRegexes = Callable[[list[str], list[str], Callable[[dict[str, frozenset[s
 class HeartbeatCall(NamedTuple):
     """One validated ConsumerGroupHeartbeat.
 
-    None, or -1 for the timeout, means that the field has not changed since the member's previous request.
+    None, or -1 for the timeout, means that the field has not changed since the member's previous request. With
+    `denied_topics` the member's regular expression matches only the topics that the client may describe.
     """
 
     group_id: str
@@ -69,6 +75,7 @@ class HeartbeatCall(NamedTuple):
     subscribed_topic_regex: str | None
     server_assignor: str | None
     owned: Assignment | None
+    denied_topics: DeniedTopics | None = None
 
     @property
     def is_full(self) -> bool:
@@ -111,6 +118,7 @@ class ConsumerMembership:
         change = self._changed(group, call, records)
         member = progress(group, change, self._settings, self._context.clock.wall_ms(), records)
         self.after_change(group, member, has_progressed=member.progress != change.before.progress)
+        self._resolve(group, member, call.denied_topics)
         has_assignment = call.is_full or partitions_of(member.assigned) != partitions_of(change.before.assigned)
         response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -293,10 +301,8 @@ class ConsumerMembership:
             self.after_change(group, member, has_progressed=True)
 
     def after_change(self, group: ConsumerGroup, member: ConsumerMember, *, has_progressed: bool) -> None:
-        """Renews the member's session and starts the evaluation of its regular expression.
-
-        If `has_progressed`, starts or cancels the rebalance timer, as the member's new state requires.
-        """
+        """Renews the member's session. If `has_progressed`, starts or cancels the rebalance timer, as the member's new
+        state requires."""
         group_id, member_id = group.group_id, member.member_id
         self.reschedule_session(group_id, member)
         key = _rebalance_key(group_id, member_id)
@@ -306,7 +312,6 @@ class ConsumerMembership:
             self._context.schedule(key, timeout_ms, lambda: self._expire_rebalance(group_id, member_id, epoch))
         elif has_progressed:
             self._context.cancel(key)
-        self._resolve(group, member)
 
     def reschedule_session(self, group_id: str, member: ConsumerMember) -> None:
         timeout_ms = self._settings.session_timeout_ms(group_id)
@@ -337,15 +342,19 @@ class ConsumerMembership:
 
     # -- regular expressions
 
-    def _resolve(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """Starts the evaluation of a regular expression that is new, and of all expressions of the group if topics have
-        changed."""
+    def _resolve(self, group: ConsumerGroup, member: ConsumerMember, denied_topics: DeniedTopics | None) -> None:
+        """Starts the evaluation of a regular expression that is new, and of all expressions of the group if topics or
+        permissions may have changed.
+
+        The expressions match only topics that the client of `member` may describe, as in Apache Kafka.
+        """
         pattern = member.subscribed_topic_regex
         image = self._settings.image()
         wanted = {pattern} if pattern and pattern not in group.regexes else set()
         monotonic_ms = self._context.clock.monotonic_ms()
-        is_due = monotonic_ms - group.regexes_checked_ms >= REGEX_REFRESH_INTERVAL_MS
-        if group.regexes and is_due and group.regexes_topics is not image.topics:
+        age_ms = monotonic_ms - group.regexes_checked_ms
+        have_topics_changed = age_ms >= REGEX_REFRESH_INTERVAL_MS and group.regexes_topics is not image.topics
+        if have_topics_changed or (denied_topics is not None and age_ms >= PERMISSIONS_REFRESH_INTERVAL_MS):
             wanted |= set(group.regexes)
         wanted -= group.resolving
         if not wanted:
@@ -358,6 +367,9 @@ class ConsumerMembership:
         def resolved(matches: dict[str, frozenset[str]]) -> None:
             # `group` may be the object of a new group's first heartbeat, which replay has replaced (`_group_for`).
             group.resolving -= matches.keys()
+            if denied_topics is not None:
+                denied = denied_topics(frozenset().union(*matches.values()))
+                matches = {pattern: found - denied for pattern, found in matches.items()}
             self._context.run(lambda: self._resolved(group_id, matches, version))
 
         self._resolve_regexes(sorted(wanted), names, resolved)

@@ -4,6 +4,8 @@ UnregisterBroker, version 0.
 Behaviour: the active controller registers, fences and unfences brokers; the response is sent when the change is
 committed. Another controller responds with NOT_CONTROLLER.
 
+Permissions: ClusterAction on the cluster; Alter for UnregisterBroker.
+
 Version notes: the previous broker epoch (KIP-966) comes with version 3 of the registration; failed and cordoned log
 directories with versions 1 and 2 of the heartbeat.
 """
@@ -16,13 +18,16 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from kafkapy.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
 
 @serves(ApiKey.BROKER_REGISTRATION, 0, 4, on_error=error_of_the_request(BrokerRegistrationResponse))
 def handle_broker_registration(context: RequestContext, request: BrokerRegistrationRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     answer_when_committed(
         context,
         context.services.controller_operations.register_broker(request),
@@ -33,6 +38,7 @@ def handle_broker_registration(context: RequestContext, request: BrokerRegistrat
 
 @serves(ApiKey.BROKER_HEARTBEAT, 0, 2, on_error=error_of_the_request(BrokerHeartbeatResponse))
 def handle_broker_heartbeat(context: RequestContext, request: BrokerHeartbeatRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     operations = context.services.controller_operations
     operations.contact(request.broker_id, request.broker_epoch)
     context.session.broker = (request.broker_id, request.broker_epoch)
@@ -60,6 +66,7 @@ def unregister_broker_error(
 
 @serves(ApiKey.UNREGISTER_BROKER, 0, 0, on_error=unregister_broker_error)
 def handle_unregister_broker(context: RequestContext, request: UnregisterBrokerRequest) -> None:
+    check_cluster(context, Operation.ALTER)
     answer_when_committed(
         context,
         context.services.controller_operations.unregister_broker(request.broker_id),

@@ -2,6 +2,8 @@
 
 Behaviour: quotas are checked and stored in the metadata, as in Apache Kafka.
 
+Permissions: DescribeConfigs or AlterConfigs on the cluster.
+
 Not done: quotas are not enforced.
 """
 
@@ -18,7 +20,9 @@ from kafkapy.metadata.image import QuotaEntity
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from kafkapy.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
@@ -42,6 +46,7 @@ def describe_client_quotas_error(
 def handle_describe_client_quotas(
     context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
+    check_cluster(context, Operation.DESCRIBE_CONFIGS)
     wanted = _filter(request)
     quotas = context.services.metadata.image.client_quotas
     return DescribeClientQuotasResponse(
@@ -114,6 +119,7 @@ def alter_client_quotas_error(
 @serves(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, on_error=alter_client_quotas_error, blocking=True)
 def handle_alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> None:
     """Alters quotas on the handler pool, because the name of an ip entity may be a host name, which is looked up."""
+    check_cluster(context, Operation.ALTER_CONFIGS)
     version = context.api_version
     alterations = [
         QuotaAlteration(_entity(entry), {op.key: None if op.remove else op.value for op in entry.ops})

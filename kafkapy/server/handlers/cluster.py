@@ -4,6 +4,9 @@ Behaviour: responds with the cluster id, the controller, and the brokers that th
 listener of the controller the nodes are the registered controllers instead (KIP-919), and the controller is the active
 one. A client that expects the other kind of listener gets MISMATCHED_ENDPOINT_TYPE.
 
+Permissions: none on a broker, but only a client with Describe on the cluster learns what it may do on the cluster. On a
+controller Alter on the cluster.
+
 Version notes: from version 1 on the client names the kind of listener; from version 2 on it may ask for fenced brokers.
 """
 
@@ -13,9 +16,10 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.features import supports_controller_registration
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import OPERATIONS_NOT_ASKED_FOR, authorized_cluster_operations, check_cluster
 from kafkapy.server.request_context import RequestContext
-from kafkapy.server.topic_metadata import ALL_CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
 
 BROKERS, CONTROLLERS = 1, 2
 DescribedNode = DescribeClusterResponse.DescribeClusterBroker
@@ -30,6 +34,8 @@ def describe_cluster_error(
 @serves(ApiKey.DESCRIBE_CLUSTER, 0, 2, on_error=describe_cluster_error)
 def handle_describe_cluster(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     is_controller = context.session.is_controller
+    if is_controller:
+        check_cluster(context, Operation.ALTER)
     served = CONTROLLERS if is_controller else BROKERS
     if request.endpoint_type not in (BROKERS, CONTROLLERS):
         raise ApiError(Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}")
@@ -47,7 +53,9 @@ def handle_describe_cluster(context: RequestContext, request: DescribeClusterReq
         cluster_id=services.cluster_id,
         controller_id=services.active_controller_id() if is_controller else services.node_id,
         brokers=_controllers(context) if is_controller else _brokers(context, request),
-        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if is_requested else OPERATIONS_NOT_ASKED_FOR,
+        cluster_authorized_operations=authorized_cluster_operations(context)
+        if is_requested
+        else OPERATIONS_NOT_ASKED_FOR,
     )
 
 

@@ -3,6 +3,9 @@
 Behaviour: the configuration of topics, brokers, groups, client metrics and this broker's loggers. Changes are committed
 by the controller, except levels of loggers, which are set at once.
 
+Permissions: DescribeConfigs or AlterConfigs on the topic or group, and on the cluster for the other resources. On a
+controller the levels of loggers need ClusterAction instead. What a broker forwards is checked by the controller.
+
 Version notes: version 0 of DescribeConfigs says whether a value is the default; later versions name its source. Version
 0 of ListConfigResources lists client metrics only (KIP-1142).
 """
@@ -11,7 +14,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 from kafkapy.config.describe import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
 from kafkapy.config.row import ConfigSource
@@ -22,7 +26,7 @@ from kafkapy.controller.configs import (
     incremental_alter_configs,
     legacy_alter_configs,
 )
-from kafkapy.controller.result import ErrorMessage
+from kafkapy.controller.result import ControllerResult, ErrorMessage
 from kafkapy.controller.topic_name import validate_topic_name
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import (
@@ -31,6 +35,7 @@ from kafkapy.metadata.image import (
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
+    MetadataImage,
 )
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
@@ -40,15 +45,27 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from kafkapy.security.acl import CLUSTER_NAME, Operation, ResourceType
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_cluster, is_allowed
 from kafkapy.server.broker_loggers import alter_logger_levels, describe_loggers
-from kafkapy.server.controller_answer import answer_when_committed
+from kafkapy.server.controller_answer import answer_when_done
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.resource_configs import describe_client_metrics, describe_group
 from kafkapy.server.services import Services
 
 DescribedResource = DescribeConfigsResponse.DescribeConfigsResult
 DescribedEntry = DescribeConfigsResponse.DescribeConfigsResourceResult
+Results = dict[ConfigResource, ErrorMessage]
+Changes = TypeVar("Changes")
+# Type of configuration resource -> the type of the resource whose permissions protect it, and the error.
+_SECURED_AS = {
+    TOPIC_RESOURCE: (ResourceType.TOPIC, Error.TOPIC_AUTHORIZATION_FAILED),
+    GROUP_RESOURCE: (ResourceType.GROUP, Error.GROUP_AUTHORIZATION_FAILED),
+    BROKER_RESOURCE: (ResourceType.CLUSTER, Error.CLUSTER_AUTHORIZATION_FAILED),
+    BROKER_LOGGER_RESOURCE: (ResourceType.CLUSTER, Error.CLUSTER_AUTHORIZATION_FAILED),
+    CLIENT_METRICS_RESOURCE: (ResourceType.CLUSTER, Error.CLUSTER_AUTHORIZATION_FAILED),
+}
 
 
 # -- DescribeConfigs
@@ -65,6 +82,7 @@ def handle_describe_configs(context: RequestContext, request: DescribeConfigsReq
     results = []
     for resource in request.resources:
         try:
+            _check_permission(context, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
             entries = _describe(context.services, resource.resource_type, resource.resource_name)
         except ApiError as error:
             results.append(_failed(resource, error.error, error.message))
@@ -95,6 +113,16 @@ def _failed(
         resource_name=resource.resource_name,
         configs=[],
     )
+
+
+def _check_permission(context: RequestContext, operation: Operation, resource_type: int, name: str) -> None:
+    """Raises ApiError if the client may not perform the operation on the configuration of the resource. Does nothing
+    for a type that is not known."""
+    if context.services.authorizer is None or resource_type not in _SECURED_AS:
+        return
+    kind, error = _SECURED_AS[resource_type]
+    if not is_allowed(context, operation, kind, CLUSTER_NAME if kind is ResourceType.CLUSTER else name):
+        raise ApiError(error)
 
 
 def _describe(services: Services, resource_type: int, name: str) -> list[ConfigEntry]:
@@ -169,6 +197,7 @@ def handle_list_config_resources(
 ) -> ListConfigResourcesResponse:
     """Lists the resources of the requested types, or of all types for an empty list. Version 0 lists client metrics
     only."""
+    check_cluster(context, Operation.DESCRIBE_CONFIGS)
     image = context.services.metadata.image
     brokers = [str(broker_id) for broker_id in image.brokers]
     configured = {
@@ -252,10 +281,15 @@ def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) 
     }
     if not _narrow(context, request, wanted, lambda results: _altered(keys, failed | results, None)):
         return
-    answer_when_committed(
+    answer_when_done(
         context,
-        lambda image: legacy_alter_configs(
-            image, services.config, wanted, validate_only=request.validate_only, policies=services.policies
+        lambda: _submit_permitted(
+            context,
+            wanted,
+            failed,
+            lambda image, permitted: legacy_alter_configs(
+                image, services.config, permitted, validate_only=request.validate_only, policies=services.policies
+            ),
         ),
         lambda results: _altered(keys, failed | results, None),
         lambda error, message: alter_configs_error(request, version, error, message),
@@ -275,18 +309,51 @@ def handle_incremental_alter_configs(context: RequestContext, request: Increment
     done = _preprocess(context, keys, changes)
     for resource in changes:
         if resource[0] == BROKER_LOGGER_RESOURCE and resource not in done:
-            done[resource] = alter_logger_levels(changes[resource], validate_only=request.validate_only)
+            done[resource] = _alter_loggers(context, changes[resource], validate_only=request.validate_only)
     wanted = {resource: changes[resource] for resource in changes if resource not in done}
     if not _narrow(context, request, wanted, lambda results: _incrementally_altered(keys, done | results, None)):
         return
-    answer_when_committed(
+    answer_when_done(
         context,
-        lambda image: incremental_alter_configs(
-            image, services.config, wanted, validate_only=request.validate_only, policies=services.policies
+        lambda: _submit_permitted(
+            context,
+            wanted,
+            done,
+            lambda image, permitted: incremental_alter_configs(
+                image, services.config, permitted, validate_only=request.validate_only, policies=services.policies
+            ),
         ),
         lambda results: _incrementally_altered(keys, done | results, None),
         lambda error, message: incremental_alter_configs_error(request, version, error, message),
     )
+
+
+def _alter_loggers(context: RequestContext, changes: list[ConfigChange], *, validate_only: bool) -> ErrorMessage:
+    try:
+        check_cluster(context, Operation.CLUSTER_ACTION if context.session.is_controller else Operation.ALTER_CONFIGS)
+    except ApiError as error:
+        return ErrorMessage(error.error, error.message)
+    return alter_logger_levels(changes, validate_only=validate_only)
+
+
+def _submit_permitted(
+    context: RequestContext,
+    wanted: Mapping[ConfigResource, Changes],
+    failed: dict[ConfigResource, ErrorMessage],
+    operation: Callable[[MetadataImage, Mapping[ConfigResource, Changes]], ControllerResult[Results]],
+) -> Future[Results]:
+    """Submits the changes that the client may make to this node's controller; adds the others to `failed`.
+
+    It is called when the request is not forwarded, because the active controller checks forwarded ones.
+    """
+    for resource_type, name in wanted:
+        if resource_type != BROKER_LOGGER_RESOURCE:
+            try:
+                _check_permission(context, Operation.ALTER_CONFIGS, resource_type, name)
+            except ApiError as error:
+                failed[resource_type, name] = ErrorMessage(error.error, error.message)
+    permitted = {resource: changes for resource, changes in wanted.items() if resource not in failed}
+    return context.services.controller.submit(lambda image: operation(image, permitted))
 
 
 def _keys(resources: Iterable[object]) -> list[ConfigResource]:

@@ -5,10 +5,14 @@ Both are refused with UNSUPPORTED_VERSION unless the protocol is configured and 
 Versions:
     ConsumerGroupHeartbeat 1   a member chooses its own id and may subscribe by a regular expression.
     ConsumerGroupDescribe 1    has the type of each member.
-Not done: authorization.
+Permissions: Read on the group and Describe on each topic that a heartbeat names; a regular expression matches only the
+topics that the client may describe. ConsumerGroupDescribe needs Describe on the group and on all topics assigned in it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from functools import partial
 
 from kafkapy.coordinator.group.consumer_member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kafkapy.coordinator.group.consumer_membership import HeartbeatCall
@@ -22,10 +26,15 @@ from kafkapy.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
-from kafkapy.server.handlers.groups import ALL_GROUP_OPERATIONS
+from kafkapy.server.authorization import authorized_operations, check_group, denied_names, denied_topics
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import random_uuid, uuid_to_string
+
+DescribedGroup = ConsumerGroupDescribeResponse.DescribedGroup
+HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+
 
 # -- ConsumerGroupHeartbeat
 
@@ -37,10 +46,15 @@ def heartbeat_error(
 
 
 @serves(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, on_error=heartbeat_error)
-def handle_consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
+def handle_consumer_group_heartbeat(
+    context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse | None:
     coordinator = context.services.group_coordinator
     if not coordinator.settings.is_enabled:
         raise ApiError(Error.UNSUPPORTED_VERSION)
+    check_group(context, Operation.READ, request.group_id)
+    if denied_topics(context, Operation.DESCRIBE, request.subscribed_topic_names or ()):
+        return heartbeat_error(request, context.api_version, Error.TOPIC_AUTHORIZATION_FAILED, None)
     _validate(request, context.api_version, coordinator.settings.assignors)
     owned = None
     if request.topic_partitions is not None:
@@ -58,12 +72,19 @@ def handle_consumer_group_heartbeat(context: RequestContext, request: ConsumerGr
         subscribed_topic_regex=request.subscribed_topic_regex,
         server_assignor=request.server_assignor,
         owned=owned,
+        denied_topics=None if context.services.authorizer is None else partial(_not_describable, context),
     )
     coordinator.consumer_group_heartbeat(
         call,
         context.respond,
         lambda error, message: context.respond(heartbeat_error(request, context.api_version, error, message)),
     )
+    return None
+
+
+def _not_describable(context: RequestContext, topics: AbstractSet[str]) -> AbstractSet[str]:
+    """Returns those of the topics that match a regular expression and that the client may not describe."""
+    return denied_names(context, Operation.DESCRIBE, ResourceType.TOPIC, topics, log_if_denied=False)
 
 
 def _validate(request: ConsumerGroupHeartbeatRequest, version: int, assignors: list[str]) -> None:
@@ -115,18 +136,45 @@ def handle_consumer_group_describe(
     coordinator = context.services.group_coordinator
     if not coordinator.settings.is_enabled:
         raise ApiError(Error.UNSUPPORTED_VERSION)
-    # Apache Kafka also puts the invalid ids first.
-    groups = [_failed("", Error.INVALID_GROUP_ID, None) for group_id in request.group_ids if not group_id]
-    for group_id in filter(None, request.group_ids):
+    denied = denied_names(context, Operation.DESCRIBE, ResourceType.GROUP, request.group_ids)
+    # Apache Kafka also puts the denied and then the invalid ids first.
+    groups = [_failed(each, Error.GROUP_AUTHORIZATION_FAILED, None) for each in request.group_ids if each in denied]
+    allowed = [each for each in request.group_ids if each not in denied]
+    groups += [_failed("", Error.INVALID_GROUP_ID, None) for group_id in allowed if not group_id]
+    for group_id in filter(None, allowed):
         try:
             described = coordinator.describe_consumer_group(group_id)
             if request.include_authorized_operations:
-                described.authorized_operations = ALL_GROUP_OPERATIONS
+                described.authorized_operations = authorized_operations(context, ResourceType.GROUP, group_id)
         except ApiError as error:
             described = _failed(group_id, error.error, error.message)
         groups.append(described)
+    if context.services.authorizer is not None:
+        groups = _without_denied_topics(context, groups)
     return ConsumerGroupDescribeResponse(groups=groups)
 
 
-def _failed(group_id: str, error: Error, message: str | None) -> ConsumerGroupDescribeResponse.DescribedGroup:
-    return ConsumerGroupDescribeResponse.DescribedGroup(group_id=group_id, error_code=error, error_message=message)
+def _without_denied_topics(context: RequestContext, groups: list[DescribedGroup]) -> list[DescribedGroup]:
+    """Returns the groups; a group with assigned topics that the client may not describe gets an error instead of its
+    description."""
+    topics = {id(group): _assigned_topics(group) for group in groups}
+    denied = denied_topics(context, Operation.DESCRIBE, frozenset().union(*topics.values()))
+    return [
+        group
+        if denied.isdisjoint(topics[id(group)])
+        else _failed(group.group_id, Error.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+        for group in groups
+    ]
+
+
+def _assigned_topics(group: DescribedGroup) -> frozenset[str]:
+    return frozenset(
+        each.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for each in assignment.topic_partitions
+    )
+
+
+def _failed(group_id: str, error: Error, message: str | None) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=error, error_message=message)

@@ -6,7 +6,8 @@ Versions:
     1   transactional ids.
     4   several keys in one request (KIP-699).
     6   keys of share groups, for which no coordinator is ever available.
-Not done: share coordinators (KIP-932), authorization.
+Permissions: Describe on the group or the transactional id; ClusterAction on the cluster for share groups.
+Not done: share coordinators (KIP-932).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_S
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_cluster, check_group, check_transactional_id
 from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.request_context import RequestContext
 
@@ -44,13 +47,26 @@ def find_coordinator_error(
 def handle_find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     if request.key_type not in (_GROUP, _TRANSACTION, _SHARE):
         raise ApiError(Error.INVALID_REQUEST)
-    return _response(request, context.api_version, lambda key: _find(context, request.key_type, key))
+    return _response(request, context.api_version, lambda key: _find_permitted(context, request.key_type, key))
+
+
+def _find_permitted(context: RequestContext, key_type: int, key: str) -> _Coordinator:
+    """Returns the coordinator if the client may find it, otherwise the error."""
+    try:
+        if key_type == _GROUP:
+            check_group(context, Operation.DESCRIBE, key)
+        elif key_type == _TRANSACTION:
+            check_transactional_id(context, Operation.DESCRIBE, key)
+    except ApiError as error:
+        return _Coordinator(error.error)
+    return _find(context, key_type, key)
 
 
 def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
     if key_type == _SHARE and context.api_version < FindCoordinatorRequest.FIRST_VERSION_WITH_SHARE_GROUPS:
         return _Coordinator(Error.INVALID_REQUEST)
     if key_type == _SHARE:
+        check_cluster(context, Operation.CLUSTER_ACTION)
         # Share groups are not served, so the client keeps looking for a coordinator.
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
     name = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC

@@ -3,6 +3,8 @@
 Behaviour: elects the preferred replica, or any live replica, of the named or of all partitions. The election of any
 live replica may lose records.
 
+Permissions: Alter on the cluster.
+
 Version notes: version 0 elects preferred replicas only, and its response has no error of the whole request.
 """
 
@@ -14,7 +16,9 @@ from kafkapy.controller.settings import ControllerSettings
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition, by_topic
@@ -33,6 +37,7 @@ def elect_leaders_error(
 
 @serves(ApiKey.ELECT_LEADERS, 0, 2, on_error=elect_leaders_error)
 def handle_elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> None:
+    check_cluster(context, Operation.ALTER)
     version = context.api_version
     partitions = _partitions(request)
     settings = ControllerSettings.from_config(context.services.config)

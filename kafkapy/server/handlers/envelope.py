@@ -1,10 +1,10 @@
 """Envelope, version 0 (KIP-590): a request of a client that a broker forwards to the active controller.
 
-Behaviour: handles the request inside as if it had arrived on this listener, and responds with the bytes of its response
-(header and body). NOT_CONTROLLER, also of the request inside, is the error of the envelope, which lets the broker look
-for the active controller.
+Behaviour: handles the request inside as if the client had sent it on this listener, with the client's principal and
+address, and responds with the bytes of its response (header and body). NOT_CONTROLLER, also of the request inside, is
+the error of the envelope, which lets the broker look for the active controller.
 
-Not done: the principal must be readable, but does not matter before there are ACLs.
+Permissions: ClusterAction on the cluster for the envelope; the client needs the permissions for the request inside.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kafkapy._core.bytes.wire import Reader
 from kafkapy.config.listener import Listener
 from kafkapy.errors import ApiError, Error, ProtocolViolation
 from kafkapy.protocol.api import API_TABLE, FORWARDABLE, ApiKey, decode_request_header
-from kafkapy.protocol.messages.data_records import DefaultPrincipalData
 from kafkapy.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from kafkapy.protocol.messages.header import RequestHeader
+from kafkapy.security.acl import Operation
+from kafkapy.security.principal import Principal
 from kafkapy.server.api_registry import ServedApi, serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.handler_call import call_handler
 from kafkapy.server.request_context import RequestContext, Session
-
-HIGHEST_PRINCIPAL_VERSION = 0
 
 
 def envelope_error(request: EnvelopeRequest, version: int, error: Error, message: str | None) -> EnvelopeResponse:
@@ -57,9 +57,12 @@ class EnvelopedContext(RequestContext):
 
     __slots__ = ("_outer",)
 
-    def __init__(self, outer: RequestContext, connection: Any, header: RequestHeader, served: ServedApi) -> None:
+    def __init__(
+        self, outer: RequestContext, connection: Any, principal: Principal, header: RequestHeader, served: ServedApi
+    ) -> None:
         is_flexible = header.request_api_version >= served.flexible_header_from
         session = Session(is_controller=True)
+        session.principal = principal
         super().__init__(outer.services, connection, session, header, is_flexible, outer.waited_ms)
         self._outer = outer
 
@@ -73,8 +76,9 @@ class EnvelopedContext(RequestContext):
 
 @serves(ApiKey.ENVELOPE, 0, 0, on_error=envelope_error)
 def handle_envelope(context: RequestContext, request: EnvelopeRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     host = _client_host(bytes(request.client_host_address))
-    _check_principal(request.request_principal)
+    principal = _principal(context, request.request_principal)
     header, pos = _header(request.request_data)
     if not context.services.controller.is_active and header.request_api_key != ApiKey.DESCRIBE_QUORUM:
         raise ApiError(Error.NOT_CONTROLLER)
@@ -85,7 +89,7 @@ def handle_envelope(context: RequestContext, request: EnvelopeRequest) -> None:
         message = served.request_class.read(Reader(request.request_data, pos), header.request_api_version)
     except ProtocolViolation as violation:
         raise ApiError(Error.UNSUPPORTED_VERSION, str(violation)) from violation
-    inner = EnvelopedContext(context, EnvelopedConnection(context, host), header, served)
+    inner = EnvelopedContext(context, EnvelopedConnection(context, host), principal, header, served)
     call_handler(served, inner, message)
 
 
@@ -96,16 +100,11 @@ def _client_host(address: bytes) -> str:
         raise ApiError(Error.INVALID_REQUEST, "The address of the client in the envelope is no IP address") from None
 
 
-def _check_principal(data: Any) -> None:
-    if data is None or len(data) < 2:
-        raise ApiError(Error.PRINCIPAL_DESERIALIZATION_FAILURE)
-    version = int.from_bytes(bytes(data[:2]), "big", signed=True)
-    if not 0 <= version <= HIGHEST_PRINCIPAL_VERSION:
-        raise ApiError(Error.PRINCIPAL_DESERIALIZATION_FAILURE)
+def _principal(context: RequestContext, data: Any) -> Principal:
     try:
-        DefaultPrincipalData.decode(bytes(data), version, 2)
-    except ProtocolViolation as violation:
-        raise ApiError(Error.PRINCIPAL_DESERIALIZATION_FAILURE, str(violation)) from violation
+        return context.services.principal_builder.deserialize(b"" if data is None else bytes(data))
+    except Exception as error:  # the builder may be the administrator's
+        raise ApiError(Error.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from error
 
 
 def _header(data: Any) -> tuple[RequestHeader, int]:

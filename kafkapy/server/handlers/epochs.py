@@ -1,6 +1,8 @@
 """OffsetForLeaderEpoch, versions 0 to 4 (KIP-101, KIP-320).
 
 Behaviour: responds with the end offset of a leader epoch, by which a consumer or follower finds where logs diverge.
+
+Permissions: ClusterAction on the cluster, which followers have, or Describe on the topic.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import NO_NAMES, denied_topics, is_cluster_allowed
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
@@ -32,8 +36,13 @@ def handle_offset_for_leader_epoch(
     context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     manager = context.services.replica_manager
+    denied = NO_NAMES
+    if not is_cluster_allowed(context, Operation.CLUSTER_ACTION, log_if_denied=False):
+        denied = denied_topics(context, Operation.DESCRIBE, (topic.topic for topic in request.topics))
 
     def answer(topic: str, requested: RequestedPartition) -> EpochEndOffset:
+        if topic in denied:
+            return EpochEndOffset(error_code=Error.TOPIC_AUTHORIZATION_FAILED, partition=requested.partition)
         try:
             end = manager.offset_for_leader_epoch(
                 TopicPartition(topic, requested.partition), requested.current_leader_epoch, requested.leader_epoch

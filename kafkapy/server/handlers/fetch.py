@@ -9,6 +9,9 @@ isolation levels; 7 adds sessions (KIP-227) and an error for the whole response.
 From 11 on consumers may read from followers (KIP-392). Version 12 adds diverging epochs (KIP-595), 13 topic ids, and 16
 the addresses of leaders (KIP-951).
 
+Permissions: Read on the topic for consumers, ClusterAction on the cluster for followers. Every request is checked, also
+in a session.
+
 Not done: remote storage.
 
 The data gate (`_core/gate/fetch_gate`) serves the usual fetches of consumers and followers before they come here.
@@ -16,13 +19,17 @@ The data gate (`_core/gate/fetch_gate`) serves the usual fetches of consumers an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kafkapy._core.bytes.compression import ZSTD
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
 from kafkapy.replica.replica_manager import ReplicaManager
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import denied_topics, is_cluster_allowed
 from kafkapy.server.fetch_in_old_format import LARGEST_CONVERSION_BYTES, fetch_in_old_format
 from kafkapy.server.fetch_session import FetchContext, Results
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
@@ -72,7 +79,10 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
     session = services.fetch_sessions.open(request, version, topic_name, is_follower=params.is_from_follower)
     to_read: list[FetchPartition] = []
     refused: Results = []
-    for partition in session.partitions:
+    wanted = session.partitions
+    if services.authorizer is not None:
+        wanted = _permitted(context, params, wanted, refused)
+    for partition in wanted:
         if partition.topic_partition in manager.partitions:
             to_read.append(partition)
         elif partition.topic is None:
@@ -96,6 +106,23 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
         manager.fetch_messages(params, to_read, respond)
     else:
         respond([])
+
+
+def _permitted(
+    context: RequestContext, params: FetchParams, partitions: Iterable[FetchPartition], refused: Results
+) -> list[FetchPartition]:
+    """Returns the partitions that the client may fetch, and those of unknown topic ids; adds the others to
+    `refused`."""
+    wanted = list(partitions)
+    if params.is_from_follower:
+        is_allowed = is_cluster_allowed(context, Operation.CLUSTER_ACTION)
+        allowed, denied = (wanted, []) if is_allowed else ([], wanted)
+    else:
+        names = denied_topics(context, Operation.READ, (each.topic for each in wanted if each.topic is not None))
+        allowed = [each for each in wanted if each.topic not in names]
+        denied = [each for each in wanted if each.topic in names]
+    refused += [(each, FetchResult(Error.TOPIC_AUTHORIZATION_FAILED, aborted_transactions=[])) for each in denied]
+    return allowed
 
 
 def count_results(context: RequestContext, params: FetchParams, results: Results) -> None:

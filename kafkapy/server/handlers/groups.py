@@ -12,7 +12,8 @@ Versions:
     LeaveGroup 3       several members leave at once, with an error for each.
     DescribeGroups 6   reports a missing group as an error; older versions report it as a dead group.
     ListGroups 4       filters by state; version 5 also filters by type.
-Not done: authorization; every client may do everything.
+Permissions: Read on the group for its members; Describe on the group, or on the cluster for ListGroups; Delete on the
+group. ListGroups leaves out groups that the client may not describe.
 """
 
 from __future__ import annotations
@@ -30,11 +31,10 @@ from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResp
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import authorized_operations, check_group, denied_names, is_cluster_allowed
 from kafkapy.server.request_context import RequestContext
-
-# The operations on a group, as bits: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS.
-ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
 
 
 def join_group_error(request: JoinGroupRequest, version: int, error: Error, message: str | None) -> JoinGroupResponse:
@@ -43,6 +43,8 @@ def join_group_error(request: JoinGroupRequest, version: int, error: Error, mess
 
 @serves(ApiKey.JOIN_GROUP, 0, 9, on_error=join_group_error)
 def handle_join_group(context: RequestContext, request: JoinGroupRequest) -> None:
+    check_group(context, Operation.READ, request.group_id)
+
     def respond(response: JoinGroupResponse) -> None:
         if context.api_version < JoinGroupRequest.FIRST_VERSION_WITH_NULLABLE_PROTOCOL_NAME:
             response.protocol_name = response.protocol_name or ""
@@ -80,6 +82,7 @@ def handle_sync_group(context: RequestContext, request: SyncGroupRequest) -> Non
         request.protocol_type is None or request.protocol_name is None
     ):
         raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL)
+    check_group(context, Operation.READ, request.group_id)
     context.services.group_coordinator.sync_group(request, context.respond)
 
 
@@ -89,6 +92,7 @@ def heartbeat_error(request: HeartbeatRequest, version: int, error: Error, messa
 
 @serves(ApiKey.HEARTBEAT, 0, 4, on_error=heartbeat_error)
 def handle_heartbeat(context: RequestContext, request: HeartbeatRequest) -> None:
+    check_group(context, Operation.READ, request.group_id)
     context.services.group_coordinator.heartbeat(request, context.respond)
 
 
@@ -100,6 +104,7 @@ def leave_group_error(
 
 @serves(ApiKey.LEAVE_GROUP, 0, 5, on_error=leave_group_error)
 def handle_leave_group(context: RequestContext, request: LeaveGroupRequest) -> None:
+    check_group(context, Operation.READ, request.group_id)
     is_batched = context.api_version >= LeaveGroupRequest.FIRST_VERSION_WITH_MEMBERS
     members = request.members if is_batched else [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
 
@@ -122,11 +127,17 @@ def describe_groups_error(
 @serves(ApiKey.DESCRIBE_GROUPS, 0, 6, on_error=describe_groups_error)
 def handle_describe_groups(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     coordinator = context.services.group_coordinator
-    described = [coordinator.describe_group(group_id, context.api_version) for group_id in request.groups]
+    denied = denied_names(context, Operation.DESCRIBE, ResourceType.GROUP, request.groups)
+    described = [
+        DescribeGroupsResponse.DescribedGroup(group_id=group_id, error_code=Error.GROUP_AUTHORIZATION_FAILED)
+        if group_id in denied
+        else coordinator.describe_group(group_id, context.api_version)
+        for group_id in request.groups
+    ]
     if request.include_authorized_operations:
         for group in described:
             if group.error_code == Error.NONE:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = authorized_operations(context, ResourceType.GROUP, group.group_id)
     return DescribeGroupsResponse(groups=described)
 
 
@@ -141,6 +152,12 @@ def handle_list_groups(context: RequestContext, request: ListGroupsRequest) -> L
     response: ListGroupsResponse = context.services.group_coordinator.list_groups(
         request.states_filter, request.types_filter
     )
+    if context.services.authorizer is not None and not is_cluster_allowed(
+        context, Operation.DESCRIBE, log_if_denied=False
+    ):
+        names = [group.group_id for group in response.groups]
+        denied = denied_names(context, Operation.DESCRIBE, ResourceType.GROUP, names, log_if_denied=False)
+        response.groups = [group for group in response.groups if group.group_id not in denied]
     return response
 
 
@@ -152,8 +169,12 @@ def delete_groups_error(
 
 @serves(ApiKey.DELETE_GROUPS, 0, 2, on_error=delete_groups_error)
 def handle_delete_groups(context: RequestContext, request: DeleteGroupsRequest) -> None:
+    names = request.groups_names
+    denied = denied_names(context, Operation.DELETE, ResourceType.GROUP, names)
+    refused = dict.fromkeys(denied, Error.GROUP_AUTHORIZATION_FAILED)
     context.services.group_coordinator.delete_groups(
-        request.groups_names, lambda errors: context.respond(_delete_groups_response(errors))
+        [name for name in names if name not in denied] if denied else names,
+        lambda errors: context.respond(_delete_groups_response({**errors, **refused})),
     )
 
 

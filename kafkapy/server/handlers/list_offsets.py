@@ -5,6 +5,8 @@ Behaviour: finds the offset of a timestamp, the earliest and the latest offset, 
 Version notes: version 0 returns a list of segment offsets and no timestamp; Apache Kafka 4 no longer serves it. From
 version 4 on the response has leader epochs; OFFSET_NOT_AVAILABLE exists from version 5 on.
 
+Permissions: Describe on the topic.
+
 Not done: there is no tiered storage.
 """
 
@@ -18,7 +20,9 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.replica.fetch import CONSUMER_REPLICA_ID, FetchIsolation
 from kafkapy.replica.list_offsets import find_offset, find_offsets_before, is_timestamp_supported
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import denied_topics
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
@@ -46,7 +50,12 @@ def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) ->
         (topic.name, requested.partition_index) for topic in request.topics for requested in topic.partitions
     )
 
+    denied = denied_topics(context, Operation.DESCRIBE, (topic.name for topic in request.topics))
+
     def answer(topic: str, requested: ListOffsetsRequest.ListOffsetsPartition) -> PartitionAnswer:
+        if topic in denied:
+            error = Error.TOPIC_AUTHORIZATION_FAILED
+            return PartitionAnswer(partition_index=requested.partition_index, error_code=error)
         if named[topic, requested.partition_index] > 1:
             return PartitionAnswer(partition_index=requested.partition_index, error_code=Error.INVALID_REQUEST)
         try:

@@ -1,6 +1,8 @@
 """DescribeLogDirs, versions 0 to 5, and AlterReplicaLogDirs, versions 0 to 2 (KIP-113).
 
 Behaviour: describes the logs and the free space of each log directory; moves logs between directories.
+
+Permissions: Describe or Alter on the cluster.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafkapy.replica.partition import Partition
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.request_context import RequestContext
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_manager import DirectoryDescription
@@ -29,6 +33,7 @@ def describe_log_dirs_error(
 
 @serves(ApiKey.DESCRIBE_LOG_DIRS, 0, 5, on_error=describe_log_dirs_error)
 def handle_describe_log_dirs(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+    check_cluster(context, Operation.DESCRIBE)
     services = context.services
     wanted: set[TopicPartition] | None = None
     if request.topics is not None:
@@ -100,6 +105,7 @@ def handle_alter_replica_log_dirs(
     context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
     """Starts moves on the handler pool, because future logs are created before the response, as in Kafka."""
+    check_cluster(context, Operation.ALTER)
     return _altered(context.services.alter_log_dirs.alter(_wanted_directories(request)))
 
 

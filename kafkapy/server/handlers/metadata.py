@@ -4,6 +4,10 @@ Behaviour: responds with brokers, topics, partitions and leaders. Metadata is re
 encoded responses are stored until the image that they were made from is replaced. A request for a missing topic creates
 it, if the configuration and the request allow that.
 
+Permissions: Describe on the topic; Create on the topic or the cluster to create it. A topic that the client may not
+describe is left out when all topics are asked for, and otherwise has an error that does not show whether it exists.
+With an authorizer no response is stored.
+
 Version notes: version 0 names only reachable replicas. From version 6 on a leader without the client's listener has the
 error LISTENER_NOT_FOUND. From version 12 on topics may be requested by id. Only versions 8 to 10 have the operations
 permitted on the cluster.
@@ -22,15 +26,20 @@ from kafkapy.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
 )
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import (
+    NO_NAMES,
+    OPERATIONS_NOT_ASKED_FOR,
+    authorized_cluster_operations,
+    authorized_operations,
+    denied_names,
+    denied_topics,
+    is_cluster_allowed,
+)
 from kafkapy.server.auto_topic_creation import create_missing_topic
 from kafkapy.server.request_context import RequestContext
-from kafkapy.server.topic_metadata import (
-    ALL_CLUSTER_OPERATIONS,
-    ALL_TOPIC_OPERATIONS,
-    OPERATIONS_NOT_ASKED_FOR,
-    ClusterView,
-)
+from kafkapy.server.topic_metadata import ClusterView
 from kafkapy.types import ZERO_UUID
 
 # Limits on the encoded responses stored per image: their number and their total size.
@@ -40,6 +49,7 @@ MAX_STORED_BYTES = 16 * 1024 * 1024
 TOPIC_ID_VERSION = 12
 LISTENER_NOT_FOUND_VERSION = 6
 
+MissingTopic = tuple["str | None", bytes]  # name, or None if only the id is known, and topic id
 TopicAnswer = MetadataResponse.MetadataResponseTopic
 DescribedTopic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 
@@ -68,6 +78,8 @@ def metadata_error(request: MetadataRequest, version: int, error: Error, message
 def handle_metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse | EncodedResponse:
     version = context.api_version
     image, stored = context.services.metadata.current
+    if context.services.authorizer is not None:
+        return _answer(context, request, image)[0]
     key = _key_of(context, request)
     encoded = stored.get(key)
     if encoded is not None:
@@ -100,14 +112,16 @@ def _answer(context: RequestContext, request: MetadataRequest, image: MetadataIm
     version, services = context.api_version, context.services
     view = ClusterView(image, context.listener.name)
     found, missing = _find_topics(request, version, image)
-    operations = ALL_TOPIC_OPERATIONS if request.include_topic_authorized_operations else OPERATIONS_NOT_ASKED_FOR
-    topics = [_topic(topic, view, version, operations) for topic in found]
     may_create = services.config.auto_create_topics_enable and request.allow_auto_topic_creation
+    denied: list[TopicAnswer] = []
+    if services.authorizer is not None:
+        found, missing, denied = _permitted(context, request, found, missing, may_create=may_create)
+    topics = [_topic(topic, view, version, _operations(context, request, topic.name)) for topic in found]
     for name, topic_id in missing:
         if name is None:
             error = Error.UNKNOWN_TOPIC_ID
         elif may_create:
-            error = create_missing_topic(services, name)
+            error = create_missing_topic(services, name, context)
         else:
             error = Error.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else Error.INVALID_TOPIC_EXCEPTION
         topics.append(
@@ -117,7 +131,9 @@ def _answer(context: RequestContext, request: MetadataRequest, image: MetadataIm
                 topic_id=topic_id,
                 is_internal=name in INTERNAL_TOPICS,
                 partitions=[],
-                topic_authorized_operations=operations if name is not None else OPERATIONS_NOT_ASKED_FOR,
+                topic_authorized_operations=OPERATIONS_NOT_ASKED_FOR
+                if name is None
+                else _operations(context, request, name),
             )
         )
     asked_for_cluster = request.include_cluster_authorized_operations and 8 <= version <= 10
@@ -130,18 +146,63 @@ def _answer(context: RequestContext, request: MetadataRequest, image: MetadataIm
         ],
         cluster_id=services.cluster_id,
         controller_id=services.node_id,
-        topics=topics,
-        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked_for_cluster else OPERATIONS_NOT_ASKED_FOR,
+        topics=topics + denied,
+        cluster_authorized_operations=authorized_cluster_operations(context)
+        if asked_for_cluster
+        else OPERATIONS_NOT_ASKED_FOR,
     )
     return response, not missing
 
 
+def _operations(context: RequestContext, request: MetadataRequest, name: str) -> int:
+    if not request.include_topic_authorized_operations:
+        return OPERATIONS_NOT_ASKED_FOR
+    return authorized_operations(context, ResourceType.TOPIC, name)
+
+
+def _permitted(
+    context: RequestContext,
+    request: MetadataRequest,
+    found: list[TopicImage],
+    missing: list[MissingTopic],
+    *,
+    may_create: bool,
+) -> tuple[list[TopicImage], list[MissingTopic], list[TopicAnswer]]:
+    """Returns the topics that the client may describe and those that it may create, and the answers for the others."""
+    is_all = _asks_for_all(request, context.api_version)
+    names = [topic.name for topic in found] + [name for name, _ in missing if name is not None]
+    hidden = denied_names(context, Operation.DESCRIBE, ResourceType.TOPIC, names, log_if_denied=not is_all)
+    to_create = [name for name, _ in missing if may_create and name is not None and name not in hidden]
+    not_creatable = NO_NAMES
+    if to_create and not is_cluster_allowed(context, Operation.CREATE, log_if_denied=False):
+        not_creatable = denied_topics(context, Operation.CREATE, to_create)
+    answers = [_denied_topic(name, is_internal=name in INTERNAL_TOPICS) for name in not_creatable]
+    if not is_all and any(topic.topic_id != ZERO_UUID for topic in request.topics or ()):
+        answers += [_denied_topic(None, topic.topic_id) for topic in found if topic.name in hidden]
+    elif not is_all:
+        answers += [_denied_topic(name) for name in hidden]
+    return (
+        [topic for topic in found if topic.name not in hidden],
+        [each for each in missing if each[0] not in hidden and each[0] not in not_creatable],
+        answers,
+    )
+
+
+def _denied_topic(name: str | None, topic_id: bytes = ZERO_UUID, *, is_internal: bool = False) -> TopicAnswer:
+    error = Error.TOPIC_AUTHORIZATION_FAILED
+    return TopicAnswer(error_code=error, name=name, topic_id=topic_id, is_internal=is_internal, partitions=[])
+
+
+def _asks_for_all(request: MetadataRequest, version: int) -> bool:
+    return request.topics is None or (version == 0 and not request.topics)
+
+
 def _find_topics(
     request: MetadataRequest, version: int, image: MetadataImage
-) -> tuple[list[TopicImage], list[tuple[str | None, bytes]]]:
+) -> tuple[list[TopicImage], list[MissingTopic]]:
     """Returns the requested topics that exist, and (name, id) of each other topic. A topic that is repeated is returned
     once. Raises ApiError for an invalid request."""
-    if request.topics is None or (version == 0 and not request.topics):
+    if request.topics is None or _asks_for_all(request, version):
         return list(image.topics.by_name.values()), []
     if version < TOPIC_ID_VERSION:
         for topic in request.topics:
@@ -217,26 +278,32 @@ def handle_describe_topic_partitions(
     limit = context.services.config.max_request_partition_size_limit
     remaining = max(min(limit, request.response_partition_limit), 1)
     response = DescribeTopicPartitionsResponse()
+    denied = denied_topics(context, Operation.DESCRIBE, names)
     for name in names:
+        if name in denied:
+            continue
         if remaining == 0:
             response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=0)
             break
         topic = image.topics.by_name.get(name)
         if topic is None:
             error = Error.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else Error.INVALID_TOPIC_EXCEPTION
-            response.topics.append(
-                DescribedTopic(error_code=error, name=name, topic_authorized_operations=ALL_TOPIC_OPERATIONS)
-            )
+            operations = authorized_operations(context, ResourceType.TOPIC, name)
+            response.topics.append(DescribedTopic(error_code=error, name=name, topic_authorized_operations=operations))
             continue
         first = start.get(name, 0)
         chosen = [partition_id for partition_id in sorted(topic.partitions) if partition_id >= first]
-        response.topics.append(_described_topic(topic, chosen[:remaining], view))
+        operations = authorized_operations(context, ResourceType.TOPIC, name)
+        response.topics.append(_described_topic(topic, chosen[:remaining], view, operations))
         if len(chosen) > remaining:
             response.next_cursor = DescribeTopicPartitionsResponse.Cursor(
                 topic_name=name, partition_index=chosen[remaining]
             )
             break
         remaining -= len(chosen)
+    if request.topics:
+        error = Error.TOPIC_AUTHORIZATION_FAILED
+        response.topics += [DescribedTopic(error_code=error, name=name) for name in names if name in denied]
     return response
 
 
@@ -265,7 +332,7 @@ def _names_from_cursor(
     return [name for name in names if name >= cursor.topic_name], {cursor.topic_name: cursor.partition_index}
 
 
-def _described_topic(topic: TopicImage, chosen: list[int], view: ClusterView) -> DescribedTopic:
+def _described_topic(topic: TopicImage, chosen: list[int], view: ClusterView, operations: int) -> DescribedTopic:
     partitions = []
     for partition_id in chosen:
         partition = topic.partitions[partition_id]
@@ -289,5 +356,5 @@ def _described_topic(topic: TopicImage, chosen: list[int], view: ClusterView) ->
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=partitions,
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+        topic_authorized_operations=operations,
     )

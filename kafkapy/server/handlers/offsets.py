@@ -8,13 +8,15 @@ Versions:
     OffsetFetch 2    has one error for the whole group; older versions have one for each partition.
     OffsetFetch 7    can require offsets that no open transaction may change.
     OffsetFetch 8    several groups in one request.
-Not done: authorization.
+Permissions: OffsetCommit needs Read on the group and the topic, OffsetFetch Describe on both, OffsetDelete Delete on
+the group and Read on the topic. Topics that the client may not describe are left out when all offsets are fetched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import repeat
+from typing import Any
 
 from kafkapy.coordinator.group.offset_requests import (
     CommitCall,
@@ -29,7 +31,9 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_group, denied_topics
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import ZERO_UUID
 
@@ -44,14 +48,19 @@ def offset_commit_error(
 
 @serves(ApiKey.OFFSET_COMMIT, 0, 10, on_error=offset_commit_error)
 def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
+    check_group(context, Operation.READ, request.group_id)
     topics = context.services.metadata.image.topics
     version = context.api_version
     by_id = version >= OffsetCommitRequest.FIRST_VERSION_WITH_TOPIC_ID
+    denied = denied_topics(context, Operation.READ, _names(request.topics, topics, by_id=by_id))
     # One error for each partition, in the order of the request; None where the coordinator decides.
     errors: list[Error | None] = []
     offsets: list[OffsetToCommit] = []
     for topic in request.topics:
         found = topics.by_id.get(topic.topic_id) if by_id else topics.by_name.get(topic.name)
+        if (found.name if by_id and found is not None else topic.name) in denied:
+            errors += [Error.TOPIC_AUTHORIZATION_FAILED] * len(topic.partitions)
+            continue
         for requested in topic.partitions:
             if found is None or requested.partition_index not in found.partitions:
                 is_unknown_id = by_id and found is None
@@ -79,6 +88,15 @@ def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) 
         respond,
     )
     return None
+
+
+def _names(requested: Iterable[Any], topics: TopicsImage, *, by_id: bool) -> Iterator[str]:
+    """Yields the names of the requested topics, without those whose id is not known."""
+    for topic in requested:
+        if not by_id:
+            yield topic.name
+        elif topic.topic_id in topics.by_id:
+            yield topics.by_id[topic.topic_id].name
 
 
 def _to_commit(topic: TopicImage, requested: OffsetCommitRequest.OffsetCommitRequestPartition) -> OffsetToCommit:
@@ -150,20 +168,25 @@ def _fetch_group(
     require_stable: bool,
     topics: TopicsImage,
 ) -> list[OffsetFetchResponse.OffsetFetchResponseTopics]:
+    check_group(context, Operation.DESCRIBE, requested.group_id)
     by_id = context.api_version >= OffsetFetchRequest.FIRST_VERSION_WITH_TOPIC_ID
     wanted: list[tuple[str, int, bytes]] | None = None
-    unknown: list[OffsetFetchResponse.OffsetFetchResponseTopics] = []
+    refused: list[OffsetFetchResponse.OffsetFetchResponseTopics] = []
     if requested.topics is not None:
         wanted = []
+        denied = denied_topics(context, Operation.DESCRIBE, _names(requested.topics, topics, by_id=by_id))
         for topic in requested.topics:
             found = topics.by_id.get(topic.topic_id) if by_id else topics.by_name.get(topic.name)
             if by_id and found is None:
-                unknown.append(_unknown_topic(topic))
+                refused.append(_refused_topic(topic, Error.UNKNOWN_TOPIC_ID))
                 continue
             name, topic_id = (topic.name, ZERO_UUID) if found is None else (found.name, found.topic_id)
+            if name in denied:
+                refused.append(_refused_topic(topic, Error.TOPIC_AUTHORIZATION_FAILED))
+                continue
             wanted.extend((name, partition, topic_id) for partition in topic.partition_indexes)
     call = FetchCall(requested.group_id, wanted, require_stable, requested.member_id, requested.member_epoch)
-    fetched = context.services.group_coordinator.fetch_offsets(call)
+    fetched = _fetch_visible(context, call)
     response = []
     for name, offsets in _by_topic(fetched):
         found = topics.by_name.get(name)
@@ -186,13 +209,24 @@ def _fetch_group(
         else:
             topic_response.name = name
         response.append(topic_response)
-    return [*response, *unknown]
+    return [*response, *refused]
 
 
-def _unknown_topic(
-    topic: OffsetFetchRequest.OffsetFetchRequestTopics,
+def _fetch_visible(context: RequestContext, call: FetchCall) -> list[FetchedOffset]:
+    """Returns the offsets that are asked for. If that is all of the group, those of topics that the client may not
+    describe are left out."""
+    fetched = context.services.group_coordinator.fetch_offsets(call)
+    if call.partitions is not None:
+        return fetched
+    denied = denied_topics(context, Operation.DESCRIBE, dict.fromkeys(offset.topic for offset in fetched))
+    return [offset for offset in fetched if offset.topic not in denied] if denied else fetched
+
+
+def _refused_topic(
+    topic: OffsetFetchRequest.OffsetFetchRequestTopics, error: Error
 ) -> OffsetFetchResponse.OffsetFetchResponseTopics:
     return OffsetFetchResponse.OffsetFetchResponseTopics(
+        name=topic.name,
         topic_id=topic.topic_id,
         partitions=[
             OffsetFetchResponse.OffsetFetchResponsePartitions(
@@ -200,7 +234,7 @@ def _unknown_topic(
                 committed_offset=-1,
                 committed_leader_epoch=-1,
                 metadata="",
-                error_code=Error.UNKNOWN_TOPIC_ID,
+                error_code=error,
             )
             for partition in topic.partition_indexes
         ],
@@ -210,23 +244,32 @@ def _unknown_topic(
 def _fetch_single_group(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     topics = context.services.metadata.image.topics
     wanted: list[tuple[str, int, bytes]] | None = None
-    if request.topics is not None:
-        wanted = []
-        for topic in request.topics:
-            found = topics.by_name.get(topic.name)
-            topic_id = ZERO_UUID if found is None else found.topic_id
-            wanted.extend((topic.name, partition, topic_id) for partition in topic.partition_indexes)
-    call = FetchCall(request.group_id, wanted, request.require_stable)
+    refused: list[FetchedOffset] = []
     try:
-        fetched = context.services.group_coordinator.fetch_offsets(call)
+        check_group(context, Operation.DESCRIBE, request.group_id)
+        if request.topics is not None:
+            wanted = []
+            denied = denied_topics(context, Operation.DESCRIBE, (topic.name for topic in request.topics))
+            for topic in request.topics:
+                if topic.name in denied:
+                    refused += [_denied(topic.name, partition) for partition in topic.partition_indexes]
+                    continue
+                found = topics.by_name.get(topic.name)
+                topic_id = ZERO_UUID if found is None else found.topic_id
+                wanted.extend((topic.name, partition, topic_id) for partition in topic.partition_indexes)
+        fetched = _fetch_visible(context, FetchCall(request.group_id, wanted, request.require_stable))
     except ApiError as error:
         return _single_group_error(request, context.api_version, error.error)
     return OffsetFetchResponse(
         topics=[
             OffsetFetchResponse.OffsetFetchResponseTopic(name=name, partitions=[_single(offset) for offset in offsets])
-            for name, offsets in _by_topic(fetched)
+            for name, offsets in _by_topic([*fetched, *refused])
         ]
     )
+
+
+def _denied(topic: str, partition: int) -> FetchedOffset:
+    return FetchedOffset(topic, partition, error=Error.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _single_group_error(request: OffsetFetchRequest, version: int, error: Error) -> OffsetFetchResponse:
@@ -275,13 +318,18 @@ def offset_delete_error(
 
 @serves(ApiKey.OFFSET_DELETE, 0, 0, on_error=offset_delete_error)
 def handle_offset_delete(context: RequestContext, request: OffsetDeleteRequest) -> None:
+    check_group(context, Operation.DELETE, request.group_id)
     topics = context.services.metadata.image.topics
+    denied = denied_topics(context, Operation.READ, (topic.name for topic in request.topics))
     partitions = [
         (topic.name, requested.partition_index)
         for topic in request.topics
         for requested in topic.partitions
-        if topics.partition(topic.name, requested.partition_index) is not None
+        if topic.name not in denied and topics.partition(topic.name, requested.partition_index) is not None
     ]
+
+    def error_without_deletion(topic: str) -> Error:
+        return Error.TOPIC_AUTHORIZATION_FAILED if topic in denied else Error.UNKNOWN_TOPIC_OR_PARTITION
 
     def respond(errors: PartitionErrors) -> None:
         response = [
@@ -291,7 +339,7 @@ def handle_offset_delete(context: RequestContext, request: OffsetDeleteRequest) 
                     OffsetDeleteResponse.OffsetDeleteResponsePartition(
                         partition_index=requested.partition_index,
                         error_code=errors.get(
-                            (topic.name, requested.partition_index), Error.UNKNOWN_TOPIC_OR_PARTITION
+                            (topic.name, requested.partition_index), error_without_deletion(topic.name)
                         ),
                     )
                     for requested in topic.partitions

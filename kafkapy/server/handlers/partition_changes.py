@@ -3,6 +3,8 @@
 Behaviour: a broker reports the ISR of partitions that it leads, and the log directories of its replicas. The response
 has a result for each partition and is sent when the active controller has committed the changes.
 
+Permissions: ClusterAction on the cluster.
+
 Version notes: version 3 of AlterPartition names the broker epoch of each member of the ISR.
 """
 
@@ -13,7 +15,9 @@ from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from kafkapy.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
@@ -23,6 +27,7 @@ AssignedDirectory = AssignReplicasToDirsResponse.DirectoryData
 
 @serves(ApiKey.ALTER_PARTITION, 2, 3, on_error=error_of_the_request(AlterPartitionResponse))
 def handle_alter_partition(context: RequestContext, request: AlterPartitionRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     version = context.api_version
     answer_when_committed(
         context,
@@ -54,6 +59,7 @@ def _altered(partitions: list[AlteredPartition]) -> AlterPartitionResponse:
 
 @serves(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, 0, on_error=error_of_the_request(AssignReplicasToDirsResponse))
 def handle_assign_replicas_to_dirs(context: RequestContext, request: AssignReplicasToDirsRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     answer_when_committed(
         context,
         context.services.controller_operations.assign_directories(request),

@@ -7,6 +7,9 @@ Version notes: versions 0 to 2 accept message sets of magic 0 and 1; versions fr
 for each partition. Version 7 adds zstd, 10 hints to the leader (KIP-951), 11 the error TRANSACTION_ABORTABLE, and 13
 topic ids. From 12 on the broker adds the partitions to the transaction (KIP-890).
 
+Permissions: Write on the topic; Write on the transactional id for transactional records. Writes of the broker itself,
+as those of the coordinators, are not checked.
+
 The data gate (`_core/gate/produce_gate`) serves the usual requests before they come here.
 """
 
@@ -22,7 +25,9 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.replica.append import PartitionResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import NO_NAMES, check_transactional_id, denied_topics
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
 from kafkapy.server.opening_ahead import Checked, open_ahead
 from kafkapy.server.produced_records import ProducedRecords
@@ -90,10 +95,21 @@ class ProduceOperation:
 
     def run(self) -> None:
         """Starts the operation. Raises ApiError if the request is refused as a whole."""
+        if self._context.services.authorizer is not None:
+            self._check_transactional_id()
         self._split()
         if self._request.transactional_id is not None:
             self._find_transactional()
         self._open_ahead()
+
+    def _check_transactional_id(self) -> None:
+        """Raises ApiError if the request has transactional records that the client may not write."""
+        request = self._request
+        sent = (data.records for topic in request.topic_data for data in topic.partition_data)
+        if any(records is not None and ProducedRecords(records).is_transactional for records in sent):
+            if request.transactional_id is None:
+                raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            check_transactional_id(self._context, Operation.WRITE, request.transactional_id)
 
     def _split(self) -> None:
         with_ids = self._context.api_version >= ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID
@@ -105,8 +121,17 @@ class ProduceOperation:
             else:
                 name = topic.name
             self._names.append(name)
+        denied = NO_NAMES
+        if self._context.services.authorizer is not None:
+            known_names = (name for name in self._names if name or not with_ids)
+            denied = denied_topics(self._context, Operation.WRITE, known_names)
+        for topic, name in zip(self._request.topic_data, self._names, strict=True):
             if with_ids and not name:
                 continue  # the response has UNKNOWN_TOPIC_ID for partitions without a result
+            if name in denied:
+                refused = PartitionResponse(Error.TOPIC_AUTHORIZATION_FAILED)
+                self._refused.update((TopicPartition(name, data.index), refused) for data in topic.partition_data)
+                continue
             for data in topic.partition_data:
                 self._split_partition(TopicPartition(name, data.index), data.records)
 

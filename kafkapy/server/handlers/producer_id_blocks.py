@@ -1,19 +1,24 @@
 """AllocateProducerIds, version 0 (KIP-730): a broker gets a block of producer ids from the active controller.
 
 Behaviour: the response is sent when the allocation is committed, so that no other broker gets the same ids.
+
+Permissions: ClusterAction on the cluster.
 """
 
 from __future__ import annotations
 
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
 
 @serves(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, on_error=error_of_the_request(AllocateProducerIdsResponse))
 def handle_allocate_producer_ids(context: RequestContext, request: AllocateProducerIdsRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     operations = context.services.controller_operations
     answer_when_committed(
         context,

@@ -4,6 +4,8 @@ Behaviour: describes the voters and observers of the metadata log, as their lead
 levels of features. kraft.version is in the log of the quorum, not in the metadata; it can be raised from 0 to 1 once
 every voter has reported that it supports the level.
 
+Permissions: Describe on the cluster for DescribeQuorum, Alter for UpdateFeatures.
+
 Version notes: the response of UpdateFeatures has a result for each feature up to version 1, and none in version 2.
 """
 
@@ -12,7 +14,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from kafkapy.controller.feature_updates import FeatureUpdate, UpdatedFeatures, update_features
-from kafkapy.controller.result import ControllerResult, Operation
+from kafkapy.controller.result import ControllerResult
+from kafkapy.controller.result import Operation as ControllerOperation
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
@@ -21,7 +24,9 @@ from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest, Des
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from kafkapy.quorum.raft.messages import QuorumDescription, ReplicaState
 from kafkapy.quorum.voters import Voter
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_done
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.services import ControllerServices
@@ -58,6 +63,7 @@ def handle_describe_quorum(context: RequestContext, request: DescribeQuorumReque
 
     if not services.controller.is_active and context.hand_over(refuse):
         return
+    check_cluster(context, Operation.DESCRIBE)
     if not loop.offer(describe):
         refuse(Error.REQUEST_TIMED_OUT, None)
 
@@ -132,6 +138,7 @@ def update_features_error(
 
 @serves(ApiKey.UPDATE_FEATURES, 0, 2, on_error=update_features_error)
 def handle_update_features(context: RequestContext, request: UpdateFeaturesRequest) -> None:
+    check_cluster(context, Operation.ALTER)
     services, version = context.services, context.api_version
     updates = [
         FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type) for each in request.feature_updates
@@ -151,7 +158,7 @@ def handle_update_features(context: RequestContext, request: UpdateFeaturesReque
     )
 
 
-def _update(services: ControllerServices, operation: Operation[UpdatedFeatures]) -> Future[None]:
+def _update(services: ControllerServices, operation: ControllerOperation[UpdatedFeatures]) -> Future[None]:
     """Submits an update of features to the controller. The quorum writes a new level of kraft.version after the other
     features."""
     loop = services.quorum

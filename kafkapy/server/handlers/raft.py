@@ -4,6 +4,8 @@ FetchSnapshot 0 to 1 (KIP-595, KIP-630, KIP-853, KIP-996).
 Behaviour: translates each request for the Raft machine. Requests for other partitions than `__cluster_metadata`-0 get
 INVALID_REQUEST for the whole request.
 
+Permissions: ClusterAction on the cluster.
+
 Version notes: version 0 of Vote, BeginQuorumEpoch and EndQuorumEpoch has no directory ids and no endpoints of the
 leader; Vote has PreVote from version 2 on.
 """
@@ -21,14 +23,17 @@ from kafkapy.protocol.messages.fetch_snapshot import FetchSnapshotRequest, Fetch
 from kafkapy.protocol.messages.vote import VoteRequest, VoteResponse
 from kafkapy.quorum import raft_server as wire
 from kafkapy.quorum.raft.messages import Request
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
 
 
 def _ask(context: RequestContext, request: Request, write: Callable[[Any, int, str], Any]) -> None:
     """Passes a request to the Raft machine. `write(response, version, listener)` translates its response to the wire
-    message."""
+    message. Raises ApiError if the client is no node of the cluster."""
+    check_cluster(context, Operation.CLUSTER_ACTION)
     version, listener = context.api_version, context.listener.name
     ask_quorum(context, request, lambda found: write(found, version, listener))
 

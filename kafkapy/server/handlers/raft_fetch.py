@@ -3,6 +3,8 @@
 Behaviour: serves voters and observers through the Raft machine, without fetch sessions. Other partitions than
 `__cluster_metadata`-0 get INVALID_REQUEST for the whole request.
 
+Permissions: ClusterAction on the cluster.
+
 Version notes: the topic has an id from version 13 on, the replica a directory id and the response endpoints of the
 leader from version 17 on, and the request the follower's high watermark from version 18 on.
 """
@@ -12,13 +14,16 @@ from __future__ import annotations
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.quorum import raft_server as wire
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
 
 
 @serves(ApiKey.FETCH, 4, 18, on_error=error_of_the_request(FetchResponse))
 def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     version, listener = context.api_version, context.listener.name
     read = context.services.quorum.quorum.log.read
     asked = wire.fetch_request(request, version)

@@ -3,6 +3,8 @@
 Behaviour: the leader of the quorum changes the voters through the Raft machine. A broker forwards AddRaftVoter and
 RemoveRaftVoter to it; UpdateRaftVoter is sent by controllers, to the leader only.
 
+Permissions: Alter on the cluster; ClusterAction for UpdateRaftVoter.
+
 Version notes: version 1 of AddRaftVoter may ask for a response before the change is committed.
 """
 

@@ -1,6 +1,8 @@
 """AlterPartitionReassignments, versions 0 and 1, and ListPartitionReassignments, version 0 (KIP-455).
 
 Behaviour: lists partitions that move between brokers; changes the replicas of partitions.
+
+Permissions: Describe or Alter on the cluster.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
@@ -41,6 +45,7 @@ def handle_list_partition_reassignments(
 
     Partitions that do not exist are left out, as in Kafka.
     """
+    check_cluster(context, Operation.DESCRIBE)
     by_name = context.services.metadata.image.topics.by_name
     wanted: list[tuple[TopicImage, list[int]]] = []
     if request.topics is None:
@@ -75,6 +80,7 @@ def alter_partition_reassignments_error(
 
 @serves(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, on_error=alter_partition_reassignments_error)
 def handle_alter_partition_reassignments(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> None:
+    check_cluster(context, Operation.ALTER)
     version = context.api_version
     settings = ControllerSettings.from_config(context.services.config)
     wanted = [

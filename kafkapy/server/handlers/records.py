@@ -1,6 +1,8 @@
 """DeleteRecords, versions 0 to 2 (KIP-107).
 
 Behaviour: advances the log start offset of partitions, and responds when all replicas have done so.
+
+Permissions: Delete on the topic.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from kafkapy.replica.delayed_delete_records import INVALID_LOW_WATERMARK, DeleteRecordsResult
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import denied_topics
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
@@ -28,12 +32,18 @@ def delete_records_error(
 @serves(ApiKey.DELETE_RECORDS, 0, 2, on_error=delete_records_error)
 def handle_delete_records(context: RequestContext, request: DeleteRecordsRequest) -> None:
     manager = context.services.replica_manager
+    denied = denied_topics(context, Operation.DELETE, (topic.name for topic in request.topics))
     offsets = {
         TopicPartition(topic.name, requested.partition_index): requested.offset
         for topic in request.topics
         for requested in topic.partitions
     }
-    manager.delete_records(request.timeout_ms, offsets, lambda results: context.respond(_response(results)))
+    refused = {each: DeleteRecordsResult(Error.TOPIC_AUTHORIZATION_FAILED) for each in offsets if each.topic in denied}
+    for each in refused:
+        del offsets[each]
+    manager.delete_records(
+        request.timeout_ms, offsets, lambda results: context.respond(_response({**results, **refused}))
+    )
 
 
 def _response(results: dict[TopicPartition, DeleteRecordsResult]) -> DeleteRecordsResponse:

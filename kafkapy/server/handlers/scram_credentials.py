@@ -2,6 +2,8 @@
 
 Behaviour: credentials are checked and stored in the metadata, as in Apache Kafka.
 
+Permissions: Describe or Alter on the cluster.
+
 Not done: listeners authenticate no clients, so that nothing uses the credentials.
 """
 
@@ -23,7 +25,9 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
@@ -41,6 +45,7 @@ def handle_describe_user_scram_credentials(
     context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     """Describes the named users, or all users that have a credential."""
+    check_cluster(context, Operation.DESCRIBE)
     image = context.services.metadata.image
     named = Counter(user.name for user in request.users or ()) or Counter({name: 1 for name, _ in image.scram})
     return DescribeUserScramCredentialsResponse(
@@ -81,6 +86,7 @@ def alter_user_scram_credentials_error(
 
 @serves(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0, on_error=alter_user_scram_credentials_error)
 def handle_alter_user_scram_credentials(context: RequestContext, request: AlterUserScramCredentialsRequest) -> None:
+    check_cluster(context, Operation.ALTER)
     version = context.api_version
     deletions = [ScramDeletion(each.name, each.mechanism) for each in request.deletions]
     upsertions = [

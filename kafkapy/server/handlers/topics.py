@@ -2,6 +2,10 @@
 
 Behaviour: the response is sent when the controller has committed the change.
 
+Permissions: Create on the topic or the cluster, and DescribeConfigs on the topic to see its configuration in the
+response; Delete on the topic or the cluster; Alter on the topic for CreatePartitions. The response of DeleteTopics does
+not show whether a topic exists that the client may not describe.
+
 Version notes: before version 3 of DeleteTopics a client does not know TOPIC_DELETION_DISABLED and gets INVALID_REQUEST;
 version 6 deletes topics by id.
 """
@@ -9,9 +13,11 @@ version 6 deletes topics by id.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set as AbstractSet
 
 from kafkapy.config.describe import describe_topic
 from kafkapy.controller.result import ErrorMessage
+from kafkapy.controller.topic_name import CLUSTER_METADATA_TOPIC
 from kafkapy.controller.topics import (
     CreatedTopic,
     MorePartitions,
@@ -23,17 +29,22 @@ from kafkapy.controller.topics import (
 )
 from kafkapy.errors import Error
 from kafkapy.metadata.image import MetadataImage
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import NO_NAMES, denied_names, denied_topics, is_cluster_allowed
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.services import Services
 from kafkapy.types import ZERO_UUID
 
 DUPLICATE_NAME = ErrorMessage(Error.INVALID_REQUEST, "Duplicate topic name.")
+CREATION_DENIED = ErrorMessage(Error.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+DENIED = ErrorMessage(Error.TOPIC_AUTHORIZATION_FAILED, Error.TOPIC_AUTHORIZATION_FAILED.message)
 # The first version whose clients know TOPIC_DELETION_DISABLED.
 DELETION_DISABLED_VERSION = 3
 
@@ -60,14 +71,20 @@ def create_topics_error(
 def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> None:
     services, version = context.services, context.api_version
     counts = Counter(topic.name for topic in request.topics)
-    wanted = [_new_topic(topic) for topic in request.topics if counts[topic.name] == 1]
-    duplicates = [name for name, count in counts.items() if count > 1]
+    # The creation of the metadata topic is prohibited to everybody.
+    names = [name for name, count in counts.items() if count == 1 and name != CLUSTER_METADATA_TOPIC]
+    denied = NO_NAMES
+    if not is_cluster_allowed(context, Operation.CREATE, log_if_denied=False):
+        denied = denied_topics(context, Operation.CREATE, names)
+    hidden = denied_names(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, names, log_if_denied=False)
+    wanted = [_new_topic(topic) for topic in request.topics if counts[topic.name] == 1 and topic.name not in denied]
+    failed = {name: DUPLICATE_NAME for name, count in counts.items() if count > 1}
+    failed |= dict.fromkeys(denied, CREATION_DENIED)
     rules = placement_rules(services)
 
     def answer(created: dict[str, CreatedTopic]) -> CreateTopicsResponse:
-        results = [TopicResult(name=name, error_code=DUPLICATE_NAME.error, error_message=DUPLICATE_NAME.message)
-                   for name in duplicates]  # fmt: skip
-        results += [_topic_result(services, name, topic) for name, topic in created.items()]
+        results = [_failed_topic(name, error) for name, error in failed.items()]
+        results += [_topic_result(services, name, topic, hidden) for name, topic in created.items()]
         return CreateTopicsResponse(topics=results)
 
     answer_when_committed(
@@ -88,9 +105,17 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
     )
 
 
-def _topic_result(services: Services, name: str, created: CreatedTopic) -> TopicResult:
+def _failed_topic(name: str, failure: ErrorMessage) -> TopicResult:
+    return TopicResult(name=name, error_code=failure.error, error_message=failure.message)
+
+
+def _topic_result(services: Services, name: str, created: CreatedTopic, hidden: AbstractSet[str]) -> TopicResult:
+    """Returns the result for a topic; the client may not see the configuration of the topics `hidden`."""
     if created.error.error:
-        return TopicResult(name=name, error_code=created.error.error, error_message=created.error.message)
+        return _failed_topic(name, created.error)
+    if name in hidden:
+        error = Error.TOPIC_AUTHORIZATION_FAILED
+        return TopicResult(name=name, topic_id=created.topic_id, error_message=None, topic_config_error_code=error)
     entries = sorted(describe_topic(services.config, created.overrides))
     return TopicResult(
         name=name,
@@ -137,7 +162,8 @@ def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) 
         return delete_topics_error(request, version, error, None)
     wanted = [(topic.name, topic.topic_id) for topic in request.topics]
     wanted += [(name, ZERO_UUID) for name in request.topic_names]
-    names_and_ids, failed = _resolve(context.services.metadata.image, wanted)
+    image = context.services.metadata.image
+    names_and_ids, failed = _resolve(image, wanted, _denied_deletions(context, image, wanted))
 
     def answer(deleted: dict[bytes, ErrorMessage]) -> DeleteTopicsResponse:
         responses = list(failed)
@@ -158,8 +184,24 @@ def _deleted_topic(name: str | None, topic_id: bytes, result: ErrorMessage) -> D
     return DeletedTopic(name=name, topic_id=topic_id, error_code=result.error, error_message=result.message)
 
 
+class _Denied(NamedTuple):
+    """The names of the requested topics that the client may not describe, and of those that it may not delete."""
+
+    hidden: AbstractSet[str] = NO_NAMES
+    kept: AbstractSet[str] = NO_NAMES
+
+
+def _denied_deletions(context: RequestContext, image: MetadataImage, wanted: list[tuple[str | None, bytes]]) -> _Denied:
+    if is_cluster_allowed(context, Operation.DELETE, log_if_denied=False):
+        return _Denied()
+    by_id = image.topics.by_id
+    names = {by_id[topic_id].name for name, topic_id in wanted if name is None and topic_id in by_id}
+    names |= {name for name, topic_id in wanted if name is not None and topic_id == ZERO_UUID}
+    return _Denied(denied_topics(context, Operation.DESCRIBE, names), denied_topics(context, Operation.DELETE, names))
+
+
 def _resolve(
-    image: MetadataImage, wanted: list[tuple[str | None, bytes]]
+    image: MetadataImage, wanted: list[tuple[str | None, bytes]], denied: _Denied
 ) -> tuple[dict[bytes, str | None], list[DeletedTopic]]:
     """Returns {topic id: name} of the topics that can be deleted, and the results of the other requested topics."""
     found: dict[bytes, str | None] = {}
@@ -178,9 +220,13 @@ def _resolve(
             failed.append(_deleted_topic(name, topic_id, problem))
             continue
         topic = image.topics.by_id.get(topic_id) if name is None else image.topics.by_name.get(name)
-        if topic is None:
+        if name in denied.hidden:
+            failed.append(_deleted_topic(name, topic_id, DENIED))
+        elif topic is None:
             error = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
             failed.append(_deleted_topic(name, topic_id, ErrorMessage(error, error.message)))
+        elif topic.name in denied.kept:
+            failed.append(_deleted_topic(None if topic.name in denied.hidden else topic.name, topic_id, DENIED))
         elif topic.topic_id in found:
             failed.append(
                 _deleted_topic(
@@ -216,7 +262,9 @@ def create_partitions_error(
 def handle_create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> None:
     version = context.api_version
     counts = Counter(topic.name for topic in request.topics)
-    duplicates = {name: DUPLICATE_NAME for name, count in counts.items() if count > 1}
+    failed = {name: DUPLICATE_NAME for name, count in counts.items() if count > 1}
+    denied = denied_topics(context, Operation.ALTER, (name for name, count in counts.items() if count == 1))
+    failed |= dict.fromkeys(denied, ErrorMessage(Error.TOPIC_AUTHORIZATION_FAILED, None))
     wanted = [
         MorePartitions(
             topic.name,
@@ -224,7 +272,7 @@ def handle_create_partitions(context: RequestContext, request: CreatePartitionsR
             None if topic.assignments is None else [assignment.broker_ids for assignment in topic.assignments],
         )
         for topic in request.topics
-        if counts[topic.name] == 1
+        if topic.name not in failed
     ]
     rules = placement_rules(context.services)
 
@@ -234,7 +282,7 @@ def handle_create_partitions(context: RequestContext, request: CreatePartitionsR
                 CreatePartitionsResponse.CreatePartitionsTopicResult(
                     name=name, error_code=result.error, error_message=result.message
                 )
-                for name, result in (duplicates | results).items()
+                for name, result in (failed | results).items()
             ]
         )
 

@@ -3,7 +3,8 @@
 Versions:
     ListTransactions 1   filters by duration.
     ListTransactions 2   filters by a pattern, which is matched on a thread of the handler pool.
-Not done: authorization.
+Permissions: Describe on the transactional id, and on each topic of it that is shown; Read on the topic for
+DescribeProducers. Transactions and topics that the client may not describe are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_transactional_id, denied_names, denied_topics
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
@@ -46,9 +49,14 @@ def handle_describe_transactions(
 
 def _described(context: RequestContext, transactional_id: str) -> DescribeTransactionsResponse.TransactionState:
     try:
-        return described(transactional_id, context.services.transaction_coordinator.find(transactional_id))
+        check_transactional_id(context, Operation.DESCRIBE, transactional_id)
+        state = described(transactional_id, context.services.transaction_coordinator.find(transactional_id))
     except ApiError as error:
         return DescribeTransactionsResponse.TransactionState(error_code=error.error, transactional_id=transactional_id)
+    denied = denied_topics(context, Operation.DESCRIBE, (topic.topic for topic in state.topics))
+    if denied:
+        state.topics = [topic for topic in state.topics if topic.topic not in denied]
+    return state
 
 
 def list_transactions_error(
@@ -69,17 +77,28 @@ def handle_list_transactions(
     response = listed(services.transaction_coordinator.transactions(), wanted, services.clock.wall_ms())
     pattern = request.transactional_id_pattern
     if not pattern:
+        _leave_out_denied(context, response)
         return response
 
     def work() -> Callable[[], object]:
         try:
             keep_matching(response, pattern)
+            _leave_out_denied(context, response)
         except ApiError as error:
             return partial(context.respond, ListTransactionsResponse(error_code=error.error))
         return partial(context.respond, response)
 
     services.handler_pool.submit(work)
     return None
+
+
+def _leave_out_denied(context: RequestContext, response: ListTransactionsResponse) -> None:
+    """Removes the transactions that the client may not describe from the response."""
+    states = response.transaction_states
+    names = (state.transactional_id for state in states)
+    denied = denied_names(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, names)
+    if denied:
+        response.transaction_states = [state for state in states if state.transactional_id not in denied]
 
 
 def describe_producers_error(
@@ -101,16 +120,28 @@ def describe_producers_error(
 
 @serves(ApiKey.DESCRIBE_PRODUCERS, 0, 0, on_error=describe_producers_error)
 def handle_describe_producers(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    valid_names = (topic.name for topic in request.topics if is_valid_topic_name(topic.name))
+    denied = denied_topics(context, Operation.READ, valid_names)
     return DescribeProducersResponse(
         topics=[
             DescribeProducersResponse.TopicResponse(
                 name=topic.name,
                 partitions=[
-                    _producers_of(context, TopicPartition(topic.name, index)) for index in topic.partition_indexes
+                    _denied_partition(index)
+                    if topic.name in denied
+                    else _producers_of(context, TopicPartition(topic.name, index))
+                    for index in topic.partition_indexes
                 ],
             )
             for topic in request.topics
         ]
+    )
+
+
+def _denied_partition(index: int) -> DescribeProducersResponse.PartitionResponse:
+    error = Error.TOPIC_AUTHORIZATION_FAILED
+    return DescribeProducersResponse.PartitionResponse(
+        partition_index=index, error_code=error, error_message=error.message
     )
 
 

@@ -7,7 +7,8 @@ Versions:
     2   has the error COORDINATOR_LOAD_IN_PROGRESS, instead of COORDINATOR_NOT_AVAILABLE (KAFKA-7296).
     3   names the member and the generation.
     4   has the error TRANSACTION_ABORTABLE.
-Not done: topic ids, which the request does not have; authorization.
+Permissions: Write on the transactional id, Read on the group and the topic.
+Not done: topic ids, which the request does not have.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from kafkapy.errors import Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import check_group, check_transactional_id, denied_topics
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.transaction_verification import ClientSupport
 from kafkapy.types import ZERO_UUID, TopicPartition
@@ -37,13 +40,18 @@ def txn_offset_commit_error(
 def handle_txn_offset_commit(
     context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | None:
+    check_transactional_id(context, Operation.WRITE, request.transactional_id)
+    check_group(context, Operation.READ, request.group_id)
     if not request.group_id:
         return txn_offset_commit_error(request, context.api_version, Error.INVALID_GROUP_ID, None)
     services = context.services
     offsets: list[OffsetToCommit] = []
     # One error for each requested partition, in order; None where the coordinator decides.
+    denied = denied_topics(context, Operation.READ, (topic.name for topic in request.topics))
     errors = [
-        _to_commit(context, topic.name, requested, offsets)
+        Error.TOPIC_AUTHORIZATION_FAILED
+        if topic.name in denied
+        else _to_commit(context, topic.name, requested, offsets)
         for topic in request.topics
         for requested in topic.partitions
     ]

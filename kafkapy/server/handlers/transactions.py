@@ -6,12 +6,15 @@ Versions:
     all                      have the error PRODUCER_FENCED from version 2 on, instead of INVALID_PRODUCER_EPOCH.
     AddPartitionsToTxn 4     is sent by brokers: adds to several transactions, or only verifies them.
     EndTxn 5                 the producer takes its next epoch from the response (KIP-890).
-Not done: authorization.
+Permissions: Write on the transactional id; besides, Write on the topics for AddPartitionsToTxn before version 4, and
+Read on the group for AddOffsetsToTxn. Requests of brokers need ClusterAction on the cluster. For WriteTxnMarkers, with
+which administrators abort hanging transactions (KIP-664), Alter on the cluster suffices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 from kafkapy.coordinator.transaction.end_of_transaction import EndRequest
@@ -25,7 +28,16 @@ from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest,
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import (
+    NO_NAMES,
+    check_cluster,
+    check_group,
+    check_transactional_id,
+    denied_topics,
+    is_cluster_allowed,
+)
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
@@ -60,16 +72,20 @@ def add_partitions_error(
 @serves(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, on_error=add_partitions_error)
 def handle_add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> None:
     if context.api_version >= AddPartitionsToTxnRequest.FIRST_VERSION_WITH_TRANSACTIONS:
+        check_cluster(context, Operation.CLUSTER_ACTION)
         _add_batched(context, request)
         return
+    check_transactional_id(context, Operation.WRITE, request.v3_and_below_transactional_id)
     topics = request.v3_and_below_topics
+    external = (topic.name for topic in topics if topic.name not in INTERNAL_TOPICS)
+    denied = denied_topics(context, Operation.WRITE, external)
 
     def respond(errors: Mapping[TopicPartition, Error]) -> None:
         first = AddPartitionsToTxnRequest.FIRST_VERSION_WITH_PRODUCER_FENCED
         known = {partition: _in_version(context.api_version, error, first) for partition, error in errors.items()}
         context.respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(known)))
 
-    refused = _refused(context.services.metadata.image.topics, topics)
+    refused = _refused(context.services.metadata.image.topics, topics, denied | INTERNAL_TOPICS)
     if refused:
         respond(refused)
         return
@@ -113,7 +129,7 @@ def _add_to_transaction(
 ) -> None:
     coordinator = context.services.transaction_coordinator
     # Brokers add partitions of __consumer_offsets for TxnOffsetCommit.
-    refused = _refused(context.services.metadata.image.topics, transaction.topics, internal_topics_allowed=True)
+    refused = _refused(context.services.metadata.image.topics, transaction.topics, NO_NAMES)
     if refused:
         done(position, refused)
         return
@@ -142,15 +158,13 @@ def _partitions(topics: _Topics) -> list[TopicPartition]:
     return [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partitions]
 
 
-def _refused(
-    known: TopicsImage, topics: _Topics, *, internal_topics_allowed: bool = False
-) -> dict[TopicPartition, Error]:
+def _refused(known: TopicsImage, topics: _Topics, denied: AbstractSet[str]) -> dict[TopicPartition, Error]:
     """Returns an error for every partition of the request if one of them may not be added, otherwise an empty
-    dictionary."""
+    dictionary. The topics `denied` may not be written to by the client."""
     errors: dict[TopicPartition, Error] = {}
     requested = _partitions(topics)
     for partition in requested:
-        if partition.topic in INTERNAL_TOPICS and not internal_topics_allowed:
+        if partition.topic in denied:
             errors[partition] = Error.TOPIC_AUTHORIZATION_FAILED
         elif known.partition(partition.topic, partition.partition) is None:
             errors[partition] = Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -185,6 +199,8 @@ def add_offsets_error(
 
 @serves(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, on_error=add_offsets_error)
 def handle_add_offsets_to_txn(context: RequestContext, request: AddOffsetsToTxnRequest) -> None:
+    check_transactional_id(context, Operation.WRITE, request.transactional_id)
+    check_group(context, Operation.READ, request.group_id)
     services = context.services
     partition = TopicPartition(GROUP_METADATA_TOPIC, services.group_coordinator.partition_for(request.group_id))
 
@@ -210,6 +226,7 @@ def end_txn_error(request: EndTxnRequest, version: int, error: Error, message: s
 
 @serves(ApiKey.END_TXN, 0, 5, on_error=end_txn_error)
 def handle_end_txn(context: RequestContext, request: EndTxnRequest) -> None:
+    check_transactional_id(context, Operation.WRITE, request.transactional_id)
     version = context.api_version
     knows_epoch = version >= EndTxnResponse.FIRST_VERSION_WITH_PRODUCER_EPOCH
     client_transaction_version = TRANSACTION_VERSION_2 if knows_epoch else TRANSACTION_VERSION_0
@@ -239,6 +256,8 @@ def write_markers_error(
 
 @serves(ApiKey.WRITE_TXN_MARKERS, 1, 2, on_error=write_markers_error)
 def handle_write_txn_markers(context: RequestContext, request: WriteTxnMarkersRequest) -> None:
+    if not is_cluster_allowed(context, Operation.ALTER, log_if_denied=False):
+        check_cluster(context, Operation.CLUSTER_ACTION)
     results: list[Mapping[TopicPartition, Error]] = [{} for _ in request.markers]
     waiting = set(range(len(request.markers)))
 

@@ -207,6 +207,7 @@ class Broker:
             fetch_sessions=FetchSessions(world, 100, lambda: world.random.randrange(1, 1 << 31)),
             config=config,
             request_errors=SimpleNamespace(count=lambda key, error: None),
+            authorizer=None,
         )
         topics = self.image.topics
         self.log_manager.lock()

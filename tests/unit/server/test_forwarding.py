@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from kafkapy._core.reactor.reactor import Connection
 from kafkapy.errors import Error
 from kafkapy.metadata.image import EMPTY_IMAGE, MetadataCache
 from kafkapy.nodes.controller_channel import ControllerChannel
 from kafkapy.nodes.node_channel import Destination
 from kafkapy.nodes.node_thread import NodeThread
-from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.api import ApiKey, decode_request_header
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
@@ -25,15 +26,21 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from kafkapy.protocol.messages.metadata import MetadataRequest
+from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.security.acl import Operation, ResourceType
+from kafkapy.security.principal import Principal
 from kafkapy.server.auto_topic_creation import create_missing_topic
-from kafkapy.server.forwarding import ANONYMOUS_PRINCIPAL, Forwarding
+from kafkapy.server.forwarding import Forwarding
 from kafkapy.server.internal_topics import create_internal_topic
+from kafkapy.server.request_context import Session
 from tests.api_client import ApiServer, ask, request_bytes
 from tests.harness.controller import MemoryController
+from tests.harness.granted_operations import GrantedOperations
 from tests.harness.stub_node import StubNode
 from tests.reactor_harness import TIMEOUT, frame
 
+ANONYMOUS_PRINCIPAL = b"\0\0\x05User\x0aANONYMOUS\0\0"
+ALICE = b"\0\0\x05User\x06alice\0\0"
 LOCALHOST = socket.inet_aton("127.0.0.1")
 TOPIC, BROKER, BROKER_LOGGER = 2, 4, 8
 SET = 0
@@ -152,7 +159,7 @@ def test_the_envelope_has_the_request_the_anonymous_principal_and_the_clients_ad
     sent = request_bytes(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[topic]))
     assert bytes(envelope.request_data) == sent
     assert bytes(envelope.client_host_address) == LOCALHOST
-    assert bytes(envelope.request_principal) == ANONYMOUS_PRINCIPAL == b"\0\0\x05User\x0aANONYMOUS\0\0"
+    assert bytes(envelope.request_principal) == ANONYMOUS_PRINCIPAL
 
 
 @pytest.mark.parametrize(
@@ -224,6 +231,40 @@ def test_a_topic_that_a_client_names_is_requested_once_with_the_brokers_defaults
     assert (new.name, new.num_partitions, new.replication_factor) == ("new", 1, 1)
     assert (offsets.name, offsets.num_partitions, offsets.replication_factor) == ("__consumer_offsets", 50, 3)
     assert {each.name: each.value for each in offsets.configs}["cleanup.policy"] == "compact"
+
+
+def test_a_topic_that_a_client_names_is_requested_in_its_name(cluster: Cluster) -> None:
+    with StubNode({ApiKey.ENVELOPE: lambda request, version: EnvelopeResponse(error_code=0)}) as node:
+        cluster.active = Destination(7, "127.0.0.1", node.port)
+        node.versions[ApiKey.CREATE_TOPICS] = (2, 5)
+        asked = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="new")])
+        with accepted(as_user(cluster.broker, "alice")) as client:
+            ask(client, ApiKey.METADATA, 9, asked, MetadataResponse)
+        while not node.of(ApiKey.ENVELOPE):
+            cluster.broker.harness.call(lambda: None)
+        [envelope] = node.of(ApiKey.ENVELOPE)
+    assert bytes(envelope.request_principal) == ALICE
+    header, position = decode_request_header(memoryview(envelope.request_data))
+    assert (header.request_api_key, header.request_api_version) == (ApiKey.CREATE_TOPICS, 5)
+    created = CreateTopicsRequest.decode(envelope.request_data, 5, position)
+    assert [each.name for each in created.topics] == ["new"]
+
+
+def accepted(server: ApiServer) -> socket.socket:
+    """Returns a connection to the listener PLAINTEXT of the server."""
+    return socket.create_connection(("127.0.0.1", server.listen("PLAINTEXT")), TIMEOUT)
+
+
+def as_user(server: ApiServer, name: str) -> ApiServer:
+    """Makes the clients of the server's new connections the user `name`."""
+
+    def new_session(connection: Connection) -> Session:
+        session = Session()
+        session.principal = Principal("User", name)
+        return session
+
+    server.dispatcher._new_session = new_session  # type: ignore[method-assign]
+    return server
 
 
 def test_a_combined_node_creates_a_missing_topic_itself_while_it_is_active() -> None:
@@ -307,6 +348,41 @@ def test_a_controller_checks_an_envelope(cluster: Cluster, fields: dict[str, Any
         response = envelope(client, **fields)
     assert response.error_code == error
     assert (response.response_data is None) == bool(error)
+
+
+def test_the_envelope_has_the_principal_of_the_client(cluster: Cluster) -> None:
+    with StubNode({ApiKey.ENVELOPE: lambda request, version: EnvelopeResponse(error_code=0)}) as node:
+        cluster.active = Destination(7, "127.0.0.1", node.port)
+        create(as_user(cluster.broker, "alice").connect())
+        [envelope] = node.of(ApiKey.ENVELOPE)
+    assert bytes(envelope.request_principal) == ALICE
+
+
+def test_a_controller_checks_the_broker_and_the_client(cluster: Cluster) -> None:
+    authorizer = cluster.servers[0].services.authorizer = GrantedOperations()
+    with socket.create_connection(("127.0.0.1", cluster.addresses[0].port), TIMEOUT) as client:
+        assert envelope(client).error_code == Error.CLUSTER_AUTHORIZATION_FAILED
+        authorizer.grant(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+        authorizer.asked.clear()
+        data = bytes(envelope(client, request_principal=ALICE, client_host_address=bytes([10, 0, 0, 7])).response_data)
+    response = CreateTopicsResponse.decode(data, 7, 5)
+    assert [each.error_code for each in response.topics] == [Error.TOPIC_AUTHORIZATION_FAILED]
+    assert [(str(requester.principal), requester.host, action.operation) for requester, action in authorizer.asked] == [
+        ("User:ANONYMOUS", "127.0.0.1", Operation.CLUSTER_ACTION),
+        ("User:alice", "10.0.0.7", Operation.CREATE),
+        ("User:alice", "10.0.0.7", Operation.CREATE),
+        ("User:alice", "10.0.0.7", Operation.DESCRIBE_CONFIGS),
+    ]
+
+
+def test_a_broker_leaves_the_check_of_forwarded_changes_to_the_controller(cluster: Cluster) -> None:
+    cluster.active = cluster.addresses[0]
+    authorizer = cluster.broker.services.authorizer = GrantedOperations()
+    with accepted(cluster.broker) as client:
+        results = alter(client, (BROKER_LOGGER, "1", LOGGER, "INFO"), (BROKER, "", "log.cleaner.threads", "2"))
+    assert results[BROKER_LOGGER, "1"][0] == Error.CLUSTER_AUTHORIZATION_FAILED
+    assert results[BROKER, ""][0] == 0
+    assert authorizer.questions() == [(Operation.ALTER_CONFIGS, "kafka-cluster", 1)]
 
 
 def test_a_controller_that_is_not_active_says_so_in_the_envelope(cluster: Cluster) -> None:

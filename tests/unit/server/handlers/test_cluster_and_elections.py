@@ -5,9 +5,10 @@ import pytest
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
+from kafkapy.security.acl import ResourceType
+from kafkapy.server.authorization import ALL_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
 from kafkapy.server.handlers.cluster import handle_describe_cluster
 from kafkapy.server.handlers.elections import handle_elect_leaders
-from kafkapy.server.topic_metadata import ALL_CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
 from tests.harness.admin import AdminHarness
 
 
@@ -29,7 +30,7 @@ def test_cluster(harness, version):
     asked = harness.send(
         handle_describe_cluster, DescribeClusterRequest(include_cluster_authorized_operations=True), version
     )
-    assert asked.cluster_authorized_operations == ALL_CLUSTER_OPERATIONS
+    assert asked.cluster_authorized_operations == ALL_OPERATIONS[ResourceType.CLUSTER]
 
 
 def test_fenced_brokers_when_asked_for(harness):

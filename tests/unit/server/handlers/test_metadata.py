@@ -5,8 +5,9 @@ import pytest
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
+from kafkapy.security.acl import ResourceType
+from kafkapy.server.authorization import ALL_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
 from kafkapy.server.handlers.metadata import handle_describe_topic_partitions, handle_metadata
-from kafkapy.server.topic_metadata import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
 from tests.harness.admin import AdminHarness
 
 VERSIONS = range(14)
@@ -100,9 +101,9 @@ def test_operations_when_asked_for(harness, version):
     if version <= 10:
         fields["include_cluster_authorized_operations"] = True
     response = ask(harness, version, "a", **fields)
-    assert response.topics[0].topic_authorized_operations == ALL_TOPIC_OPERATIONS == 3576
+    assert response.topics[0].topic_authorized_operations == ALL_OPERATIONS[ResourceType.TOPIC] == 3576
     if version <= 10:
-        assert response.cluster_authorized_operations == ALL_CLUSTER_OPERATIONS == 8096
+        assert response.cluster_authorized_operations == ALL_OPERATIONS[ResourceType.CLUSTER] == 8096
 
 
 @pytest.mark.parametrize(("version", "error"), [(0, 5), (5, 5), (6, 72), (13, 72)])
@@ -166,7 +167,7 @@ def test_described_topics_by_name(harness):
     ] or [topic.name for topic in response.topics] == sorted(["b", "nope", "bad name", "a"])  # fmt: skip
     partition = response.topics[0].partitions[0]
     assert (partition.eligible_leader_replicas, partition.last_known_elr) == ([], [])
-    assert response.topics[0].topic_authorized_operations == ALL_TOPIC_OPERATIONS
+    assert response.topics[0].topic_authorized_operations == ALL_OPERATIONS[ResourceType.TOPIC]
 
 
 def test_bad_cursors(harness):
