@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy._core.reactor.reactor import Connection, Reactor, Request
+from kafkapy._core.tls.tls_context import TlsContext
 
 TIMEOUT = 20
 
@@ -37,8 +38,8 @@ class ReactorHarness:
             assert self.closed_event.wait_for(lambda: connection.id in self.closed, TIMEOUT)
             return self.closed[connection.id]
 
-    def connect(self, send_buffer: int = 0, receive_buffer: int = 0) -> socket.socket:
-        """Returns a client's socket, whose other end the reactor has adopted."""
+    def connect(self, send_buffer: int = 0, receive_buffer: int = 0, tls: TlsContext | None = None) -> socket.socket:
+        """Returns a client's socket, whose other end the reactor has adopted; with `tls` as a server of TLS."""
         with socket.socket() as listening:
             if send_buffer:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
@@ -54,7 +55,9 @@ class ReactorHarness:
         accepted.setblocking(False)
         descriptor = accepted.detach()
         name = f"c{len(self.sockets)}"
-        self.connections.append(self.call(lambda: self.reactor.adopt(descriptor, None, address[0], address[1], name)))
+        self.connections.append(
+            self.call(lambda: self.reactor.adopt(descriptor, None, address[0], address[1], name, tls=tls))
+        )
         self.sockets.append(client)
         return client
 

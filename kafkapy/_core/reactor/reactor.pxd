@@ -1,29 +1,15 @@
-# The reactor: the loop and watched descriptors.
-from libc.stdint cimport int64_t, uint32_t
+# The reactor: the loop over connections, watched descriptors and timers.
+from libc.stdint cimport int64_t
 
 from kafkapy._core.reactor.reactor_connection cimport Connection
 from kafkapy._core.reactor.reactor_state cimport ReactorState
-
-cdef extern from "<sys/epoll.h>" nogil:
-    ctypedef union epoll_data_t:
-        void *ptr
-    cdef struct epoll_event:
-        uint32_t events
-        epoll_data_t data
+from kafkapy._core.reactor.reactor_watch cimport WatchState, epoll_event
+from kafkapy._core.tls.handshake_pool cimport HandshakePool
+from kafkapy._core.tls.tls_context cimport TlsContext
+from kafkapy._core.tls.tls_session cimport TlsSession
 
 cdef enum:
     EVENTS_PER_WAKEUP = 64
-
-cdef struct WatchState:
-    int kind                        # WATCH_CALLBACK or WATCH_WAKEUP
-    bint ready                      # its callback is due in the Python phase
-
-cdef class Watch:
-    cdef WatchState native
-    cdef Reactor reactor
-    cdef object callback
-    cdef readonly int fd            # -1 once closed
-    cdef bint paused
 
 cdef class Reactor:
     cdef ReactorState native        # the state that the gate shares
@@ -39,24 +25,28 @@ cdef class Reactor:
     cdef bint interrupted           # epoll_wait was interrupted: signal handlers are due
     cdef public object dispatch
     cdef public object on_close
+    cdef public object on_handshake
     cdef object on_callback_error
     cdef object on_gate             # the gate's own callback; keeps the gate alive
     cdef object posted              # deque
     cdef object wheel
+    cdef HandshakePool handshake_pool  # None until the first TLS connection
     cdef dict connections           # id -> Connection
     cdef list watches
 
     cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1
+    cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name, bint verifies) except? NULL
+    cdef int stop_tls(self) except -1
     cdef int loop(self) except -1
     cdef void end_wakeup(self) noexcept nogil
     cdef int timeout_ms(self) noexcept nogil
     cdef bint needs_python(self) noexcept nogil
     cdef void read_phase(self, int count) noexcept nogil
     cdef void take_event(self, epoll_event *event) noexcept nogil
-    cdef void write_phase(self) noexcept nogil
     cdef bint python_phase(self) except -1
     cdef int settle(self) except -1
     cdef int run_watches(self) except -1
+    cdef int run_handshakes(self) except -1
     cdef int run_posted(self) except -1
     cdef int run_timers(self) except -1
     cdef int call(self, callback) except -1

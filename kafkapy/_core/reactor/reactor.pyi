@@ -5,6 +5,7 @@ from typing_extensions import Buffer
 
 from kafkapy._core.bytes.segment_file import FileRange
 from kafkapy._core.reactor.timing_wheel import TimerEntry
+from kafkapy._core.tls.tls_context import TlsContext
 
 FOLLOWER_FETCHES: int
 CLOSED_BY_PEER: int
@@ -15,6 +16,7 @@ CLOSED_LOCALLY: int
 CLOSED_FOR_SHORT_FILE: int
 CLOSED_WITHOUT_MEMORY: int
 CLOSED_AT_SHUTDOWN: int
+CLOSED_BY_TLS: int
 
 def bucket_bounds() -> list[int]: ...
 
@@ -41,6 +43,15 @@ class Connection:
     def fd(self) -> int: ...
     def respond(self, chunks: Iterable[Buffer | FileRange] | None) -> None: ...
     def note_follower_fetch(self) -> None: ...
+    @property
+    def is_encrypted(self) -> bool: ...
+    @property
+    def tls_protocol(self) -> str | None: ...
+    @property
+    def tls_cipher(self) -> str | None: ...
+    @property
+    def tls_is_resumed(self) -> bool: ...
+    def peer_certificate(self) -> bytes | None: ...
     def close(self, reason: str) -> None: ...
     def describe_close(self) -> str: ...
 
@@ -68,6 +79,7 @@ class Request:
 class Reactor:
     dispatch: Callable[[list[Request]], None]
     on_close: Callable[[Connection, int], None] | None
+    on_handshake: Callable[[Connection, str | None], None] | None
     def __init__(
         self,
         dispatch: Callable[[list[Request]], None],
@@ -76,6 +88,7 @@ class Reactor:
         queued_max_request_bytes: int = -1,
         connections_max_idle_ms: int = 600000,
         on_close: Callable[[Connection, int], None] | None = None,
+        on_handshake: Callable[[Connection, str | None], None] | None = None,
         on_callback_error: Callable[[BaseException], None] | None = None,
     ) -> None: ...
     @property
@@ -85,7 +98,14 @@ class Reactor:
     def schedule(self, delay_ms: int, callback: Callable[[], Any]) -> TimerEntry: ...
     def watch(self, fd: int, callback: Callable[[], Any]) -> Watch: ...
     def adopt(
-        self, fd: int, listener: Any, peer_host: str, peer_port: int, connection_id: str, is_gated: bool = True
+        self,
+        fd: int,
+        listener: Any,
+        peer_host: str,
+        peer_port: int,
+        connection_id: str,
+        is_gated: bool = True,
+        tls: TlsContext | None = None,
     ) -> Connection: ...
     def adopt_outgoing(
         self,
@@ -97,6 +117,9 @@ class Reactor:
         on_response: Callable[[Request], None],
         on_closed: Callable[[OutgoingConnection], None],
         max_response_bytes: int,
+        tls: TlsContext | None = None,
+        tls_server_name: str | None = None,
+        tls_verifies_name: bool = True,
     ) -> OutgoingConnection: ...
     def pause_intake(self) -> None: ...
     def resume_intake(self) -> None: ...

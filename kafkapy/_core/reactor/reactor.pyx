@@ -16,37 +16,38 @@ Other threads may call `post`, `stop` and `Connection.close`; everything else be
 import sys
 from collections import deque
 
-from cpython.buffer cimport PyBuffer_Release
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.pythread cimport PyThread_get_thread_ident
-from cpython.ref cimport Py_XDECREF, PyObject
+from cpython.ref cimport PyObject
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from posix.unistd cimport close, read, write
 
-from kafkapy._core.reactor.reactor_connection cimport Connection, OutgoingConnection, Request
-from kafkapy._core.reactor.reactor_input cimport input_advance, input_serve, intake_is_blocked
-from kafkapy._core.reactor.reactor_output cimport output_flush
+from kafkapy._core.reactor.reactor_connection cimport Connection, OutgoingConnection, Request, release_garbage
+from kafkapy._core.reactor.reactor_input cimport input_advance, input_serve, input_serve_queued, intake_is_blocked
+from kafkapy._core.reactor.reactor_output cimport output_flush_queued
+from kafkapy._core.reactor.reactor_tls cimport (
+    tls_accept, tls_begin, tls_continue, tls_prepare, tls_release_pool)
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, GATE_WAITS, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, ReactorState,
+    CLOSE_SHUTDOWN, CLOSE_TLS, GATE_WAITS, WATCH_CALLBACK, WATCH_HANDSHAKES, WATCH_WAKEUP, ConnectionState, ReactorState,
     connection_close, connection_established, connection_open, connection_open_outgoing, connection_touch,
-    connection_want_output, connections_linger, monotonic_us, queue_push, queue_take, state_initialize, state_release,
-    state_reserve_queues,
+    connection_want_output, connections_linger, monotonic_us, queue_push, queue_take, state_initialize,
+    state_is_drained, state_release, state_reserve_queues,
+)
+from kafkapy._core.reactor.reactor_watch cimport (
+    EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP, Watch, WatchState,
+    epoll_create1, epoll_ctl, epoll_event, epoll_wait,
 )
 from kafkapy._core.reactor.request_meter cimport (
     FOLLOWER_FETCH_METER, METER_BUCKETS, METERS, RequestMeter, meters_settle)
 from kafkapy._core.bytes.slab cimport slab_pool_trim
+from kafkapy._core.tls.handshake_pool cimport HandshakePool
+from kafkapy._core.tls.session_facts cimport session_error
+from kafkapy._core.tls.tls_context cimport TlsContext
+from kafkapy._core.tls.tls_session cimport TlsSession
 
 from kafkapy._core.reactor.timing_wheel import TimingWheel
-
-cdef extern from "<sys/epoll.h>" nogil:
-    enum:
-        EPOLLIN, EPOLLOUT, EPOLLERR, EPOLLHUP, EPOLLRDHUP, EPOLLET, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD
-        EPOLL_CLOEXEC
-    int epoll_create1(int flags)
-    int epoll_ctl(int epoll_fd, int operation, int fd, epoll_event *event)
-    int epoll_wait(int epoll_fd, epoll_event *events, int maximum, int timeout)
 
 cdef extern from "<sys/eventfd.h>" nogil:
     int EFD_NONBLOCK, EFD_CLOEXEC
@@ -57,9 +58,10 @@ cdef enum:
     CACHE_BYTES = 33554432          # free slabs kept while requests arrive
     CACHE_IDLE_BYTES = 1048576      # free slabs kept after QUIET_MS without requests
     QUIET_MS = 1000
+    HANDSHAKE_THREADS = 1
 
 # Makes the classes importable from this module.
-globals().update(Connection=Connection, OutgoingConnection=OutgoingConnection, Request=Request)
+globals().update(Connection=Connection, OutgoingConnection=OutgoingConnection, Request=Request, Watch=Watch)
 
 # The key of the fetches of followers in `request_meters`, where the key of Fetch counts them too.
 FOLLOWER_FETCHES = FOLLOWER_FETCH_METER
@@ -73,6 +75,7 @@ CLOSED_LOCALLY = CLOSE_LOCAL
 CLOSED_FOR_SHORT_FILE = CLOSE_SHORT_FILE
 CLOSED_WITHOUT_MEMORY = CLOSE_NO_MEMORY
 CLOSED_AT_SHUTDOWN = CLOSE_SHUTDOWN
+CLOSED_BY_TLS = CLOSE_TLS
 
 
 def bucket_bounds():
@@ -92,42 +95,6 @@ def _print_callback_error(error):
     sys.excepthook(type(error), error, error.__traceback__)
 
 
-cdef class Watch:
-    """A watched descriptor, such as a listening socket: while it is readable, each Python phase runs a callback.
-
-    Level triggered. Used by the owner thread only. The caller keeps owning the descriptor.
-    """
-
-    def pause(self):
-        """Stops callbacks until `resume`."""
-        cdef epoll_event event
-        if self.fd >= 0 and not self.paused:
-            event.events = 0
-            event.data.ptr = &self.native
-            if epoll_ctl(self.reactor.native.epoll_fd, EPOLL_CTL_MOD, self.fd, &event):
-                raise OSError(errno, "epoll_ctl")
-            self.paused = True
-            self.native.ready = False
-
-    def resume(self):
-        cdef epoll_event event
-        if self.fd >= 0 and self.paused:
-            event.events = EPOLLIN
-            event.data.ptr = &self.native
-            if epoll_ctl(self.reactor.native.epoll_fd, EPOLL_CTL_MOD, self.fd, &event):
-                raise OSError(errno, "epoll_ctl")
-            self.paused = False
-
-    def close(self):
-        """Stops watching. Must be called before the caller closes the descriptor."""
-        cdef epoll_event event
-        if self.fd >= 0:
-            epoll_ctl(self.reactor.native.epoll_fd, EPOLL_CTL_DEL, self.fd, &event)
-            self.fd = -1
-            self.native.ready = False
-            self.reactor.watches.remove(self)
-
-
 cdef class Reactor:
     """Owns the epoll instance, all connections and the timing wheel. The module describes phases and threads.
 
@@ -142,17 +109,20 @@ cdef class Reactor:
             raise MemoryError()
 
     def __init__(self, dispatch, *, max_request_bytes=104857600, queued_max_request_bytes=-1,
-                 connections_max_idle_ms=600000, on_close=None, on_callback_error=None):
+                 connections_max_idle_ms=600000, on_close=None, on_handshake=None, on_callback_error=None):
         """`dispatch(requests)` answers each request now or later by `request.connection.respond`.
 
         `on_close(connection, kind)` is called once for each closed connection. `on_callback_error(error)` is called
-        with each exception that a posted callback or a timer raises.
+        with each exception that a posted callback or a timer raises. `on_handshake(connection, error)` is called when
+        the TLS handshake of a client has ended, before any of its requests is read; `error` is None or says why the
+        handshake failed, and then the callee has to close the connection.
         """
         cdef epoll_event event
         if self.native.epoll_fd >= 0:
             raise RuntimeError("already initialized")
         self.dispatch = dispatch
         self.on_close = on_close
+        self.on_handshake = on_handshake
         self.on_callback_error = on_callback_error or _print_callback_error
         self.native.max_request_bytes = max_request_bytes
         self.native.queued_max_request_bytes = queued_max_request_bytes
@@ -224,7 +194,8 @@ cdef class Reactor:
         cdef Watch watch = Watch.__new__(Watch)
         self.check_owner()
         watch.native.kind = WATCH_CALLBACK
-        watch.reactor = self
+        watch.epoll_fd = self.native.epoll_fd
+        watch.watches = self.watches
         watch.callback = callback
         watch.fd = fd
         event.events = EPOLLIN
@@ -234,33 +205,68 @@ cdef class Reactor:
         self.watches.append(watch)
         return watch
 
-    def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id, bint is_gated=True):
+    def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id, bint is_gated=True,
+              TlsContext tls=None):
         """Takes over the descriptor of a connected, non-blocking socket and returns its Connection.
 
-        All requests of a connection that is not gated go to Python.
+        All requests of a connection that is not gated go to Python. With `tls` the client has to begin with a handshake.
         """
         cdef Connection connection = Connection.__new__(Connection)
+        cdef TlsSession *session = self.open_session(tls, connection, fd, None, False)
         self.enter(connection, fd, peer_host, peer_port, connection_id)
         connection.listener = listener
         connection_open(&self.native, connection.native, fd)
+        connection.native.tls = session
         connection.native.ungated = not is_gated
         connection.native.connection = <PyObject *> connection
         return connection
 
     def adopt_outgoing(self, int fd, str peer_host, int peer_port, str connection_id, *, on_response, on_closed,
-                       int32_t max_response_bytes):
+                       int32_t max_response_bytes, TlsContext tls=None, str tls_server_name=None,
+                       bint tls_verifies_name=True):
         """Takes over the descriptor of a non-blocking socket that is connecting, and returns its OutgoingConnection.
 
         Phase 2 calls `on_response(request)` with each response, as a Request, and `on_closed(connection)` once, also if
         the connection was refused (`close_errno`). A larger response than `max_response_bytes` closes the connection.
+        With `tls` the connection is encrypted; the server's certificate has to be for `tls_server_name`, a host name or
+        an IP address, if `tls_verifies_name`.
         """
         cdef OutgoingConnection connection = OutgoingConnection.__new__(OutgoingConnection)
+        cdef TlsSession *session = self.open_session(tls, connection, fd, tls_server_name, tls_verifies_name)
         self.enter(connection, fd, peer_host, peer_port, connection_id)
         connection.on_response = on_response
         connection.on_closed = on_closed
         connection_open_outgoing(&self.native, connection.native, fd, max_response_bytes)
+        connection.native.tls = session
         connection.native.connection = <PyObject *> connection
         return connection
+
+    cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name, bint verifies) except? NULL:
+        """Returns a TLS session, which the connection owns; NULL without `tls`. The first one starts the pool."""
+        cdef epoll_event event
+        cdef HandshakePool pool
+        self.check_owner()
+        if tls is None:
+            return NULL
+        if self.native.tls == NULL:
+            pool = HandshakePool()
+            if tls_prepare(&self.native, &pool.native):
+                raise MemoryError()
+            self.handshake_pool = pool
+            event.events = EPOLLIN
+            event.data.ptr = self.native.tls
+            if epoll_ctl(self.native.epoll_fd, EPOLL_CTL_ADD, pool.native.event_fd, &event):
+                raise OSError(errno, "epoll_ctl")
+        self.native.reports_handshakes = self.on_handshake is not None
+        self.handshake_pool.start(HANDSHAKE_THREADS)
+        connection.native.tls = tls.open_session(fd, connection.native, name, verifies)
+        return connection.native.tls
+
+    cdef int stop_tls(self) except -1:
+        if self.handshake_pool is not None:
+            self.handshake_pool.stop()
+            tls_release_pool(&self.native)
+        return 0
 
     cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1:
         """Adds the connection to epoll and to `connections`, with room in the queues: all that can fail before it opens."""
@@ -354,6 +360,8 @@ cdef class Reactor:
             queue_take(&self.native, &self.native.python_queue)
             queue_take(&self.native, &self.native.answered_queue)
             queue_take(&self.native, &self.native.output_queue)
+            queue_take(&self.native, &self.native.handshake_queue)
+            self.stop_tls()
             for connection in self.connections.values():
                 forget_queues(connection)
             self.settle()
@@ -386,7 +394,7 @@ cdef class Reactor:
                 if self.needs_python():
                     with gil:
                         finished = self.python_phase()
-                self.write_phase()
+                output_flush_queued(&self.native)
                 self.end_wakeup()
         return 0
 
@@ -426,6 +434,7 @@ cdef class Reactor:
     cdef bint needs_python(self) noexcept nogil:
         cdef ReactorState *native = &self.native
         return (native.python_queue.count or native.closed_queue.count or native.garbage != NULL or native.gate_due
+                or native.handshake_queue.count
                 or self.watch_ready or self.posted_here or self.interrupted or self.wakeup.ready
                 or self.stop_deadline_ms >= 0
                 or (self.next_deadline_ms >= 0 and native.monotonic_ms >= self.next_deadline_ms)
@@ -435,15 +444,8 @@ cdef class Reactor:
     cdef void read_phase(self, int count) noexcept nogil:
         """Runs phase 1: connections with unprocessed input, those that epoll reported, then the gathered batches."""
         cdef ReactorState *native = &self.native
-        cdef ConnectionState *connection
-        cdef size_t waiting = queue_take(native, &native.input_queue)
-        cdef size_t index
         cdef int event
-        native.input_urgent = False
-        for index in range(waiting):
-            connection = native.spare_queue.items[index]
-            connection.queued_input = False
-            input_serve(native, connection)
+        input_serve_queued(native)
         for event in range(count):
             self.take_event(&self.events[event])
         if native.gate_finish != NULL:
@@ -465,6 +467,9 @@ cdef class Reactor:
         elif kind == WATCH_WAKEUP:
             read(self.native.wakeup_fd, &posted, sizeof(posted))
             self.wakeup.ready = True
+        elif kind == WATCH_HANDSHAKES:
+            read(self.native.tls.pool.event_fd, &posted, sizeof(posted))
+            tls_continue(&self.native)
         else:
             connection = <ConnectionState *> event.data.ptr
             if connection.closed:
@@ -477,6 +482,8 @@ cdef class Reactor:
                 # A broken connection is found by the read, which also returns what arrived before.
                 if connection.is_connecting and event.events & (EPOLLOUT | EPOLLERR | EPOLLHUP):
                     connection_established(&self.native, connection)
+                    if connection.tls != NULL and not connection.closed:
+                        tls_begin(&self.native, connection)
             elif event.events & (EPOLLERR | EPOLLHUP) and (connection.in_process or connection.output_head != NULL):
                 connection_close(&self.native, connection, CLOSE_BY_PEER if event.events & EPOLLHUP else CLOSE_ERROR, 0)
                 return
@@ -484,18 +491,6 @@ cdef class Reactor:
                 connection.blocked = False
                 connection_want_output(&self.native, connection)
             input_serve(&self.native, connection)
-
-    cdef void write_phase(self) noexcept nogil:
-        """Runs phase 3: writes the output of all connections that have some."""
-        cdef ReactorState *native = &self.native
-        cdef ConnectionState *connection
-        cdef size_t waiting = queue_take(native, &native.output_queue)
-        cdef size_t index
-        for index in range(waiting):
-            connection = native.spare_queue.items[index]
-            connection.queued_output = False
-            if not connection.closed:
-                output_flush(native, connection)
 
     # ---- phase 2
 
@@ -512,6 +507,8 @@ cdef class Reactor:
             self.call(self.on_gate)
         if self.watch_ready:
             self.run_watches()
+        if self.native.handshake_queue.count:
+            self.run_handshakes()
         self.run_posted()
         if self.next_deadline_ms >= 0 and self.native.monotonic_ms >= self.next_deadline_ms:
             self.run_timers()
@@ -526,28 +523,19 @@ cdef class Reactor:
     cdef int settle(self) except -1:
         """Releases the Python objects whose bytes were sent, and calls `on_close` for closed connections."""
         cdef ReactorState *native = &self.native
-        cdef OutputChunk *chunk
-        cdef PyObject *owner
         cdef ConnectionState *closed
         cdef Connection connection
         cdef size_t waiting
         cdef size_t index
-        while native.garbage != NULL:
-            chunk = native.garbage
-            native.garbage = chunk.next
-            if chunk.has_view:
-                PyBuffer_Release(&chunk.view)
-            owner = chunk.owner
-            chunk.next = native.free_chunks
-            native.free_chunks = chunk
-            Py_XDECREF(owner)
+        release_garbage(native)
         if not native.closed_queue.count:
             return 0
         waiting = queue_take(native, &native.closed_queue)
         gone = []
         for index in range(waiting):
             closed = native.spare_queue.items[index]
-            if closed.queued_input or closed.queued_python or closed.queued_answered or closed.queued_output:
+            if (closed.queued_input or closed.queued_python or closed.queued_answered or closed.queued_output
+                    or closed.queued_handshake):
                 queue_push(&native.closed_queue, closed)  # until the other queues have skipped it
             else:
                 connection = <Connection> closed.connection
@@ -577,6 +565,28 @@ cdef class Reactor:
             if watch.native.ready:
                 watch.native.ready = False
                 self.call(watch.callback)
+        return 0
+
+    cdef int run_handshakes(self) except -1:
+        """Notifies Python of the TLS handshakes of clients that have ended, and opens the connections."""
+        cdef ReactorState *native = &self.native
+        cdef Connection connection
+        cdef list ended = []
+        cdef size_t index
+        for index in range(queue_take(native, &native.handshake_queue)):
+            native.spare_queue.items[index].queued_handshake = False
+            ended.append(<Connection> native.spare_queue.items[index].connection)
+        for connection in ended:
+            error = session_error(connection.native.tls)
+            if connection.native.closed and error is None:
+                continue
+            try:
+                self.on_handshake(connection, error)
+            except Exception as raised:
+                self.on_callback_error(raised)
+                connection.close("the end of its TLS handshake could not be handled")
+            if not connection.native.closed and not connection.native.closing and error is None:
+                tls_accept(native, connection.native)
         return 0
 
     cdef int run_posted(self) except -1:
@@ -677,17 +687,8 @@ cdef class Reactor:
 
     cdef bint stop_is_due(self) noexcept nogil:
         """Returns whether a stop is requested and nothing delays it any longer."""
-        cdef ConnectionState *connection = self.native.oldest
-        if self.stop_deadline_ms < 0:
-            return False
-        if self.native.monotonic_ms >= self.stop_deadline_ms:
-            return True
-        while connection != NULL:
-            if not connection.is_outgoing and (
-                    connection.in_process or connection.deferred or connection.output_head != NULL):
-                return False
-            connection = connection.newer
-        return True
+        return self.stop_deadline_ms >= 0 and (
+            self.native.monotonic_ms >= self.stop_deadline_ms or state_is_drained(&self.native))
 
 
 cdef int forget_queues(Connection connection) except -1:
@@ -695,4 +696,5 @@ cdef int forget_queues(Connection connection) except -1:
     connection.native.queued_python = False
     connection.native.queued_answered = False
     connection.native.queued_output = False
+    connection.native.queued_handshake = False
     return 0

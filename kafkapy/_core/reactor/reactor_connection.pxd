@@ -7,6 +7,9 @@ from kafkapy._core.bytes.slab cimport Slab
 # Puts one answer into the output. A failure closes the connection, since a part may be in the output already.
 cdef int write_answer(ReactorState *shared, ConnectionState *connection, chunks) except -1
 
+# Releases the Python objects whose bytes were sent.
+cdef int release_garbage(ReactorState *shared) except -1
+
 cdef class Connection:
     cdef ConnectionState *native    # owned
     cdef ReactorState *shared       # the state of `reactor`, which keeps it alive

@@ -4,7 +4,7 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.pythread cimport PyThread_get_thread_ident
-from cpython.ref cimport Py_INCREF, PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, strerror
@@ -15,12 +15,14 @@ from kafkapy._core.reactor.request_meter cimport (
     FOLLOWER_FETCH_METER, RequestMeter, meter_add, meter_at, meter_of)
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, ConnectionState, OutputChunk, ReactorState, RequestFrame, connection_close,
+    CLOSE_SHUTDOWN, CLOSE_TLS, ConnectionState, OutputChunk, ReactorState, RequestFrame, connection_close,
     connection_touch, connection_want_output, monotonic_us, output_append, output_commit, output_reserve, queue_push,
     request_done,
 )
 from kafkapy._core.bytes.segment_file cimport FileRange
 from kafkapy._core.bytes.slab cimport slab_release
+from kafkapy._core.tls.session_facts cimport (
+    release_session, session_certificate, session_cipher, session_error, session_is_resumed, session_protocol)
 
 cdef enum:
     COPY_LIMIT = 8192               # a chunk of at most this size is copied, a longer one is pinned
@@ -96,6 +98,21 @@ cdef inline void count_in_meter(RequestMeter *meter, int32_t size, int64_t elaps
         meter_add(meter, 1, elapsed_us)
 
 
+cdef int release_garbage(ReactorState *shared) except -1:
+    cdef OutputChunk *chunk
+    cdef PyObject *owner
+    while shared.garbage != NULL:
+        chunk = shared.garbage
+        shared.garbage = chunk.next
+        if chunk.has_view:
+            PyBuffer_Release(&chunk.view)
+        owner = chunk.owner
+        chunk.next = shared.free_chunks
+        shared.free_chunks = chunk
+        Py_XDECREF(owner)
+    return 0
+
+
 cdef class Connection:
     """One client's connection. Owns its C state. Owner thread only, except for `close`.
 
@@ -110,6 +127,8 @@ cdef class Connection:
         self.native.fd = -1
 
     def __dealloc__(self):
+        if self.native != NULL and self.native.tls != NULL:
+            release_session(self.native.tls)
         free(self.native)
 
     @property
@@ -149,6 +168,31 @@ cdef class Connection:
         too."""
         self.native.frame.is_from_follower = True
 
+    @property
+    def is_encrypted(self):
+        return self.native.tls != NULL
+
+    @property
+    def tls_protocol(self):
+        """The version of TLS, such as "TLSv1.3"; None if the connection is closed, not encrypted or still in its
+        handshake."""
+        return session_protocol(self.native.tls)
+
+    @property
+    def tls_cipher(self):
+        """IANA's name of the cipher suite; None as for `tls_protocol`."""
+        return session_cipher(self.native.tls)
+
+    @property
+    def tls_is_resumed(self):
+        """True if the handshake resumed an earlier session, without a certificate or signature."""
+        return session_is_resumed(self.native.tls)
+
+    def peer_certificate(self):
+        """Returns the peer's certificate in DER, or None if the peer has none, or the connection is closed or not
+        encrypted."""
+        return session_certificate(self.native.tls)
+
     def close(self, str reason):
         """Closes the connection after its pending answers are sent. `describe_close` returns `reason`. Any thread may
         call it.
@@ -172,6 +216,8 @@ cdef class Connection:
             return f"Invalid receive (size = {native.close_detail}{more})"
         if reason == CLOSE_ERROR:
             return strerror(<int> native.close_detail).decode()
+        if reason == CLOSE_TLS:
+            return f"TLS failed: {session_error(native.tls)}"
         return {
             CLOSE_BY_PEER: "closed by the peer",
             CLOSE_IDLE: "idle for too long",

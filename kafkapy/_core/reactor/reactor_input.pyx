@@ -4,15 +4,15 @@ The frames of an outgoing connection are responses, which are queued for Python 
 
 Bytes are read into a slab that all connections share, and complete frames stay there. Only an incomplete tail is
 copied: up to three bytes of a size prefix into the connection, the beginning of a longer frame into a slab of its own,
-which grows as bytes arrive and is never larger than four times what was received. TLS would be a transform from the
-shared slab into another, between `receive` and `take_frame`.
+which grows as bytes arrive and is never larger than four times what was received. TLS decrypts into the same memory
+(`reactor_tls`).
 
 A connection whose request is being processed is not read (Kafka's muting); the socket's buffer then limits the client.
 Neither a full output nor the bounds on requests prevent the reading of responses.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES, frame_size_is_valid, response_size_is_valid
@@ -20,17 +20,13 @@ from kafkapy._core.bytes.primitives cimport load_int16, load_int32
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, DEFERRED_LIMIT, GATE_ANSWERED, GATE_DECLINED,
     GATE_GATHERED, GATE_WAITS, OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch,
-    connection_want_input, connection_want_output, queue_push, request_done, request_reserve, state_ensure_input_room,
+    connection_want_input, connection_want_output, queue_push, queue_take, request_done, request_reserve,
+    state_ensure_input_room,
 )
+from kafkapy._core.reactor.reactor_tls cimport iovec, readv, tls_receive
 from kafkapy._core.reactor.request_meter cimport (
     FOLLOWER_FETCH_METER, RequestMeter, meter_add_pending, meter_at, meter_of)
 from kafkapy._core.bytes.slab cimport Slab, slab_grow, slab_release, slab_retain, slab_take, slab_take_cached
-
-cdef extern from "<sys/uio.h>" nogil:
-    cdef struct iovec:
-        void *iov_base
-        size_t iov_len
-    ssize_t readv(int fd, const iovec *vector, int count)
 
 cdef extern from "<sys/socket.h>" nogil:
     ssize_t recv(int fd, void *buffer, size_t size, int flags)
@@ -246,6 +242,18 @@ cdef void distribute(ReactorState *state, ConnectionState *connection, size_t re
         slab.used = slab.capacity
 
 
+cdef inline void note_received(ReactorState *state, ConnectionState *connection, size_t received) noexcept nogil:
+    state.bytes_received += <int64_t> received
+    connection_touch(state, connection)
+    distribute(state, connection, received)
+
+
+cdef inline bint may_read_on(ConnectionState *connection) noexcept nogil:
+    """Returns whether the frame that is arriving is still incomplete and more bytes may have arrived."""
+    return (connection.readable and connection.input == NULL and connection.assembly != NULL
+            and connection.assembly.used < <size_t> connection.assembly_size)
+
+
 cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Reads once. Returns whether to read again before the frames are taken."""
     cdef iovec vector[2]
@@ -255,19 +263,21 @@ cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nog
     if count < 0:
         connection_close(state, connection, CLOSE_NO_MEMORY, 0)
         return False
+    if connection.tls != NULL:
+        received = tls_receive(state, connection, vector, count)
+        if received > 0:
+            note_received(state, connection, <size_t> received)
+        return may_read_on(connection)
     room = vector[0].iov_len + (vector[1].iov_len if count == 2 else 0)
     if count == 1:
         received = recv(connection.fd, vector[0].iov_base, vector[0].iov_len, 0)
     else:
         received = readv(connection.fd, vector, count)
     if received > 0:
-        state.bytes_received += received
-        connection_touch(state, connection)
-        distribute(state, connection, <size_t> received)
+        note_received(state, connection, <size_t> received)
         if <size_t> received < room and not connection.hangup:
             connection.readable = False  # all bytes were read: the next arrival is a new edge
-        return (connection.readable and connection.input == NULL and connection.assembly != NULL
-                and connection.assembly.used < <size_t> connection.assembly_size)
+        return may_read_on(connection)
     if received == 0:
         connection.readable = False
         connection_close(state, connection, CLOSE_BY_PEER, 0)
@@ -295,3 +305,14 @@ cdef void input_serve(ReactorState *state, ConnectionState *connection) noexcept
         if turns == READS_PER_TURN:
             break
     input_advance(state, connection)
+
+
+cdef void input_serve_queued(ReactorState *state) noexcept nogil:
+    cdef ConnectionState *connection
+    cdef size_t waiting = queue_take(state, &state.input_queue)
+    cdef size_t index
+    state.input_urgent = False
+    for index in range(waiting):
+        connection = state.spare_queue.items[index]
+        connection.queued_input = False
+        input_serve(state, connection)

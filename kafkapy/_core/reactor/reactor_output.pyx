@@ -3,7 +3,8 @@
 Memory is sent by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page
 cache. MSG_MORE delays a header before a file range, and TCP_CORK delays the bytes between ranges, so that a fetch
 answer fills its packets. A short range is read into memory instead, which takes one system call where corking takes
-four. Bytes that the socket does not accept stay in the output until EPOLLOUT.
+four. Bytes that the socket does not accept stay in the output until EPOLLOUT. The output of a TLS connection is gathered,
+encrypted (`reactor_tls`) and sent by one `send`.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -12,14 +13,13 @@ from libc.string cimport memset
 
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_ERROR, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE, OutputChunk, connection_close, connection_touch,
-    connection_want_input, connection_want_output, output_chunk_release, output_reserve,
+    connection_want_input, connection_want_output, output_chunk_release, output_reserve, queue_take,
 )
 from kafkapy._core.bytes.slab cimport slab_retain
+from kafkapy._core.reactor.reactor_tls cimport iovec, tls_encrypt, tls_output_sent
+from kafkapy._core.tls.tls_session cimport TLS_OPEN, TlsSession, buffer_size
 
 cdef extern from "<sys/socket.h>" nogil:
-    cdef struct iovec:
-        void *iov_base
-        size_t iov_len
     cdef struct msghdr:
         iovec *msg_iov
         size_t msg_iovlen
@@ -159,6 +159,9 @@ cdef void output_flush(ReactorState *state, ConnectionState *connection) noexcep
     cdef OutputChunk *head
     cdef ssize_t sent
     cdef int64_t total = 0
+    if connection.tls != NULL:
+        flush_tls(state, connection)
+        return
     while connection.output_head != NULL:
         if total >= BYTES_PER_TURN:
             connection_want_output(state, connection)
@@ -182,3 +185,53 @@ cdef void output_flush(ReactorState *state, ConnectionState *connection) noexcep
         if sent > 0:
             connection_touch(state, connection)
     drained(state, connection)
+
+
+cdef void output_flush_queued(ReactorState *state) noexcept nogil:
+    cdef ConnectionState *connection
+    cdef size_t waiting = queue_take(state, &state.output_queue)
+    cdef size_t index
+    for index in range(waiting):
+        connection = state.spare_queue.items[index]
+        connection.queued_output = False
+        if not connection.closed:
+            output_flush(state, connection)
+
+
+cdef void flush_tls(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """Sends the ciphertext of an encrypted connection, and encrypts what follows, within the same bounds."""
+    cdef TlsSession *session = connection.tls
+    cdef int64_t total = 0
+    cdef int64_t detail = 0
+    cdef ssize_t sent
+    cdef int reason
+    while not session.in_pool:
+        if buffer_size(&session.output):
+            sent = send(connection.fd, session.output.data + session.output.start, buffer_size(&session.output),
+                        MSG_NOSIGNAL)
+            if sent >= 0:
+                session.output.start += <size_t> sent
+                total += sent
+            elif errno == EAGAIN:
+                connection.blocked = True
+                return
+            elif errno != EINTR:
+                connection_close(state, connection, CLOSE_ERROR, errno)
+                return
+            continue
+        if session.encrypted:
+            consume(state, connection, session.encrypted)
+            connection_touch(state, connection)
+        tls_output_sent(state, connection)
+        if session.phase != TLS_OPEN:
+            return
+        if connection.output_head == NULL:
+            drained(state, connection)
+            return
+        if total >= BYTES_PER_TURN:
+            connection_want_output(state, connection)
+            return
+        reason = tls_encrypt(state, connection, &detail)
+        if reason:
+            connection_close(state, connection, reason, detail)
+            return

@@ -9,11 +9,14 @@ from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from kafkapy._core.reactor.request_meter cimport METERS, RequestMeter, meter_add, meter_of
 from kafkapy._core.bytes.slab cimport Slab, SlabPool
+from kafkapy._core.tls.handshake_pool cimport HandshakeQueues
+from kafkapy._core.tls.tls_session cimport TlsBuffer, TlsSession
 
 cdef enum:
     WATCH_CONNECTION = 0            # first field of every struct that an epoll event points to
     WATCH_CALLBACK = 1
     WATCH_WAKEUP = 2
+    WATCH_HANDSHAKES = 3
 
 cdef enum CloseReason:
     CLOSE_NONE = 0
@@ -25,6 +28,7 @@ cdef enum CloseReason:
     CLOSE_SHORT_FILE = 6            # a file range ended before its length
     CLOSE_NO_MEMORY = 7
     CLOSE_SHUTDOWN = 8
+    CLOSE_TLS = 9                   # the session's `error` has the reason
 
 # The verdict of a gate on one request. A gate that gathers copies the frame and retains its slab: the connection may be
 # closed before `finish`, which then skips it. While requests of a connection are gathered, a gate must not answer
@@ -76,7 +80,10 @@ cdef struct ConnectionState:
     int fd                          # -1 once closed
     bint is_outgoing                # this process opened the connection
     bint is_connecting              # outgoing, and not established yet; `blocked` is set too
-    bint readable                   # the kernel may hold bytes; remembered, since the socket is edge triggered
+    TlsSession *tls                 # owned; NULL: the connection is not encrypted
+    # The kernel, or the TLS session, may hold bytes; remembered, since the socket is edge triggered. False while a TLS
+    # handshake waits for its pool or for Python.
+    bint readable
     bint hangup                     # the peer ended its stream: a short read does not mean "drained"
     bint blocked                    # the socket accepted no more bytes; EPOLLOUT resets it
     bint corked
@@ -93,6 +100,7 @@ cdef struct ConnectionState:
     bint queued_python
     bint queued_answered
     bint queued_output
+    bint queued_handshake
     int32_t max_frame_bytes         # the largest frame that the peer may send
     uint8_t prefix[4]               # the incomplete size prefix of a frame
     int prefix_size                 # 0..3 between reads
@@ -116,6 +124,13 @@ cdef struct ConnectionState:
 cdef struct ConnectionQueue:
     ConnectionState **items         # room for every open connection: pushing never allocates
     size_t count
+
+# What the TLS connections of a reactor share.
+cdef struct TlsShared:
+    int kind                        # WATCH_HANDSHAKES
+    HandshakeQueues *pool           # borrowed from the reactor's HandshakePool
+    uint8_t *plaintext              # GATHER_BYTES: what is encrypted next
+    TlsBuffer spare                 # lent to the session that is written to, so that others need no memory
 
 # Both are called on the reactor's thread, with or without the interpreter lock, after the reads of phase 1 and between
 # callbacks of phase 2, but never while a Python callback runs. `finish` follows each gathering, so that Python never
@@ -152,7 +167,10 @@ cdef struct ReactorState:
     ConnectionQueue answered_queue  # answered by Python: their next request is taken when the callback has returned
     ConnectionQueue output_queue    # to be written in phase 3
     ConnectionQueue closed_queue    # closed; to be reported to Python
+    ConnectionQueue handshake_queue  # their TLS handshake has ended; to be reported to Python
     ConnectionQueue spare_queue     # swapped with the queue that is being processed
+    TlsShared *tls                  # NULL until the first TLS connection
+    bint reports_handshakes         # Python wants to know the end of each handshake of a client
     Gate gate                       # NULL: every request goes to Python
     GateFinish gate_finish          # NULL: the gate gathers nothing
     void *gate_context
@@ -194,6 +212,8 @@ cdef inline int64_t monotonic_us() noexcept nogil:
 cdef int state_initialize(ReactorState *state, size_t cache_limit) noexcept nogil
 cdef void state_release(ReactorState *state) noexcept nogil
 cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept nogil
+# Returns whether no client waits for an answer.
+cdef bint state_is_drained(ReactorState *state) noexcept nogil
 cdef int state_ensure_input_room(ReactorState *state) noexcept nogil
 
 cdef void connection_open(ReactorState *state, ConnectionState *connection, int fd) noexcept nogil

@@ -15,7 +15,7 @@ from posix.unistd cimport close, usleep
 from kafkapy._core.bytes.slab cimport (
     SHARED_SLAB_BYTES, Slab, slab_is_sole, slab_pool_create, slab_pool_destroy, slab_release, slab_retain, slab_take,
 )
-
+from kafkapy._core.tls.tls_session cimport buffer_free, buffer_size, tls_session_end
 
 cdef extern from "<sys/socket.h>" nogil:
     enum: MSG_DONTWAIT
@@ -57,9 +57,14 @@ cdef void state_release(ReactorState *state) noexcept nogil:
     free(state.answered_queue.items)
     free(state.output_queue.items)
     free(state.closed_queue.items)
+    free(state.handshake_queue.items)
     free(state.spare_queue.items)
     for index in range(METERS):
         free(state.meters[index])
+    if state.tls != NULL:
+        buffer_free(&state.tls.spare)
+        free(state.tls.plaintext)
+        free(state.tls)
     if state.pool != NULL:
         slab_pool_destroy(state.pool)
     memset(state, 0, sizeof(ReactorState))
@@ -82,7 +87,8 @@ cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept 
         return 0
     if (reserve_queue(&state.input_queue, capacity) or reserve_queue(&state.python_queue, capacity)
             or reserve_queue(&state.answered_queue, capacity) or reserve_queue(&state.output_queue, capacity)
-            or reserve_queue(&state.closed_queue, capacity) or reserve_queue(&state.spare_queue, capacity)):
+            or reserve_queue(&state.closed_queue, capacity) or reserve_queue(&state.handshake_queue, capacity)
+            or reserve_queue(&state.spare_queue, capacity)):
         return -1
     state.queue_capacity = capacity
     return 0
@@ -103,6 +109,16 @@ cdef int state_ensure_input_room(ReactorState *state) noexcept nogil:
     """Makes `shared_input` ready for a read. Returns 0, or -1 if memory is short."""
     state.shared_input = shared_with_room(state, state.shared_input, READ_ROOM_MINIMUM)
     return -1 if state.shared_input == NULL else 0
+
+
+cdef bint state_is_drained(ReactorState *state) noexcept nogil:
+    cdef ConnectionState *connection = state.oldest
+    while connection != NULL:
+        if not connection.is_outgoing and (
+                connection.in_process or connection.deferred or connection.output_head != NULL):
+            return False
+        connection = connection.newer
+    return True
 
 
 cdef void unlink_order(ReactorState *state, ConnectionState *connection) noexcept nogil:
@@ -194,9 +210,16 @@ cdef void connection_want_input(ReactorState *state, ConnectionState *connection
     queue_push(&state.input_queue, connection)
 
 
+cdef inline bint has_ciphertext(ConnectionState *connection) noexcept nogil:
+    """Returns whether TLS has records to send that carry no output: of a handshake, or an alert."""
+    return connection.tls != NULL and not connection.tls.in_pool and buffer_size(&connection.tls.output) > 0
+
+
 cdef void connection_want_output(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Queues the connection, whose output the next phase 3 writes; does nothing if no output can be written."""
-    if connection.output_head == NULL or connection.blocked or connection.closed or connection.queued_output:
+    if connection.output_head == NULL and not has_ciphertext(connection):
+        return
+    if connection.blocked or connection.closed or connection.queued_output:
         return
     connection.queued_output = True
     queue_push(&state.output_queue, connection)
@@ -227,6 +250,7 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
         connection_want_output(state, connection)
         return
     connection.closed = True
+    end_tls(connection)
     close(connection.fd)
     connection.fd = -1
     connection_release_input(connection)
@@ -241,6 +265,17 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
         state.connection_count -= 1
         state.connections_closed += 1
     queue_push(&state.closed_queue, connection)
+
+
+cdef inline void end_tls(ConnectionState *connection) noexcept nogil:
+    """Says goodbye to the peer of a TLS connection. A session that is in the pool is abandoned to it."""
+    if connection.tls == NULL:
+        return
+    if connection.tls.in_pool:
+        connection.tls.owner = NULL
+        connection.tls = NULL
+    else:
+        tls_session_end(connection.tls)
 
 
 cdef void connections_linger(ReactorState *state) noexcept nogil:
@@ -259,6 +294,7 @@ cdef void connections_linger(ReactorState *state) noexcept nogil:
     cdef int step = 0
     while connection != NULL:
         if not connection.is_outgoing:
+            end_tls(connection)
             shutdown(connection.fd, SHUT_WR)
         connection.hangup = connection.is_outgoing
         connection = connection.newer

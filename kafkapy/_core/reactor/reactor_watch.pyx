@@ -1,0 +1,39 @@
+"""Descriptors that the reactor watches for their owners, such as listening sockets."""
+
+from libc.errno cimport errno
+
+
+cdef class Watch:
+    """A watched descriptor, such as a listening socket: while it is readable, each Python phase runs a callback.
+
+    Level triggered. Used by the owner thread only. The caller keeps owning the descriptor.
+    """
+
+    def pause(self):
+        """Stops callbacks until `resume`."""
+        cdef epoll_event event
+        if self.fd >= 0 and not self.paused:
+            event.events = 0
+            event.data.ptr = &self.native
+            if epoll_ctl(self.epoll_fd, EPOLL_CTL_MOD, self.fd, &event):
+                raise OSError(errno, "epoll_ctl")
+            self.paused = True
+            self.native.ready = False
+
+    def resume(self):
+        cdef epoll_event event
+        if self.fd >= 0 and self.paused:
+            event.events = EPOLLIN
+            event.data.ptr = &self.native
+            if epoll_ctl(self.epoll_fd, EPOLL_CTL_MOD, self.fd, &event):
+                raise OSError(errno, "epoll_ctl")
+            self.paused = False
+
+    def close(self):
+        """Stops watching. Must be called before the caller closes the descriptor."""
+        cdef epoll_event event
+        if self.fd >= 0:
+            epoll_ctl(self.epoll_fd, EPOLL_CTL_DEL, self.fd, &event)
+            self.fd = -1
+            self.native.ready = False
+            self.watches.remove(self)

@@ -1,0 +1,17 @@
+from kafkapy._core.tls.openssl cimport SSL_CTX
+from kafkapy._core.tls.tls_session cimport TlsSession
+
+cdef class TlsContext:
+    cdef SSL_CTX *native            # owned
+    cdef readonly bint is_server
+    cdef readonly int client_auth
+    cdef int load_identity(self, bytes chain, bytes key, bytes password) except -1
+    cdef int load_chain(self, bytes chain) except -1
+    cdef int load_key(self, bytes key, bytes password) except -1
+    cdef int load_trusted(self, bytes trusted) except -1
+    cdef int load_crls(self, bytes crls) except -1
+    cdef int set_verification(self) except -1
+    cdef object set_ciphers(self, ciphers, versions)
+    cdef int set_protocols(self, protocols, ciphers) except -1
+    # Returns a session for a connected socket, which the caller owns.
+    cdef TlsSession *open_session(self, int fd, void *owner, str server_name, bint verifies_name) except NULL
