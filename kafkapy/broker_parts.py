@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafkapy._core.gate.data_gate import DataGate
 from kafkapy._core.reactor.reactor import Reactor
 from kafkapy.config import BrokerConfig
+from kafkapy.config.listener_security import uses_sasl
 from kafkapy.controller.policy import Policies
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from kafkapy.controller.periodic_tasks import PeriodicTasks
     from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
     from kafkapy.server.broker_requests import BrokerRequests
+    from kafkapy.server.listener_authentication import ListenerAuthentication
     from kafkapy.server.remote_markers import RemoteMarkers
     from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
 
@@ -237,6 +239,7 @@ def build_parts(
         alter_log_dirs=alter_log_dirs, policies=policies, node_id=node_id, cluster_id=cluster_id, quorum=controller,
         kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
         forwarding=link.forwarding, authorizer=make_authorizer(config),
+        authentication=build_authentication(config, reactor, handler_pool, clock, metadata),
     )  # fmt: skip
     controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)
@@ -342,6 +345,21 @@ def build_broker_requests(foundation: Foundation, metadata: MetadataCache, purpo
         client_id=f"broker-{config.node_id}-{purpose}",
         timeout_ms=config.request_timeout_ms,
     )
+
+
+def build_authentication(
+    config: BrokerConfig, reactor: Reactor, handler_pool: HandlerPool, clock: Clock, metadata: MetadataCache
+) -> dict[str, ListenerAuthentication] | None:
+    """Returns the authentication of each listener with SASL; None if there is none. Imports its modules only then.
+
+    Raises ConfigError for a mechanism that cannot be served.
+    """
+    listeners = [listener for listener in config.listeners if uses_sasl(listener)]
+    if not listeners:
+        return None
+    from kafkapy.server.sasl_listeners import build_sasl_listeners
+
+    return build_sasl_listeners(config, [each.name for each in listeners], reactor, handler_pool, clock, metadata)
 
 
 def build_handler_pool(config: BrokerConfig, reactor: Reactor) -> HandlerPool:

@@ -11,7 +11,14 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from kafkapy import __version__
-from kafkapy.broker_parts import STOP_GRACE_MS, build_foundation, build_handler_pool, open_quorum, periodic_tasks
+from kafkapy.broker_parts import (
+    STOP_GRACE_MS,
+    build_authentication,
+    build_foundation,
+    build_handler_pool,
+    open_quorum,
+    periodic_tasks,
+)
 from kafkapy.cluster_node import ClusterNode
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.policy import Policies
@@ -59,6 +66,9 @@ class ControllerNode(ClusterNode):
             cluster_id=quorum.config.cluster_id, handler_pool=self._handler_pool, controller=loop,
             policies=self._policies, kraft_version=lambda: quorum.machine.kraft_version,
             quorum_leader=lambda: quorum.leader_id, quorum=loop, authorizer=self._authorizer,
+            authentication=build_authentication(
+                config, self.reactor, self._handler_pool, foundation.clock, metadata
+            ),
         )  # fmt: skip
         loop.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
         self.reactor.dispatch = Dispatcher(services).dispatch

@@ -98,7 +98,7 @@ class BrokerConfig(BrokerKeys):
 
     def for_listener(self, listener_name: str, key: str) -> Any:
         """Returns the value of `listener.name.<listener>.<key>` if it is set, otherwise the value of `key`."""
-        text = self._text(f"listener.name.{listener_name.lower()}.{key}")
+        text = self.text(f"listener.name.{listener_name.lower()}.{key}")
         return self[key] if text is None else parse_value(STATIC_ROWS[key], text)
 
     def is_default(self, key: str) -> bool:
@@ -247,7 +247,8 @@ class BrokerConfig(BrokerKeys):
         """The name of the listener for traffic between brokers."""
         return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
 
-    def _text(self, key: str) -> str | None:
+    def text(self, key: str) -> str | None:
+        """Returns the text that the strongest source has for the key, which may have prefixes; None if none has it."""
         for texts in (self.dynamic_broker, self.dynamic_default, self.originals):
             if key in texts:
                 return texts[key]

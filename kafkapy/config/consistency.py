@@ -50,4 +50,10 @@ def check(config: BrokerConfig) -> None:
         )
     if bool(config.kafkapy_metrics_username) != (config.kafkapy_metrics_password is not None):
         raise ConfigError("kafkapy.metrics.username and kafkapy.metrics.password must be set together")
+    delay_ms, idle_ms = config.connection_failed_authentication_delay_ms, config.connections_max_idle_ms
+    if 0 <= idle_ms <= delay_ms:
+        raise ConfigError(
+            f"connection.failed.authentication.delay.ms={delay_ms} should always be less than "
+            f"connections.max.idle.ms={idle_ms} to prevent failed authentication responses from timing out"
+        )
     role_rules.check(config)

@@ -20,6 +20,10 @@ from kafkapy.errors import ConfigError
 if TYPE_CHECKING:
     from kafkapy.config.broker_config import BrokerConfig
 
+# The security protocols of the listeners that a broker can serve.
+SERVED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
+_SERVED = " and ".join(SERVED_PROTOCOLS)
+
 # Keys of Java classes (or lists of them) that would change the service -> the purpose of the class.
 _JAVA_CLASSES = {
     "client.quota.callback.class": "decide the quotas of clients; without it they would be unlimited",
@@ -108,17 +112,17 @@ def refuse(config: BrokerConfig) -> None:
             "metadata log and does not connect to ZooKeeper; remove the key, and set process.roles=broker,controller"
         )
     for listener in config.listeners:
-        if listener.security_protocol != "PLAINTEXT":
+        if listener.security_protocol not in SERVED_PROTOCOLS:
             raise ConfigError(
                 f"Invalid value {listener} for configuration listeners: its security protocol is "
-                f"{listener.security_protocol}, and this broker serves PLAINTEXT only; serving it unprotected "
+                f"{listener.security_protocol}, and this broker serves {_SERVED} only; serving it unprotected "
                 "would weaken the service"
             )
     protocol = config.security_inter_broker_protocol
-    if protocol != "PLAINTEXT":
+    if protocol not in SERVED_PROTOCOLS:
         raise ConfigError(
             f"Invalid value {protocol} for configuration security.inter.broker.protocol: this broker speaks "
-            "PLAINTEXT only"
+            f"{_SERVED} only"
         )
     for name, purpose in _JAVA_CLASSES.items():
         if config.has_other_than_default(name):

@@ -154,6 +154,43 @@ CONNECTIONS = gauge(
 )
 CONNECTIONS_CREATED = counter("kafka_server_socket_server_metrics_connection_creation_total", "Connections accepted.")
 CONNECTIONS_CLOSED = counter("kafka_server_socket_server_metrics_connection_close_total", "Connections closed.")
+_SOCKET_METRICS = "kafka_server_socket_server_metrics"
+AUTHENTICATIONS = counter(
+    f"{_SOCKET_METRICS}_successful_authentication_total", "Clients that proved their identity.",
+    "listener", "networkProcessor",
+)  # fmt: skip
+AUTHENTICATIONS_WITHOUT_REAUTHENTICATION = counter(
+    f"{_SOCKET_METRICS}_successful_authentication_no_reauth_total",
+    "Clients that proved their identity, and whose version cannot authenticate again on the same connection.",
+    "listener", "networkProcessor",
+)  # fmt: skip
+FAILED_AUTHENTICATIONS = counter(
+    f"{_SOCKET_METRICS}_failed_authentication_total", "Connections closed because the authentication failed.",
+    "listener", "networkProcessor",
+)  # fmt: skip
+REAUTHENTICATIONS = counter(
+    f"{_SOCKET_METRICS}_successful_reauthentication_total", "Clients that authenticated again on their connection.",
+    "listener", "networkProcessor",
+)  # fmt: skip
+FAILED_REAUTHENTICATIONS = counter(
+    f"{_SOCKET_METRICS}_failed_reauthentication_total", "Connections closed because the re-authentication failed.",
+    "listener", "networkProcessor",
+)  # fmt: skip
+REAUTHENTICATION_LATENCY_AVERAGE = gauge(
+    f"{_SOCKET_METRICS}_reauthentication_latency_avg",
+    "Average milliseconds of re-authentications in the last 30 to 60 seconds.",
+    "listener", "networkProcessor",
+)  # fmt: skip
+REAUTHENTICATION_LATENCY_MAXIMUM = gauge(
+    f"{_SOCKET_METRICS}_reauthentication_latency_max",
+    "Longest re-authentication of the last 30 to 60 seconds, in milliseconds.",
+    "listener", "networkProcessor",
+)  # fmt: skip
+EXPIRED_CONNECTIONS = counter(
+    f"{_SOCKET_METRICS}_expired_connections_killed_count",
+    "Connections closed because the client sent a request after its authentication had expired.",
+    "listener", "networkProcessor",
+)  # fmt: skip
 BYTES_RECEIVED = counter("kafkapy_network_received_bytes_total", "Bytes received from clients.")
 BYTES_SENT = counter("kafkapy_network_sent_bytes_total", "Bytes sent to clients.")
 PURGATORY_SIZE = gauge(

@@ -9,6 +9,7 @@ import socket
 from kafkapy._core.reactor.reactor import Reactor, Watch
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
+from kafkapy.config.listener_security import uses_sasl
 from kafkapy.network.connection_quotas import ConnectionQuotas
 
 logger = logging.getLogger("kafka.network.DataPlaneAcceptor")
@@ -79,6 +80,10 @@ class Acceptor:
         self._exhausted = False
         # The gate serves the partitions of a broker, which clients of a controller's listener may not access.
         self._is_gated = listener.name not in config.controller_listener_names
+        # The largest frame of a client that has not proved its identity; None if clients need not prove it.
+        self._max_token_bytes: int | None = (
+            config.for_listener(listener.name, "sasl.server.max.receive.size") if uses_sasl(listener) else None
+        )
 
     def start(self, quotas: ConnectionQuotas) -> None:
         """Accepts the clients that wait, and clients that connect later."""
@@ -156,7 +161,9 @@ class Acceptor:
         identity = f"{str(local[0]).removeprefix('::ffff:')}:{local[1]}-{host}:{port}-0-{self._accepted}"
         self._accepted += 1
         accepted.setblocking(False)
-        self._reactor.adopt(accepted.fileno(), self.listener, host, port, identity, self._is_gated)
+        connection = self._reactor.adopt(accepted.fileno(), self.listener, host, port, identity, self._is_gated)
+        if self._max_token_bytes is not None:
+            connection.begin_authentication(self._max_token_bytes)
         accepted.detach()
         self._quotas.add(self.listener.name, host)
 

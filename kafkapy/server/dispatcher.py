@@ -53,6 +53,8 @@ class Dispatcher:
         session = connection.state
         if session is None:
             session = connection.state = self._new_session(connection)
+        if session.authenticator is not None and not self._is_admitted(session, request):
+            return
         apis = self._controller_apis if session.is_controller else self._broker_apis
         try:
             header, pos = decode_request_header(payload)
@@ -101,7 +103,16 @@ class Dispatcher:
 
     def _new_session(self, connection: Connection) -> Session:
         listener = connection.listener
-        return Session(is_controller=listener is not None and listener.name in self._controller_listeners)
+        session = Session(is_controller=listener is not None and listener.name in self._controller_listeners)
+        authentication = self._services.authentication
+        if authentication is not None and listener.name in authentication:
+            session.authenticator = authentication[listener.name].begin(connection, session)
+        return session
+
+    def _is_admitted(self, session: Session, request: Request) -> bool:
+        """Returns True if the request is to be served. Otherwise the authenticator of the connection has handled it."""
+        assert session.authenticator is not None
+        return session.authenticator.admits(request, lambda key: self._find(session, key))
 
     def _find(self, session: Session, key: int) -> ServedApi | None:
         apis = self._controller_apis if session.is_controller else self._broker_apis

@@ -17,6 +17,7 @@ from kafkapy.security.principal import ANONYMOUS, Principal
 if TYPE_CHECKING:
     from kafkapy.config.listener import Listener
     from kafkapy.server.api_registry import Response
+    from kafkapy.server.authentication import Authenticator
     from kafkapy.server.services import Services
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -27,13 +28,22 @@ NOT_HELD = -1
 class Session:
     """The state that all requests of a connection share, stored in `connection.state`. Reactor thread only."""
 
-    __slots__ = ("broker", "client_software_name", "client_software_version", "is_controller", "principal")
+    __slots__ = (
+        "authenticator",
+        "broker",
+        "client_software_name",
+        "client_software_version",
+        "is_controller",
+        "principal",
+    )
 
     def __init__(self, *, is_controller: bool = False) -> None:
         """`is_controller` is True if the connection is to a listener of the controller."""
         self.is_controller = is_controller
         self.broker: tuple[int, int] | None = None  # id and epoch of the broker that sends heartbeats on the connection
         self.principal: Principal = ANONYMOUS
+        # Receives the requests first, until the client is authenticated, or while its authentication may expire.
+        self.authenticator: Authenticator | None = None
         self.client_software_name = ""
         self.client_software_version = ""
 

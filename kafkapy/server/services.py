@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kafkapy.server.controller_operations import ControllerOperations
     from kafkapy.server.fetch_session import FetchSessions
     from kafkapy.server.forwarding_port import ForwardingPort
+    from kafkapy.server.listener_authentication import ListenerAuthentication
     from kafkapy.server.transaction_markers import LocalMarkerWriter
     from kafkapy.server.transaction_verification import TransactionVerification
     from kafkapy.storage.log_manager import LogManager
@@ -58,6 +59,7 @@ class CommonServices(TypedDict):
     quorum_leader: NotRequired[Callable[[], int] | None]
     quorum: NotRequired[ControllerLoop | None]
     authorizer: NotRequired[Authorizer | None]
+    authentication: NotRequired[Mapping[str, ListenerAuthentication] | None]
 
 
 class ControllerServices:
@@ -67,7 +69,8 @@ class ControllerServices:
     `forwarding` is None while this node is its whole cluster; it is set, on the reactor's thread, when other nodes
     join. `kraft_version` returns the finalized level of kraft.version, which is in the quorum's own log.
     `quorum_leader` returns the id of the quorum's leader, -1 while the leader is unknown; it is None if this node is
-    the only voter. Without an `authorizer` every request is allowed.
+    the only voter. Without an `authorizer` every request is allowed. `authentication` has the listeners with SASL by
+    name; it is None if there are none.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class ControllerServices:
         quorum_leader: Callable[[], int] | None = None,
         quorum: ControllerLoop | None = None,
         authorizer: Authorizer | None = None,
+        authentication: Mapping[str, ListenerAuthentication] | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -105,6 +109,7 @@ class ControllerServices:
         self.quorum_leader = quorum_leader
         self._quorum = quorum
         self.authorizer = authorizer
+        self.authentication = authentication
         self.request_errors = RequestErrors()
 
     @cached_property

@@ -29,6 +29,7 @@ cdef class Request:
     cdef bint owns_data             # `data` was allocated for this request, and `slab` is NULL
     cdef int32_t size
     cdef readonly int64_t received_ms
+    cdef readonly bint has_invalid_size  # the client is not authenticated, and sent no valid size prefix
     cdef readonly bint waits        # a fetch that the gate serves once there is more to read (GATE_WAITS)
     cdef public int64_t waited_ms   # how long it was held for the gate before the gate declined it
 

@@ -5,7 +5,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_FillInfo, PyBuffer
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, strerror
 
@@ -15,7 +15,8 @@ from kafkapy._core.reactor.request_meter cimport (
     FOLLOWER_FETCH_METER, RequestMeter, meter_add, meter_at, meter_of)
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, CLOSE_TLS, ConnectionState, OutputChunk, ReactorState, RequestFrame, connection_close,
+    CLOSE_SHUTDOWN, CLOSE_TLS, CLOSE_UNAUTHENTICATED, ConnectionState, OutputChunk, ReactorState,
+    RequestFrame, connection_close,
     connection_touch, connection_want_output, monotonic_us, output_append, output_commit, output_reserve, queue_push,
     request_done,
 )
@@ -193,6 +194,28 @@ cdef class Connection:
         encrypted."""
         return session_certificate(self.native.tls)
 
+    def begin_authentication(self, int32_t max_frame_bytes):
+        """From now on every frame, of at most `max_frame_bytes`, goes to Python: requests, and tokens of any size.
+
+        A frame without a valid size becomes a Request whose `has_invalid_size` is True; no frame follows it.
+        """
+        self.native.is_authenticating = True
+        self.native.max_frame_bytes = max_frame_bytes
+
+    def end_authentication(self, int64_t lifetime_ms):
+        """Applies the limits of requests, and offers the connection to the gate if it was adopted as gated; for
+        `lifetime_ms` only, unless that is -1."""
+        cdef ConnectionState *native = self.native
+        native.is_authenticating = False
+        native.max_frame_bytes = self.shared.max_request_bytes
+        native.gated_until_ms = INT64_MAX if lifetime_ms < 0 else self.shared.monotonic_ms + lifetime_ms
+
+    def close_unauthenticated(self, str reason):
+        """Closes the connection like `close`, because its client is not authenticated. Owner thread only."""
+        if not self.native.closed and not self.native.closing:
+            self.close_text = reason
+            connection_close(self.shared, self.native, CLOSE_UNAUTHENTICATED, 0)
+
     def close(self, str reason):
         """Closes the connection after its pending answers are sent. `describe_close` returns `reason`. Any thread may
         call it.
@@ -208,7 +231,7 @@ cdef class Connection:
         """Returns the reason why the connection was closed, as text; "open" for an open connection."""
         cdef ConnectionState *native = self.native
         cdef int reason = native.close_reason
-        if reason == CLOSE_LOCAL:
+        if reason in (CLOSE_LOCAL, CLOSE_UNAUTHENTICATED):
             return self.close_text
         if reason == CLOSE_INVALID_SIZE:
             limit = native.max_frame_bytes

@@ -56,9 +56,17 @@ cdef inline bint is_held_back(ReactorState *state, ConnectionState *connection) 
     return not connection.is_outgoing and intake_is_blocked(state)
 
 
+cdef inline bint may_gate(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """Returns whether the gate may serve requests of the connection."""
+    return (state.gate != NULL and not connection.ungated and not connection.is_authenticating
+            and state.monotonic_ms < connection.gated_until_ms)
+
+
 cdef inline bint size_is_valid(ConnectionState *connection, int32_t size) noexcept nogil:
     if connection.is_outgoing:
         return response_size_is_valid(size, connection.max_frame_bytes)
+    if connection.is_authenticating:  # a token may have any size
+        return 0 <= size <= connection.max_frame_bytes
     return frame_size_is_valid(size, connection.max_frame_bytes)
 
 
@@ -91,6 +99,7 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
     connection.frame.received_us = state.now_us
     connection.frame.api_key = load_int16(data) if size >= 2 else -1
     connection.frame.is_from_follower = False
+    connection.frame.has_invalid_size = False
     connection.in_process = True
     if connection.is_outgoing:
         state.responses_received += 1
@@ -129,6 +138,10 @@ cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept 
     size = load_int32(connection.prefix)
     if not size_is_valid(connection, size):
         connection_release_input(connection)
+        if connection.is_authenticating:  # Python delays the close
+            set_frame(state, connection, NULL, NULL, 0)
+            connection.frame.has_invalid_size = True
+            return True
         connection_close(state, connection, CLOSE_INVALID_SIZE, size)
         return False
     at += taken
@@ -171,7 +184,7 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
         if not take_frame(state, connection):
             break
         verdict = GATE_DECLINED
-        if state.gate != NULL and not connection.ungated:
+        if may_gate(state, connection):
             verdict = state.gate(state.gate_context, &connection.frame)
         if verdict == GATE_DECLINED or verdict == GATE_WAITS:
             connection.frame.verdict = verdict

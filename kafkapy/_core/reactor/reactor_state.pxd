@@ -29,6 +29,7 @@ cdef enum CloseReason:
     CLOSE_NO_MEMORY = 7
     CLOSE_SHUTDOWN = 8
     CLOSE_TLS = 9                   # the session's `error` has the reason
+    CLOSE_UNAUTHENTICATED = 10      # Connection.close_unauthenticated(), with its text
 
 # The verdict of a gate on one request. A gate that gathers copies the frame and retains its slab: the connection may be
 # closed before `finish`, which then skips it. While requests of a connection are gathered, a gate must not answer
@@ -47,6 +48,7 @@ cdef struct RequestFrame:
     int64_t received_us             # monotonic
     int api_key                     # as the client wrote it; -1 if the header is too short
     bint is_from_follower           # a fetch of a follower, once the gate or Python has read it
+    bint has_invalid_size           # of an unauthenticated client: there are no bytes, the size prefix is not valid
     int verdict                     # of a request for Python: GATE_DECLINED or GATE_WAITS
 
 # One piece of an answer. Memory: data, remaining. File: fd, position, remaining. At most one of slab, has_view, owner
@@ -88,6 +90,8 @@ cdef struct ConnectionState:
     bint blocked                    # the socket accepted no more bytes; EPOLLOUT resets it
     bint corked
     bint ungated                    # no request of this connection is offered to the gate
+    bint is_authenticating          # the client has to prove its identity: every frame goes to Python, of any size
+    int64_t gated_until_ms          # the authentication expires then, and no request is offered to the gate any more
     bint in_process                 # one frame is with the gate, Python or a purgatory
     int gathered                    # requests that the gate has gathered; 0 outside phase 1
     int deferred                    # number of deferred answers

@@ -7,7 +7,7 @@ A connection is closed once: its descriptor is closed and its buffers are releas
 """
 
 from libc.errno cimport EAGAIN, errno
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 from posix.unistd cimport close, usleep
@@ -157,6 +157,7 @@ cdef void open_connection(ReactorState *state, ConnectionState *connection, int 
     connection.kind = WATCH_CONNECTION
     connection.fd = fd
     connection.max_frame_bytes = max_frame_bytes
+    connection.gated_until_ms = INT64_MAX
     link_newest(state, connection)
 
 
@@ -245,7 +246,7 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
         connection.close_reason = reason
         connection.close_detail = detail
     if (connection.output_head != NULL and not connection.blocked and not connection.closing
-            and reason in (CLOSE_BY_PEER, CLOSE_INVALID_SIZE, CLOSE_LOCAL)):
+            and reason in (CLOSE_BY_PEER, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_UNAUTHENTICATED)):
         connection.closing = True
         connection_want_output(state, connection)
         return

@@ -81,11 +81,11 @@ ROWS = (
         "connections.max.idle.ms", LONG, 600000, ANY, MEDIUM, READ_ONLY,
         "Close a connection that has been idle for this long.",
     ),
-    inert(
+    key(
         "connection.failed.authentication.delay.ms", INT, 100, at_least(0), LOW, READ_ONLY,
         "Delay before the response to a failed authentication.",
     ),
-    inert(
+    key(
         "connections.max.reauth.ms", LONG, 0, ANY, MEDIUM, READ_ONLY,
         "Session time after which SASL clients must authenticate again; 0 means never.",
     ),

@@ -10,6 +10,11 @@ ROWS = (
         "refuse connections. Switch it off if a firewall refuses the controller's connections.",
     ),
     key(
+        "kafkapy.jaas.config.file", STRING, "", ANY, LOW, READ_ONLY,
+        "JAAS file with the login contexts of listeners whose sasl.jaas.config is not set. Without a value, the file is "
+        "the one that the environment variable KAFKA_OPTS names by -Djava.security.auth.login.config.",
+    ),
+    key(
         "kafkapy.metrics.listener", STRING, "", ADDRESS, LOW, READ_ONLY,
         "Address of the HTTP listener for Prometheus (/metrics) and health (/live, /ready): host:port, or a port on "
         "loopback, as in localhost:9404. Without a value there is no listener. Without kafkapy.metrics.username, everybody "
@@ -18,6 +23,11 @@ ROWS = (
     key(
         "kafkapy.metrics.password", PASSWORD, None, ANY, LOW, READ_ONLY,
         "Password of kafkapy.metrics.username.",
+    ),
+    key(
+        "kafkapy.sasl.oauthbearer.unsecured.tokens.enable", BOOLEAN, False, ANY, LOW, READ_ONLY,
+        "Whether OAUTHBEARER accepts tokens without a signature where no keys are configured, as Kafka does by default. "
+        "Anybody can make such a token: for tests only.",
     ),
     key(
         "kafkapy.metrics.series.limit", INT, 2000, at_least(1), LOW, READ_ONLY,

@@ -16,11 +16,12 @@ from kafkapy.config.row import (
     SHORT,
     STRING,
     inert,
+    key,
 )
 from kafkapy.config.validator import ANY, between, list_of, one_of_ignoring_case
 
 ROWS = (
-    inert("sasl.enabled.mechanisms", LIST, "GSSAPI", list_of(), MEDIUM, PER_BROKER, "SASL mechanisms accepted."),
+    key("sasl.enabled.mechanisms", LIST, "GSSAPI", list_of(), MEDIUM, PER_BROKER, "SASL mechanisms accepted."),
     inert(
         "sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", ANY, MEDIUM, PER_BROKER,
         "SASL mechanism between brokers.",
@@ -29,7 +30,10 @@ ROWS = (
         "sasl.mechanism.controller.protocol", STRING, "GSSAPI", ANY, HIGH, READ_ONLY,
         "SASL mechanism towards the controller.",
     ),
-    inert("sasl.jaas.config", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Login context in JAAS form."),
+    key(
+        "sasl.jaas.config", PASSWORD, None, ANY, MEDIUM, PER_BROKER,
+        "Login context in JAAS form. A broker reads it only with the prefixes of a listener and a mechanism.",
+    ),
     inert(
         "sasl.client.callback.handler.class", CLASS, None, ANY, MEDIUM, READ_ONLY,
         "Java class with the client's callbacks.",
@@ -38,9 +42,9 @@ ROWS = (
         "sasl.login.callback.handler.class", CLASS, None, ANY, MEDIUM, READ_ONLY,
         "Java class with the login's callbacks.",
     ),
-    inert(
+    key(
         "sasl.server.callback.handler.class", CLASS, None, ANY, MEDIUM, READ_ONLY,
-        "Java class with the server's callbacks.",
+        "Python class that checks the credentials of clients.",
     ),
     inert("sasl.login.class", CLASS, None, ANY, MEDIUM, READ_ONLY, "Java class of the login."),
     inert(
@@ -72,7 +76,7 @@ ROWS = (
         "sasl.login.retry.backoff.max.ms", LONG, 10000, ANY, LOW, READ_ONLY,
         "Longest pause before the login is tried again.",
     ),
-    inert(
+    key(
         "sasl.server.max.receive.size", INT, 524288, ANY, MEDIUM, READ_ONLY,
         "Largest message accepted before authentication.",
     ),
@@ -143,28 +147,28 @@ ROWS = (
         "sasl.oauthbearer.client.credentials.client.secret", PASSWORD, None, ANY, MEDIUM, READ_ONLY,
         "Client secret of the client credentials grant.",
     ),
-    inert(
+    key(
         "sasl.oauthbearer.clock.skew.seconds", INT, 30, ANY, LOW, READ_ONLY,
         "Difference of clocks tolerated when a token is checked.",
     ),
-    inert(
+    key(
         "sasl.oauthbearer.expected.audience", LIST, "", list_of(), LOW, READ_ONLY,
         "Audiences of which a token must name one.",
     ),
-    inert("sasl.oauthbearer.expected.issuer", STRING, None, ANY, LOW, READ_ONLY, "Issuer that a token must name."),
-    inert(
+    key("sasl.oauthbearer.expected.issuer", STRING, None, ANY, LOW, READ_ONLY, "Issuer that a token must name."),
+    key(
         "sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3600000, ANY, LOW, READ_ONLY,
         "Interval of fetching the provider's keys.",
     ),
-    inert(
+    key(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10000, ANY, LOW, READ_ONLY,
         "Longest pause between attempts to fetch the keys.",
     ),
-    inert(
+    key(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, ANY, LOW, READ_ONLY,
         "First pause between attempts to fetch the keys.",
     ),
-    inert("sasl.oauthbearer.jwks.endpoint.url", STRING, None, ANY, MEDIUM, READ_ONLY, "Where the provider's keys are."),
+    key("sasl.oauthbearer.jwks.endpoint.url", STRING, None, ANY, MEDIUM, READ_ONLY, "Where the provider's keys are."),
     inert(
         "sasl.oauthbearer.jwt.retriever.class", CLASS, "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever", ANY, MEDIUM, READ_ONLY,
         "Java class that fetches tokens.",
@@ -174,10 +178,10 @@ ROWS = (
         "Java class that checks tokens.",
     ),
     inert("sasl.oauthbearer.scope", STRING, None, ANY, MEDIUM, READ_ONLY, "Scope asked for."),
-    inert(
+    key(
         "sasl.oauthbearer.scope.claim.name", STRING, "scope", ANY, LOW, READ_ONLY,
         "Name of the claim with the scope.",
     ),
-    inert("sasl.oauthbearer.sub.claim.name", STRING, "sub", ANY, LOW, READ_ONLY, "Name of the claim with the subject."),
+    key("sasl.oauthbearer.sub.claim.name", STRING, "sub", ANY, LOW, READ_ONLY, "Name of the claim with the subject."),
     inert("sasl.oauthbearer.token.endpoint.url", STRING, None, ANY, MEDIUM, READ_ONLY, "Where tokens come from."),
 )

@@ -25,6 +25,15 @@ BUCKETS_BELOW = [BOUNDS_US.index(end) + 1 for end in HISTOGRAM_ENDS_US]
 ENDS_S = [end / 1e6 for end in HISTOGRAM_ENDS_US]
 OTHER_API = "(other)"
 FETCH = ApiKey.FETCH.value
+# Metric -> attribute of AuthenticationCounts.
+AUTHENTICATION_COUNTS = (
+    (table.AUTHENTICATIONS, "succeeded"),
+    (table.AUTHENTICATIONS_WITHOUT_REAUTHENTICATION, "without_reauthentication"),
+    (table.FAILED_AUTHENTICATIONS, "failed"),
+    (table.REAUTHENTICATIONS, "succeeded_again"),
+    (table.FAILED_REAUTHENTICATIONS, "failed_again"),
+    (table.EXPIRED_CONNECTIONS, "expired"),
+)
 
 
 class Meter(NamedTuple):
@@ -74,6 +83,7 @@ class RequestMetrics:
         self._write_histograms(page, meters)
         self._write_threads(page)
         self._write_connections(page)
+        self._write_authentication(page)
         self._write_waiting(page)
 
     def _read_meters(self) -> dict[str, Meter]:
@@ -145,6 +155,18 @@ class RequestMetrics:
     def _write_connections(self, page: Page) -> None:
         counts = self._socket_server.connections_by_listener()
         page.family(table.CONNECTIONS, [((listener, "0"), count) for listener, count in counts.items()])
+
+    def _write_authentication(self, page: Page) -> None:
+        listeners = self._services.authentication
+        if listeners is None:
+            return
+        now_ms = self._services.clock.monotonic_ms()
+        counts = {(name, "0"): each.counts for name, each in listeners.items()}
+        for metric, attribute in AUTHENTICATION_COUNTS:
+            page.family(metric, [(labels, getattr(each, attribute)) for labels, each in counts.items()])
+        latencies = {labels: each.latency.average_and_maximum(now_ms) for labels, each in counts.items()}
+        page.family(table.REAUTHENTICATION_LATENCY_AVERAGE, [(labels, both[0]) for labels, both in latencies.items()])
+        page.family(table.REAUTHENTICATION_LATENCY_MAXIMUM, [(labels, both[1]) for labels, both in latencies.items()])
 
     def _write_waiting(self, page: Page) -> None:
         manager = self._services.replica_manager

@@ -45,6 +45,8 @@ def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) ->
         if not all(SOFTWARE.fullmatch(name) for name in names):
             return api_versions_error(request, version, Error.INVALID_REQUEST, None)
         context.session.client_software_name, context.session.client_software_version = names
+    if context.session.authenticator is not None:
+        context.session.authenticator.versions_sent()
     image = context.services.metadata.image
     is_telemetry_received = bool(context.services.config.kafkapy_metrics_listener)
     return ApiVersionsResponse(

@@ -3,8 +3,6 @@
 Behaviour: credentials are checked and stored in the metadata, as in Apache Kafka.
 
 Permissions: Describe or Alter on the cluster.
-
-Not done: listeners authenticate no clients, so that nothing uses the credentials.
 """
 
 from __future__ import annotations

@@ -1,0 +1,154 @@
+"""Verification of signatures of JSON web tokens (RFC 7518) by OpenSSL's libcrypto, which is loaded at the first use."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from functools import cache
+from typing import Any, NamedTuple
+
+from kafkapy.errors import ConfigError
+
+_PSS_PADDING = 6
+_SALT_LENGTH_OF_DIGEST = -1
+_SET_PADDING, _SET_SALT_LENGTH = 0x1001, 0x1002  # EVP_PKEY_ALG_CTRL + 1, + 2
+_RSA = 6  # EVP_PKEY_RSA
+_ALL_OPERATIONS = -1
+
+
+class Algorithm(NamedTuple):
+    """A signature algorithm: the type of its key, its hash, and the curve of an EC key."""
+
+    key_type: str  # "RSA" or "EC", as in a JSON web key
+    hash_name: str
+    is_pss: bool = False
+    curve: str | None = None
+
+
+ALGORITHMS = {
+    **{f"RS{bits}": Algorithm("RSA", f"sha{bits}") for bits in (256, 384, 512)},
+    **{f"PS{bits}": Algorithm("RSA", f"sha{bits}", is_pss=True) for bits in (256, 384, 512)},
+    "ES256": Algorithm("EC", "sha256", curve="P-256"),
+    "ES384": Algorithm("EC", "sha384", curve="P-384"),
+    "ES512": Algorithm("EC", "sha512", curve="P-521"),
+}
+
+
+class PublicKey:
+    """A public key of libcrypto, made from its DER form (SubjectPublicKeyInfo). Any thread."""
+
+    def __init__(self, der: bytes) -> None:
+        """Raises ValueError if libcrypto does not accept the key."""
+        library = libcrypto()
+        data = ctypes.c_char_p(der)
+        self._library = library
+        self._key = library.d2i_PUBKEY(None, ctypes.byref(data), len(der))
+        if not self._key:
+            library.ERR_clear_error()
+            raise ValueError("not a public key that libcrypto accepts")
+
+    def __del__(self) -> None:
+        if getattr(self, "_key", None):
+            self._library.EVP_PKEY_free(self._key)
+
+    def verify(self, algorithm: Algorithm, signed: bytes, signature: bytes) -> bool:
+        """Returns whether the signature is the key's. An ECDSA signature is in DER form."""
+        library = self._library
+        context = library.EVP_MD_CTX_new()
+        if not context:
+            raise MemoryError
+        try:
+            digest = library.EVP_get_digestbyname(algorithm.hash_name.encode())
+            key_context = ctypes.c_void_p()
+            begun = library.EVP_DigestVerifyInit(context, ctypes.byref(key_context), digest, None, self._key)
+            if begun != 1 or (algorithm.is_pss and not self._use_pss(key_context)):
+                return False
+            return bool(library.EVP_DigestVerify(context, signature, len(signature), signed, len(signed)) == 1)
+        finally:
+            library.EVP_MD_CTX_free(context)
+            library.ERR_clear_error()
+
+    def _use_pss(self, key_context: ctypes.c_void_p) -> bool:
+        control = self._library.EVP_PKEY_CTX_ctrl
+        settings = ((_SET_PADDING, _PSS_PADDING), (_SET_SALT_LENGTH, _SALT_LENGTH_OF_DIGEST))
+        return all(control(key_context, _RSA, _ALL_OPERATIONS, command, value, None) > 0 for command, value in settings)
+
+
+@cache
+def libcrypto() -> Any:
+    """Returns libcrypto with the types of the functions used here. Raises ConfigError if it cannot be loaded."""
+    name = ctypes.util.find_library("crypto") or "libcrypto.so.3"
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        raise ConfigError(
+            f"OpenSSL's libcrypto, which verifies the signatures of OAUTHBEARER tokens, cannot be loaded: {error}"
+        ) from error
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    for function, result, arguments in (
+        ("d2i_PUBKEY", pointer, [pointer, ctypes.POINTER(ctypes.c_char_p), ctypes.c_long]),
+        ("EVP_PKEY_free", None, [pointer]),
+        ("EVP_MD_CTX_new", pointer, []),
+        ("EVP_MD_CTX_free", None, [pointer]),
+        ("EVP_get_digestbyname", pointer, [ctypes.c_char_p]),
+        ("EVP_DigestVerifyInit", ctypes.c_int, [pointer, ctypes.POINTER(pointer), pointer, pointer, pointer]),
+        ("EVP_DigestVerify", ctypes.c_int, [pointer, ctypes.c_char_p, size, ctypes.c_char_p, size]),
+        ("EVP_PKEY_CTX_ctrl", ctypes.c_int, [pointer, *[ctypes.c_int] * 4, pointer]),
+        ("ERR_clear_error", None, []),
+    ):
+        found = getattr(library, function)
+        found.restype, found.argtypes = result, arguments
+    return library
+
+
+def ecdsa_der(signature: bytes) -> bytes:
+    """Returns the DER form of an ECDSA signature, given as both numbers one after the other (RFC 7518, 3.4)."""
+    half = len(signature) // 2
+    numbers = _der_integer(signature[:half]) + _der_integer(signature[half:])
+    return der(0x30, numbers)
+
+
+def _der_integer(number: bytes) -> bytes:
+    shortest = number.lstrip(b"\0") or b"\0"
+    return der(0x02, b"\0" + shortest if shortest[0] & 0x80 else shortest)
+
+
+def der(tag: int, content: bytes) -> bytes:
+    """Returns one element in DER form."""
+    size = len(content)
+    if size < 0x80:
+        return bytes((tag, size)) + content
+    length = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes((tag, 0x80 | len(length))) + length + content
+
+
+_RSA_IDENTIFIER = bytes.fromhex("300d06092a864886f70d0101010500")
+_EC_IDENTIFIER = bytes.fromhex("06072a8648ce3d0201")
+_CURVES = {  # name -> (object identifier in DER form, bytes of a coordinate)
+    "P-256": (bytes.fromhex("06082a8648ce3d030107"), 32),
+    "P-384": (bytes.fromhex("06052b81040022"), 48),
+    "P-521": (bytes.fromhex("06052b81040023"), 66),
+}
+
+
+def rsa_public_key(modulus: bytes, exponent: bytes) -> PublicKey:
+    """Returns an RSA key. Raises ValueError."""
+    if len(modulus.lstrip(b"\0")) < 256 or len(modulus) > 2048 or len(exponent) > 8:
+        raise ValueError("an RSA key must have 2048 to 16384 bits")
+    numbers = der(0x30, _der_integer(modulus) + _der_integer(exponent))
+    return PublicKey(der(0x30, _RSA_IDENTIFIER + der(0x03, b"\0" + numbers)))
+
+
+def ec_public_key(curve: str, x: bytes, y: bytes) -> PublicKey:
+    """Returns a key on one of the three curves. Raises ValueError, also for a point that is not on the curve."""
+    if curve not in _CURVES:
+        raise ValueError(f"the curve {curve} is not one of {', '.join(_CURVES)}")
+    identifier, size = _CURVES[curve]
+    if len(x) != size or len(y) != size:
+        raise ValueError(f"a coordinate of {curve} has {size} bytes")
+    return PublicKey(der(0x30, der(0x30, _EC_IDENTIFIER + identifier) + der(0x03, b"\0\x04" + x + y)))
+
+
+def signature_size(algorithm: Algorithm) -> int | None:
+    """Returns the bytes of an ECDSA signature in a token; None for RSA, where libcrypto checks the size."""
+    return None if algorithm.curve is None else 2 * _CURVES[algorithm.curve][1]

@@ -1,0 +1,131 @@
+"""Constructs the server's side of OAUTHBEARER from the configuration of a listener."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from kafkapy.config.listener_security import SaslSettings
+from kafkapy.config.python_class import load_class
+from kafkapy.errors import ConfigError
+from kafkapy.security.jaas import JaasEntry
+from kafkapy.security.oauth.key_source import KeyEndpoint, KeyFile, KeySource, RefreshTimes
+from kafkapy.security.oauth.signatures import libcrypto
+from kafkapy.security.oauth.token_validation import (
+    ClaimRules,
+    SignedTokenValidator,
+    UnsecuredTokenValidator,
+    ValidToken,
+)
+from kafkapy.security.sasl.oauth_server import OAuthServer
+
+_PACKAGE = "org.apache.kafka.common.security.oauthbearer"
+# Kafka's classes that verify signatures, and that accept tokens without one; the old names too.
+SIGNED_CLASSES = (
+    f"{_PACKAGE}.OAuthBearerValidatorCallbackHandler",
+    f"{_PACKAGE}.secured.OAuthBearerValidatorCallbackHandler",
+)
+UNSECURED_CLASSES = (f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler",)
+URL_KEY = "sasl.oauthbearer.jwks.endpoint.url"
+CALLBACK_KEY = "sasl.server.callback.handler.class"
+UNSECURED_KEY = "kafkapy.sasl.oauthbearer.unsecured.tokens.enable"
+MECHANISM = "OAUTHBEARER"
+
+
+class Validator(Protocol):
+    def validate(self, text: str) -> ValidToken:
+        """Returns what an acceptable token says. Raises InvalidToken."""
+        ...
+
+
+def make_oauth(
+    settings: SaslSettings, entries: Sequence[JaasEntry], wall_ms: Callable[[], int]
+) -> Callable[[], OAuthServer]:
+    """Returns the constructor of exchanges. Raises ConfigError if there are no keys to verify tokens with, unless the
+    configuration accepts tokens without a signature."""
+    options: dict[str, str] = {}
+    for entry in reversed(entries):
+        options.update(entry.options)
+    validator = _make_validator(settings, options, wall_ms)
+    return partial(OAuthServer, validator.validate)
+
+
+def _make_validator(settings: SaslSettings, options: Mapping[str, str], wall_ms: Callable[[], int]) -> Validator:
+    class_name, url = settings.value(MECHANISM, CALLBACK_KEY), settings.value(MECHANISM, URL_KEY)
+    if class_name and class_name not in SIGNED_CLASSES + UNSECURED_CLASSES:
+        return _python_validator(class_name, settings, options)
+    if url and class_name not in UNSECURED_CLASSES:
+        libcrypto()
+        source = _key_source(settings, url)
+        return SignedTokenValidator(source.verify, _claim_rules(settings), wall_ms)
+    if class_name in SIGNED_CLASSES:
+        raise ConfigError(
+            f"listener {settings.listener_name}: OAUTHBEARER needs {URL_KEY}, the http, https or file URL of the keys "
+            "that verify tokens"
+        )
+    if not settings.accepts_unsecured_tokens:
+        raise ConfigError(
+            f"listener {settings.listener_name}: OAUTHBEARER without {URL_KEY} accepts tokens without a signature, "
+            f"which anybody can make; set {URL_KEY}, or {UNSECURED_KEY}=true if that is what you want"
+        )
+    return UnsecuredTokenValidator(options, wall_ms)
+
+
+def _claim_rules(settings: SaslSettings) -> ClaimRules:
+    def value(name: str) -> Any:
+        return settings.value(MECHANISM, f"sasl.oauthbearer.{name}")
+
+    return ClaimRules(
+        audiences=value("expected.audience"),
+        issuer=value("expected.issuer"),
+        scope_claim=value("scope.claim.name"),
+        subject_claim=value("sub.claim.name"),
+        clock_skew_s=value("clock.skew.seconds"),
+    )
+
+
+def _key_source(settings: SaslSettings, url: str) -> KeySource:
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        path = unquote(parts.path)
+        try:
+            return KeyFile(path)
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"Invalid value {url} for configuration {URL_KEY}: {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"Invalid value {url} for configuration {URL_KEY}: accepted are http, https and file URLs")
+
+    def seconds(name: str) -> float:
+        value: int = settings.value(MECHANISM, f"sasl.oauthbearer.jwks.endpoint.{name}")
+        return max(value, 1) / 1000
+
+    times = RefreshTimes(seconds("refresh.ms"), seconds("retry.backoff.ms"), seconds("retry.backoff.max.ms"))
+    return KeyEndpoint(url, times)
+
+
+class _PythonValidator:
+    """Validates tokens by a Python class of the administrator."""
+
+    def __init__(self, handler: Any) -> None:
+        self._handler = handler
+
+    def validate(self, text: str) -> ValidToken:
+        name, expires_ms = self._handler.validate(text)
+        return ValidToken(name, expires_ms, frozenset())
+
+
+def _python_validator(class_name: str, settings: SaslSettings, options: Mapping[str, str]) -> Validator:
+    """The class has `validate(token)`, which returns the principal's name and the time of expiry in milliseconds, or
+    raises `kafkapy.security.oauth.json_web_token.InvalidToken`; and may have `configure`, as for other mechanisms."""
+    try:
+        handler: Any = load_class(class_name)()
+    except ImportError as error:
+        raise ConfigError(
+            f"{CALLBACK_KEY}={class_name}: not a Python class that can be imported ({error}), and kafkapy cannot run "
+            "the Java class that would validate tokens"
+        ) from None
+    if hasattr(handler, "configure"):
+        handler.configure(MECHANISM, settings.listener_name, options)
+    return _PythonValidator(handler)

@@ -1,0 +1,160 @@
+"""Constructs the server's side of the SASL mechanisms that a listener enables, from its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from kafkapy.config.listener_security import SaslSettings
+from kafkapy.config.python_class import load_class
+from kafkapy.errors import ConfigError
+from kafkapy.protocol.scram_mechanism import MECHANISMS_BY_NAME, ScramMechanism
+from kafkapy.security.jaas import JaasEntry, check_allowed, parse_jaas_config
+from kafkapy.security.sasl.plain_server import PlainServer, UserTable
+from kafkapy.security.sasl.scram_formulas import ScramKeys
+from kafkapy.security.sasl.scram_server import FindIdentity, ScramIdentity, ScramServer, user_principal
+from kafkapy.security.sasl.server_mechanism import ServerMechanism
+
+PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
+PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SERVER_CONTEXT = "KafkaServer"
+CALLBACK_KEY = "sasl.server.callback.handler.class"
+SUPPORTED = (PLAIN, *MECHANISMS_BY_NAME, OAUTHBEARER)
+
+# The login contexts of the JAAS file by name.
+JaasContexts = Mapping[str, Sequence[JaasEntry]]
+
+
+class MechanismMaker(NamedTuple):
+    """Constructs the exchanges of one mechanism. `blocks` says whether their steps may wait, so that they must not run
+    on the reactor's thread."""
+
+    make: Callable[[], ServerMechanism]
+    blocks: bool = False
+
+
+class CredentialStore(Protocol):
+    """The credentials in the cluster's metadata. Any thread."""
+
+    def find_user(self, mechanism: ScramMechanism, name: str) -> ScramIdentity | None:
+        """Returns the SCRAM credential of a user; None if there is none."""
+        ...
+
+    def find_token(self, mechanism: ScramMechanism, token_id: str) -> ScramIdentity | None:
+        """Returns the keys and the owner of a delegation token; None if there is none."""
+        ...
+
+
+def make_mechanisms(
+    settings: SaslSettings, store: CredentialStore, jaas_file: JaasContexts | None, wall_ms: Callable[[], int]
+) -> dict[str, MechanismMaker]:
+    """Returns the makers of the mechanisms that the listener enables, in the configured order.
+
+    `wall_ms` returns the time with which the times of tokens are compared. Raises ConfigError for a mechanism that is
+    not supported, and for one that lacks what it needs.
+    """
+    made = {}
+    for name in settings.mechanisms:
+        if name not in SUPPORTED:
+            raise ConfigError(
+                f"Invalid value {','.join(settings.mechanisms)} for configuration sasl.enabled.mechanisms of listener "
+                f"{settings.listener_name}: the mechanism {name} is not served; served are {', '.join(SUPPORTED)}"
+            )
+        if name == OAUTHBEARER:
+            from kafkapy.security.sasl.oauth_factory import make_oauth
+
+            entries = jaas_entries(name, settings, jaas_file) if has_jaas_entries(name, settings, jaas_file) else ()
+            made[name] = MechanismMaker(make_oauth(settings, entries, wall_ms), blocks=True)
+        else:
+            made[name] = _make(name, settings, store, jaas_file)
+    return made
+
+
+def _make(name: str, settings: SaslSettings, store: CredentialStore, jaas_file: JaasContexts | None) -> MechanismMaker:
+    if settings.value(name, CALLBACK_KEY):
+        return _made_by_class(name, settings, jaas_file)
+    if name == PLAIN:
+        users = UserTable(_options(name, settings, jaas_file, PLAIN_MODULE))
+        return MechanismMaker(partial(PlainServer, users.check_password))
+    mechanism = MECHANISMS_BY_NAME[name]
+    find_user: FindIdentity = partial(store.find_user, mechanism)
+    find_token: FindIdentity = partial(store.find_token, mechanism)
+    return MechanismMaker(partial(ScramServer, mechanism, find_user, find_token))
+
+
+def _made_by_class(name: str, settings: SaslSettings, jaas_file: JaasContexts | None) -> MechanismMaker:
+    """Returns the maker of a mechanism whose decisions the administrator's Python class makes.
+
+    The class may have `configure(mechanism, listener_name, options)`, which receives the options of the JAAS entry. For
+    PLAIN it has `authenticate(name, password) -> bool`; for SCRAM `credential(name)`, which returns (salt, stored key,
+    server key, iterations), or None for an unknown user. The methods may block.
+    """
+    class_name: str = settings.value(name, CALLBACK_KEY)
+    try:
+        handler: Any = load_class(class_name)()
+    except ImportError as error:
+        raise ConfigError(
+            f"{CALLBACK_KEY}={class_name}: not a Python class that can be imported ({error}), and kafkapy cannot run "
+            "the Java class that would check credentials"
+        ) from None
+    if hasattr(handler, "configure"):
+        handler.configure(name, settings.listener_name, _options(name, settings, jaas_file, None))
+    if name == PLAIN:
+        return MechanismMaker(partial(PlainServer, handler.authenticate), blocks=True)
+
+    def find_user(user: str) -> ScramIdentity | None:
+        keys = handler.credential(user)
+        return None if keys is None else ScramIdentity(ScramKeys(*keys), user_principal(user))
+
+    return MechanismMaker(partial(ScramServer, MECHANISMS_BY_NAME[name], find_user), blocks=True)
+
+
+def _options(name: str, settings: SaslSettings, jaas_file: JaasContexts | None, module: str | None) -> dict[str, str]:
+    """Returns the options of the login module, or of all modules if `module` is None, in the JAAS configuration of the
+    listener. Raises ConfigError if there is no such configuration."""
+    entries = jaas_entries(name, settings, jaas_file)
+    chosen = [entry for entry in entries if module in (None, entry.module)]
+    if not chosen:
+        raise ConfigError(
+            f"The JAAS configuration of listener {settings.listener_name} has no login module {module}, which the "
+            f"mechanism {name} needs; it has {', '.join(entry.module for entry in entries)}"
+        )
+    options: dict[str, str] = {}
+    for entry in reversed(chosen):  # the first module that has an option counts
+        options.update(entry.options)
+    return options
+
+
+def jaas_entries(name: str, settings: SaslSettings, jaas_file: JaasContexts | None) -> Sequence[JaasEntry]:
+    """Returns the login modules of a listener and mechanism: those of sasl.jaas.config with both prefixes, or of the
+    context of the listener, or of KafkaServer, in the JAAS file. Raises ConfigError if there are none."""
+    text = settings.jaas_config(name)
+    key = f"listener.name.{settings.listener_name.lower()}.{name.lower()}.sasl.jaas.config"
+    if text is not None:
+        try:
+            return [parse_jaas_config(text.value)]
+        except ConfigError as error:
+            raise ConfigError(f"Invalid value [hidden] for configuration {key}: {error}") from None
+    contexts = _contexts(settings)
+    for context in contexts:
+        entries = (jaas_file or {}).get(context)
+        if entries is not None:
+            for entry in entries:
+                check_allowed(entry)
+            return entries
+    place = "there is no JAAS file" if jaas_file is None else "it has other contexts only"
+    raise ConfigError(
+        f"Could not find a '{contexts[1]}' or '{contexts[0]}' entry in the JAAS configuration ({place}), and {key} is "
+        "not set"
+    )
+
+
+def has_jaas_entries(name: str, settings: SaslSettings, jaas_file: JaasContexts | None) -> bool:
+    """Returns whether there is a JAAS configuration of the listener and mechanism; OAUTHBEARER does not need one."""
+    return settings.jaas_config(name) is not None or any(each in (jaas_file or {}) for each in _contexts(settings))
+
+
+def _contexts(settings: SaslSettings) -> tuple[str, str]:
+    """Returns the names of the login contexts in a JAAS file that a listener uses, the first that exists counts."""
+    return f"{settings.listener_name.lower()}.{SERVER_CONTEXT}", SERVER_CONTEXT

@@ -1,0 +1,351 @@
+"""The authentication of one connection by SASL (KIP-43, KIP-152, KIP-368): which request may arrive when.
+
+    ApiVersions (optional) -> SaslHandshake -> tokens -> any request
+
+After SaslHandshake version 0 the tokens are frames of their own, after version 1 they are in SaslAuthenticate requests.
+A session with a limited lifetime may authenticate again by another SaslHandshake, and ends at the first request after
+its lifetime. Where Kafka closes the connection without an answer, so does this module; the answer and the end of a
+failed authentication are delayed, so that guessing passwords is slow.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from enum import Enum, auto
+from functools import partial
+from typing import Any
+
+from kafkapy._core.bytes.wire import Reader
+from kafkapy._core.reactor.reactor import Connection, Request
+from kafkapy.errors import Error, ProtocolViolation
+from kafkapy.protocol.api import API_TABLE, ApiKey, decode_request_header, request_class, response_header_version
+from kafkapy.protocol.messages.header import RequestHeader
+from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkapy.security.principal import Principal
+from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism, TemporaryFailure
+from kafkapy.server.api_registry import ServedApi
+from kafkapy.server.listener_authentication import ListenerAuthentication
+from kafkapy.server.request_context import Session
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+# A client may begin to authenticate again once per this time.
+MIN_REAUTHENTICATION_INTERVAL_MS = 1000
+_API_VERSIONS_KEY = int(ApiKey.API_VERSIONS).to_bytes(2, "big")
+# The answer to a token, or the exception with which the mechanism refused it.
+StepResult = bytes | Exception
+# Finds the handler of an API on the listener of the connection; for the error answers of other APIs.
+FindApi = Callable[[int], "ServedApi | None"]
+
+
+class _State(Enum):
+    START = auto()  # ApiVersions or SaslHandshake may arrive
+    VERSIONS_KNOWN = auto()  # SaslHandshake may arrive
+    TOKENS = auto()
+    OTHER_MECHANISM = auto()  # a re-authentication chose another mechanism, and fails at its first token
+    COMPLETE = auto()
+    ENDED = auto()  # failed; the connection is about to be closed
+
+
+class Authenticator:
+    """The state of one connection's authentication. Reactor thread only.
+
+    `Session.authenticator` refers to it until the client is authenticated; if the session has a limited lifetime, until
+    the end of the connection.
+    """
+
+    def __init__(self, listener: ListenerAuthentication, connection: Connection, session: Session) -> None:
+        self._listener = listener
+        self._connection = connection
+        self._session = session
+        self._state = _State.START
+        self._mechanism_name = ""
+        self._other_mechanism = ""
+        self._mechanism: ServerMechanism | None = None
+        self._has_headers = False  # whether the tokens are in SaslAuthenticate requests
+        self._can_authenticate_again = False
+        self._is_again = False
+        self._began_again_ms: int | None = None
+        self._expires_monotonic_ms: int | None = None
+
+    def versions_sent(self) -> None:
+        """Notes that the client has received the versions of the APIs, which it may ask for once."""
+        self._state = _State.VERSIONS_KNOWN
+
+    def admits(self, request: Request, find: FindApi) -> bool:
+        """Returns whether the handlers have to serve the request. Otherwise this object has handled it.
+
+        `find` is called for the error answer to a request that may not be sent now.
+        """
+        if request.has_invalid_size:
+            self._fail("Failing SASL authentication due to invalid receive size")
+            return False
+        if self._state is _State.COMPLETE:
+            return self._admits_to_session(request)
+        try:
+            return self._take(request, find)
+        except ProtocolViolation as violation:
+            self._state = _State.ENDED
+            self._connection.close(str(violation))
+        return False
+
+    def _take(self, request: Request, find: FindApi) -> bool:
+        """Handles a frame that arrives before the end of the authentication; returns True for ApiVersions."""
+        payload = request.payload
+        if self._state is _State.ENDED:
+            return False
+        if self._state is _State.OTHER_MECHANISM:
+            self._fail(f"SASL mechanism '{self._other_mechanism}' requested by client is not supported for "
+                       f"re-authentication of mechanism '{self._mechanism_name}'")  # fmt: skip
+        elif self._state is _State.TOKENS:
+            if self._has_headers:
+                self._take_authenticate(payload, find)
+            else:
+                self._step(bytes(payload), self._answer_raw_token)
+        elif self._state is _State.START and payload[:2] == _API_VERSIONS_KEY:
+            return True  # of any version, because an unknown one gets an answer too
+        else:
+            self._take_before_tokens(payload)
+        return False
+
+    # -- before the tokens ---------------------------------------------------------------------------------------
+
+    def _take_before_tokens(self, payload: memoryview) -> None:
+        header, pos = decode_request_header(payload)
+        key = ApiKey(header.request_api_key)
+        if key is ApiKey.API_VERSIONS:
+            raise ProtocolViolation(f"Unexpected ApiVersions request during SASL authentication ({self._state.name})")
+        if key is not ApiKey.SASL_HANDSHAKE:
+            self._fail(f"Unexpected Kafka request of type {key.name} during SASL handshake.")
+            return
+        self._take_handshake(header, _read(header, payload, pos))
+
+    def _take_handshake(self, header: RequestHeader, request: SaslHandshakeRequest) -> None:
+        self._has_headers = header.request_api_version >= 1
+        names, wanted = list(self._listener.makers), request.mechanism
+        maker = self._listener.makers.get(wanted)
+        if maker is None:
+            refusal = SaslHandshakeResponse(error_code=Error.UNSUPPORTED_SASL_MECHANISM, mechanisms=names)
+            reason = f"Unsupported SASL mechanism {wanted}"
+            if self._is_again:
+                self._end_at_once(reason)
+            else:
+                self._fail(reason, _encoded(header, refusal))
+            return
+        if self._is_again and wanted != self._mechanism_name:
+            self._state, self._other_mechanism = _State.OTHER_MECHANISM, wanted
+        else:
+            self._mechanism_name, self._mechanism = wanted, maker.make()
+            self._state = _State.TOKENS
+        self._connection.respond(_encoded(header, SaslHandshakeResponse(mechanisms=names)))
+
+    # -- tokens --------------------------------------------------------------------------------------------------
+
+    def _take_authenticate(self, payload: memoryview, find: FindApi) -> None:
+        header, pos = decode_request_header(payload)
+        request = _read(header, payload, pos)
+        if header.request_api_key != ApiKey.SASL_AUTHENTICATE:
+            reason = (
+                f"Unexpected Kafka request of type {ApiKey(header.request_api_key).name} during SASL authentication."
+            )
+            self._fail(reason, _error_answer(find(header.request_api_key), header, request))
+            return
+        assert isinstance(request, SaslAuthenticateRequest)
+        self._can_authenticate_again |= header.request_api_version > 0
+        self._step(bytes(request.auth_bytes), partial(self._answer_authenticate, header))
+
+    def _step(self, token: bytes, answer: Callable[[StepResult], None]) -> None:
+        """Passes a token to the mechanism, and its result to `answer`; a mechanism that may block runs on the handler
+        pool."""
+        mechanism = self._mechanism
+        assert mechanism is not None
+        if not self._listener.makers[self._mechanism_name].blocks:
+            answer(_result_of(mechanism, token))
+            return
+
+        def work() -> Callable[[], None]:
+            return partial(answer, _result_of(mechanism, token))
+
+        self._listener.handler_pool.submit(work)
+
+    def _answer_raw_token(self, result: StepResult) -> None:
+        failure = result if isinstance(result, Exception) else self._refusal_of_principal()
+        if failure is None:
+            assert isinstance(result, bytes)
+            if self._mechanism is not None and self._mechanism.is_complete:
+                self._complete(self._lifetime_ms())
+            self._connection.respond([result])
+        else:
+            self._refuse(failure, None)
+
+    def _answer_authenticate(self, header: RequestHeader, result: StepResult) -> None:
+        failure = result if isinstance(result, Exception) else self._refusal_of_principal()
+        if failure is not None:
+            self._refuse(failure, header)
+            return
+        assert isinstance(result, bytes)
+        lifetime_ms: int | None = None
+        if self._mechanism is not None and self._mechanism.is_complete:
+            lifetime_ms = self._lifetime_ms()
+            self._complete(lifetime_ms)
+        response = SaslAuthenticateResponse(auth_bytes=result, session_lifetime_ms=lifetime_ms or 0)
+        self._connection.respond(_encoded(header, response))
+
+    def _refuse(self, failure: Exception, header: RequestHeader | None) -> None:
+        """Ends the authentication after an exception of the mechanism. Without a header there is no answer."""
+        if isinstance(failure, TemporaryFailure):
+            self._end_at_once(str(failure))
+            return
+        if not isinstance(failure, AuthenticationFailed):
+            logger.error("Unexpected error of SASL mechanism %s", self._mechanism_name, exc_info=failure)
+            self._end_at_once(f"the SASL mechanism {self._mechanism_name} failed")
+            return
+        chunks = None
+        if header is not None:
+            exchange = "re-authentication" if self._is_again else "authentication"
+            text = failure.client_text or (
+                f"Authentication failed during {exchange} due to invalid credentials with SASL mechanism "
+                f"{self._mechanism_name}"
+            )
+            refusal = SaslAuthenticateResponse(error_code=Error.SASL_AUTHENTICATION_FAILED, error_message=text)
+            chunks = _encoded(header, refusal)
+        self._fail(str(failure), chunks)
+
+    # -- the session ---------------------------------------------------------------------------------------------
+
+    def _refusal_of_principal(self) -> AuthenticationFailed | None:
+        """Returns the refusal of a re-authentication under another name; None in all other cases."""
+        mechanism, before = self._mechanism, self._session.principal
+        if mechanism is None or not (self._is_again and mechanism.is_complete):
+            return None
+        now = mechanism.principal
+        if now[:2] == before[:2]:
+            return None
+        text = (
+            f"Cannot change principals during re-authentication from {before.type}.{before.name}: {now.type}.{now.name}"
+        )
+        return AuthenticationFailed(text, client_text=text)
+
+    def _lifetime_ms(self) -> int | None:
+        """Returns the session's lifetime: the rest of the credential's, limited by connections.max.reauth.ms; None if
+        it has no end."""
+        assert self._mechanism is not None
+        limits = []
+        if self._mechanism.expires_ms is not None:
+            limits.append(self._mechanism.expires_ms - self._listener.clock.wall_ms())
+        longest_ms = self._listener.max_session_ms[self._mechanism_name]
+        if longest_ms > 0:
+            limits.append(longest_ms)
+        return max(0, min(limits)) if limits else None
+
+    def _complete(self, lifetime_ms: int | None) -> None:
+        """Begins the session of the authenticated client; the answer to the last token follows."""
+        assert self._mechanism is not None
+        now_ms, counts = self._listener.clock.monotonic_ms(), self._listener.counts
+        principal: Principal = self._mechanism.principal
+        if self._is_again:
+            assert self._began_again_ms is not None
+            counts.succeeded_again += 1
+            counts.latency.add(now_ms - self._began_again_ms, now_ms)
+        else:
+            counts.succeeded += 1
+            counts.without_reauthentication += not self._can_authenticate_again
+            self._session.principal = principal
+        logger.debug("Successfully %sauthenticated %s as %s", "re-" if self._is_again else "", self._shown(), principal)
+        self._mechanism = None
+        self._state = _State.COMPLETE
+        self._expires_monotonic_ms = None if lifetime_ms is None else now_ms + lifetime_ms
+        if lifetime_ms is None:
+            self._session.authenticator = None
+        self._connection.end_authentication(-1 if lifetime_ms is None else lifetime_ms)
+
+    def _admits_to_session(self, request: Request) -> bool:
+        """Returns True if the session has not expired. Begins a re-authentication if the client asks for it."""
+        now_ms = self._listener.clock.monotonic_ms()
+        try:
+            header, pos = decode_request_header(request.payload)
+            if header.request_api_key == ApiKey.SASL_HANDSHAKE and self._may_begin_again(now_ms):
+                self._begin_again(now_ms)
+                self._take_handshake(header, _read(header, request.payload, pos))
+                return False
+        except ProtocolViolation as violation:
+            self._connection.close(str(violation))
+            return False
+        if self._expires_monotonic_ms is None or now_ms < self._expires_monotonic_ms:
+            return True
+        self._listener.counts.expired += 1
+        self._state = _State.ENDED
+        self._connection.close_unauthenticated("the session of the authenticated client has expired")
+        return False
+
+    def _may_begin_again(self, now_ms: int) -> bool:
+        began_ms = self._began_again_ms
+        return began_ms is None or now_ms - began_ms >= MIN_REAUTHENTICATION_INTERVAL_MS
+
+    def _begin_again(self, now_ms: int) -> None:
+        self._is_again = True
+        self._can_authenticate_again = False
+        self._began_again_ms = now_ms
+        self._connection.begin_authentication(self._listener.max_receive_bytes)
+
+    # -- failures ------------------------------------------------------------------------------------------------
+
+    def _fail(self, reason: str, chunks: list[Any] | None = None) -> None:
+        """Counts and logs a failed authentication; sends `chunks` and closes the connection after the delay."""
+        self._state = _State.ENDED
+        self._mechanism = None
+        counts = self._listener.counts
+        if self._is_again:
+            counts.failed_again += 1
+        else:
+            counts.failed += 1
+        logger.info("Failed %sauthentication with %s (%s)", "re-" if self._is_again else "", self._shown(), reason)
+        connection = self._connection
+
+        def end() -> None:
+            if chunks is not None:
+                connection.respond(chunks)
+            connection.close_unauthenticated(reason)
+
+        self._listener.delay(end)
+
+    def _end_at_once(self, reason: str) -> None:
+        self._state = _State.ENDED
+        self._mechanism = None
+        self._connection.close(reason)
+
+    def _shown(self) -> str:
+        return f"/{self._connection.peer_host} (channelId={self._connection.id})"
+
+
+def _result_of(mechanism: ServerMechanism, token: bytes) -> StepResult:
+    try:
+        return mechanism.step(token)
+    except Exception as error:
+        return error
+
+
+def _read(header: RequestHeader, payload: memoryview, pos: int) -> Any:
+    """Returns the request. Raises ProtocolViolation if its version is not served or its body cannot be read."""
+    key, version = ApiKey(header.request_api_key), header.request_api_version
+    api = API_TABLE[key]
+    if not api.lowest <= version <= api.highest:
+        raise ProtocolViolation(f"Version {version} is not supported for apiKey {key.name}")
+    return request_class(key).read(Reader(payload, pos), version)
+
+
+def _encoded(header: RequestHeader, response: Any) -> list[Any]:
+    key, version = ApiKey(header.request_api_key), header.request_api_version
+    prefix = (header.correlation_id & 0xFFFFFFFF).to_bytes(4, "big") + b"\0" * response_header_version(key, version)
+    chunks: list[Any] = response.encode_chunks(version, prefix)
+    return chunks
+
+
+def _error_answer(served: ServedApi | None, header: RequestHeader, request: Any) -> list[Any] | None:
+    """Returns the answer to a request that a client sent instead of a token; None if the API has no such answer."""
+    if served is None or served.on_error is None:
+        return None
+    response = served.on_error(request, header.request_api_version, Error.ILLEGAL_SASL_STATE, None)
+    return None if response is None else _encoded(header, response)
