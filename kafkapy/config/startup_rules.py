@@ -7,6 +7,7 @@ refused with key and reason.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from kafkapy.errors import ConfigError
 if TYPE_CHECKING:
     from kafkapy.config.broker_config import BrokerConfig
 
+_JAAS_WITHOUT_MECHANISM = re.compile(r"(listener\.name\.[^.]+\.)?sasl\.jaas\.config")
 # The security protocols of the listeners that a broker can serve.
 SERVED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 _SERVED = " and ".join(SERVED_PROTOCOLS)
@@ -230,6 +232,11 @@ def _nearest(name: str) -> str | None:
 
 
 def _warning(name: str) -> str | None:
+    if _JAAS_WITHOUT_MECHANISM.fullmatch(name):
+        return (
+            f"The configuration key {name} should be prefixed with listener and SASL mechanism, as in "
+            "listener.name.<listener>.plain.sasl.jaas.config, and is ignored."
+        )
     kind = _kind_of(name)
     if kind is _Kind.EFFECTIVE:
         return None

@@ -186,7 +186,7 @@ REAUTHENTICATION_LATENCY_MAXIMUM = gauge(
     "Longest re-authentication of the last 30 to 60 seconds, in milliseconds.",
     "listener", "networkProcessor",
 )  # fmt: skip
-EXPIRED_CONNECTIONS = counter(
+EXPIRED_CONNECTIONS = gauge(
     f"{_SOCKET_METRICS}_expired_connections_killed_count",
     "Connections closed because the client sent a request after its authentication had expired.",
     "listener", "networkProcessor",

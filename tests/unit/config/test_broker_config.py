@@ -92,10 +92,10 @@ def test_every_interface_is_advertised_by_name():
     [
         ("log.segmnt.bytes", "unknown and is ignored; did you mean log.segment.bytes?"),
         ("replication.quota.window.num", "has no effect in kafkapy and is ignored."),
-        ("listener.name.x.sasl.enabled.mechanisms", "has no effect in kafkapy and is ignored."),
-        ("listener.name.x.plain.sasl.jaas.config", "has no effect in kafkapy and is ignored."),
         ("inter.broker.protocol.version", "was removed in Apache Kafka 4 and is ignored."),
         ("zookeeper.session.timeout.ms", "was removed in Apache Kafka 4 and is ignored."),
+        ("sasl.jaas.config", "listener.name.<listener>.plain.sasl.jaas.config, and is ignored."),
+        ("listener.name.x.sasl.jaas.config", "listener.name.<listener>.plain.sasl.jaas.config, and is ignored."),
         ("rsm.config.bucket", "has no effect in kafkapy and is ignored."),
         ("retention.ms", "is one of topics, not of brokers, and is ignored."),
         ("leader.replication.throttled.rate", "can only be set while the broker runs and is ignored."),
@@ -112,7 +112,7 @@ def test_keys_that_mean_nothing_are_named(key, warning):
 @pytest.mark.parametrize(
     ("properties", "message"),
     [
-        ({"listeners": "SASL_PLAINTEXT://h:1"}, r"listeners: its security protocol is SASL_PLAINTEXT"),
+        ({"listeners": "SASL_SSL://h:1"}, r"listeners: its security protocol is SASL_SSL"),
         (
             {"listeners": "PLAINTEXT://h:1,X://h:2", "listener.security.protocol.map": "X:SSL,PLAINTEXT:PLAINTEXT"},
             r"X://h:2 for configuration listeners: its security protocol is SSL",

@@ -184,7 +184,7 @@ def test_what_a_client_did_wrong_is_one_line_with_its_address_and_size(
 
 
 def test_idle_connections_go(serve: Callable[..., RunningServer]) -> None:
-    server = serve(connections_max_idle_ms="100")
+    server = serve(connections_max_idle_ms="101")
     assert server.connect().recv(1) == b""
 
 
