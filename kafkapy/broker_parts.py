@@ -208,14 +208,9 @@ def build_parts(
         make_fetchers=lambda may_follow: build_fetchers(foundation, replica_manager, metadata, may_follow),
     )  # fmt: skip
     alter_log_dirs = ReplicaAlterLogDirsManager(
-        config,
-        foundation.log_manager,
-        replica_manager,
-        foundation.log_cleaner.manager,
-        clock=clock,
-        run_on_owner=foundation.run_on_reactor,
-        assign_directories=link.assign_directories,
-    )
+        config, foundation.log_manager, replica_manager, foundation.log_cleaner.manager, clock=clock,
+        run_on_owner=foundation.run_on_reactor, assign_directories=link.assign_directories,
+    )  # fmt: skip
     group_coordinator = _build_group_coordinator(foundation, replica_manager, metadata)
     transactions = _build_transactions(foundation, link, replica_manager, group_coordinator, metadata)
     publisher = MetadataPublisher(

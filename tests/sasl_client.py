@@ -53,7 +53,7 @@ class SaslConnection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the broker closes the connection, which this property waits for."""
+        """True if the broker closes the connection, which this property waits for."""
         return self.receive() == CLOSED
 
     def ask(self, key: ApiKey, version: int, request: Any, response_class: Any) -> Any:

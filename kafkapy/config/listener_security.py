@@ -9,6 +9,7 @@ from kafkapy.config.listener import Listener
 from kafkapy.config.table import BROKER_ROWS
 from kafkapy.config.value import Password, parse_value
 
+CALLBACK_KEY = "sasl.server.callback.handler.class"
 SASL_PROTOCOLS = ("SASL_PLAINTEXT", "SASL_SSL")
 
 
@@ -28,7 +29,7 @@ class SaslSettings:
 
     @property
     def accepts_unsecured_tokens(self) -> bool:
-        """Whether OAUTHBEARER may accept tokens without a signature."""
+        """True if OAUTHBEARER may accept tokens without a signature."""
         return self._config.kafkapy_sasl_oauthbearer_unsecured_tokens_enable
 
     def value(self, mechanism: str, key: str) -> Any:

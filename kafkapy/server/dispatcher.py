@@ -106,7 +106,9 @@ class Dispatcher:
         session = Session(is_controller=listener is not None and listener.name in self._controller_listeners)
         authentication = self._services.authentication
         if authentication is not None and listener.name in authentication:
-            session.authenticator = authentication[listener.name].begin(connection, session)
+            from kafkapy.server.authentication import Authenticator  # most brokers do not need it
+
+            session.authenticator = Authenticator(authentication[listener.name], connection, session)
         return session
 
     def _is_admitted(self, session: Session, request: Request) -> bool:

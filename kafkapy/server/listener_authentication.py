@@ -1,20 +1,14 @@
-"""What the connections of one listener have in common for authentication: mechanisms, limits and counts."""
+"""The part of authentication that the connections of one listener share: mechanisms, limits and counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from kafkapy._core.reactor.reactor import Reactor
 from kafkapy.config.listener_security import SaslSettings
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.security.sasl.server_factory import MechanismMaker
 from kafkapy.types import Clock
-
-if TYPE_CHECKING:
-    from kafkapy._core.reactor.reactor import Connection
-    from kafkapy.server.authentication import Authenticator
-    from kafkapy.server.request_context import Session
 
 # The latency of re-authentications is averaged over this time, and over the time before it.
 LATENCY_WINDOW_MS = 30_000
@@ -93,12 +87,6 @@ class ListenerAuthentication:
         self.handler_pool = handler_pool
         self.clock = clock
         self.counts = AuthenticationCounts(clock.monotonic_ms())
-
-    def begin(self, connection: Connection, session: Session) -> Authenticator:
-        """Returns the authenticator of a new connection."""
-        from kafkapy.server.authentication import Authenticator
-
-        return Authenticator(self, connection, session)
 
     def delay(self, work: Callable[[], object]) -> None:
         """Runs `work` after the delay of failed authentications."""

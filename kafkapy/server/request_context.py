@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkapy._core.bytes.message import Message
 from kafkapy._core.bytes.wire import Reader
-from kafkapy._core.reactor.reactor import Connection
+from kafkapy._core.reactor.reactor import Connection, Request
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey, request_header_version, response_class, response_header_version
 from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
@@ -16,13 +16,24 @@ from kafkapy.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from kafkapy.config.listener import Listener
-    from kafkapy.server.api_registry import Response
-    from kafkapy.server.authentication import Authenticator
+    from kafkapy.server.api_registry import Response, ServedApi
     from kafkapy.server.services import Services
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 NOT_HELD = -1
+
+
+class RequestFilter(Protocol):
+    """Receives the requests of a connection before the handlers do."""
+
+    def admits(self, request: Request, find: Callable[[int], ServedApi | None]) -> bool:
+        """Returns whether the handlers have to serve the request. `find` returns the API with a key."""
+        ...
+
+    def versions_sent(self) -> None:
+        """Notes that the client has received the versions of the APIs."""
+        ...
 
 
 class Session:
@@ -43,7 +54,7 @@ class Session:
         self.broker: tuple[int, int] | None = None  # id and epoch of the broker that sends heartbeats on the connection
         self.principal: Principal = ANONYMOUS
         # Receives the requests first, until the client is authenticated, or while its authentication may expire.
-        self.authenticator: Authenticator | None = None
+        self.authenticator: RequestFilter | None = None
         self.client_software_name = ""
         self.client_software_version = ""
 

@@ -17,7 +17,6 @@ CLOSED_FOR_SHORT_FILE: int
 CLOSED_WITHOUT_MEMORY: int
 CLOSED_AT_SHUTDOWN: int
 CLOSED_BY_TLS: int
-CLOSED_UNAUTHENTICATED: int
 
 def bucket_bounds() -> list[int]: ...
 

@@ -26,13 +26,11 @@ from posix.unistd cimport close, read, write
 from kafkapy._core.reactor.reactor_connection cimport Connection, OutgoingConnection, Request, release_garbage
 from kafkapy._core.reactor.reactor_input cimport input_advance, input_serve, input_serve_queued, intake_is_blocked
 from kafkapy._core.reactor.reactor_output cimport output_flush_queued
-from kafkapy._core.reactor.reactor_tls cimport (
-    tls_accept, tls_begin, tls_continue, tls_prepare, tls_release_pool)
+from kafkapy._core.reactor.reactor_tls cimport tls_accept, tls_begin, tls_continue, tls_prepare, tls_release_pool
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, CLOSE_TLS, CLOSE_UNAUTHENTICATED, GATE_WAITS, WATCH_CALLBACK, WATCH_HANDSHAKES, WATCH_WAKEUP,
-    ConnectionState, ReactorState,
-    connection_close, connection_established, connection_open, connection_open_outgoing, connection_touch,
+    CLOSE_SHUTDOWN, CLOSE_TLS, GATE_WAITS, WATCH_CALLBACK, WATCH_HANDSHAKES, WATCH_WAKEUP, ConnectionState,
+    ReactorState, connection_close, connection_established, connection_open, connection_open_outgoing, connection_touch,
     connection_want_output, connections_linger, monotonic_us, queue_push, queue_take, state_initialize,
     state_is_drained, state_release, state_reserve_queues,
 )
@@ -77,7 +75,6 @@ CLOSED_FOR_SHORT_FILE = CLOSE_SHORT_FILE
 CLOSED_WITHOUT_MEMORY = CLOSE_NO_MEMORY
 CLOSED_AT_SHUTDOWN = CLOSE_SHUTDOWN
 CLOSED_BY_TLS = CLOSE_TLS
-CLOSED_UNAUTHENTICATED = CLOSE_UNAUTHENTICATED
 
 
 def bucket_bounds():

@@ -1,4 +1,4 @@
-"""Where the keys that verify tokens come from: a file, or the endpoint of an identity provider (KIP-768)."""
+"""Sources of the keys that verify tokens: a file, or the endpoint of an identity provider (KIP-768)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MISSING_KEYS = 16
 LONGEST_KEY_ID = 1000
 # Clients that invent key ids cannot cause more than one additional retrieval in this time.
 EXPEDITED_INTERVAL_S = 10.0
-TIMEOUT_S = 10.0
+RETRIEVAL_TIMEOUT_S = 10.0
 
 
 class KeySource(Protocol):
@@ -162,7 +162,7 @@ def fetch_key_set(url: str) -> bytes:
     """Returns the document at an HTTP(S) address. Raises OSError or ValueError."""
     request = Request(url, headers={"Accept": "application/json"})
     try:
-        with urlopen(request, timeout=TIMEOUT_S) as response:
+        with urlopen(request, timeout=RETRIEVAL_TIMEOUT_S) as response:
             found: bytes = response.read(LARGEST_KEY_SET_BYTES + 1)
     except URLError as error:
         raise OSError(str(error.reason)) from error

@@ -9,7 +9,7 @@ from kafkapy.security.oauth.json_web_token import InvalidToken, JsonWebToken, pa
 
 
 class ValidToken(NamedTuple):
-    """What an accepted token says."""
+    """The contents of an accepted token."""
 
     principal_name: str
     expires_ms: int

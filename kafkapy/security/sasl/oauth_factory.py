@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-from kafkapy.config.listener_security import SaslSettings
+from kafkapy.config.listener_security import CALLBACK_KEY, SaslSettings
 from kafkapy.config.python_class import load_class
 from kafkapy.errors import ConfigError
 from kafkapy.security.jaas import JaasEntry
@@ -29,7 +29,6 @@ SIGNED_CLASSES = (
 )
 UNSECURED_CLASSES = (f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler",)
 URL_KEY = "sasl.oauthbearer.jwks.endpoint.url"
-CALLBACK_KEY = "sasl.server.callback.handler.class"
 UNSECURED_KEY = "kafkapy.sasl.oauthbearer.unsecured.tokens.enable"
 MECHANISM = "OAUTHBEARER"
 
@@ -74,15 +73,12 @@ def _make_validator(settings: SaslSettings, options: Mapping[str, str], wall_ms:
 
 
 def _claim_rules(settings: SaslSettings) -> ClaimRules:
-    def value(name: str) -> Any:
-        return settings.value(MECHANISM, f"sasl.oauthbearer.{name}")
-
     return ClaimRules(
-        audiences=value("expected.audience"),
-        issuer=value("expected.issuer"),
-        scope_claim=value("scope.claim.name"),
-        subject_claim=value("sub.claim.name"),
-        clock_skew_s=value("clock.skew.seconds"),
+        audiences=settings.value(MECHANISM, "sasl.oauthbearer.expected.audience"),
+        issuer=settings.value(MECHANISM, "sasl.oauthbearer.expected.issuer"),
+        scope_claim=settings.value(MECHANISM, "sasl.oauthbearer.scope.claim.name"),
+        subject_claim=settings.value(MECHANISM, "sasl.oauthbearer.sub.claim.name"),
+        clock_skew_s=settings.value(MECHANISM, "sasl.oauthbearer.clock.skew.seconds"),
     )
 
 
@@ -97,12 +93,12 @@ def _key_source(settings: SaslSettings, url: str) -> KeySource:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(f"Invalid value {url} for configuration {URL_KEY}: accepted are http, https and file URLs")
 
-    def seconds(name: str) -> float:
-        value: int = settings.value(MECHANISM, f"sasl.oauthbearer.jwks.endpoint.{name}")
-        return max(value, 1) / 1000
-
-    times = RefreshTimes(seconds("refresh.ms"), seconds("retry.backoff.ms"), seconds("retry.backoff.max.ms"))
-    return KeyEndpoint(url, times)
+    milliseconds = (
+        settings.value(MECHANISM, "sasl.oauthbearer.jwks.endpoint.refresh.ms"),
+        settings.value(MECHANISM, "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"),
+        settings.value(MECHANISM, "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"),
+    )
+    return KeyEndpoint(url, RefreshTimes(*(max(each, 1) / 1000 for each in milliseconds)))
 
 
 class _PythonValidator:

@@ -12,7 +12,7 @@ _ESCAPED = re.compile("=(?!2C|3D)")
 
 
 class ScramKeys(NamedTuple):
-    """What a server stores to verify a password. Its representation hides the keys."""
+    """The part of a password that a server stores to verify it. Its representation hides the keys."""
 
     salt: bytes
     stored_key: bytes

@@ -36,7 +36,7 @@ _LONGEST_MESSAGE = 8192
 
 
 class ScramIdentity(NamedTuple):
-    """What is known about a user or a delegation token: the keys, the principal, and when the token expires."""
+    """A user or a delegation token: the keys, the principal, and when the token expires."""
 
     keys: ScramKeys
     principal: Principal

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from kafkapy.config.listener_security import SaslSettings
+from kafkapy.config.listener_security import CALLBACK_KEY, SaslSettings
 from kafkapy.config.python_class import load_class
 from kafkapy.errors import ConfigError
 from kafkapy.protocol.scram_mechanism import MECHANISMS_BY_NAME, ScramMechanism
@@ -19,7 +19,6 @@ from kafkapy.security.sasl.server_mechanism import ServerMechanism
 PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SERVER_CONTEXT = "KafkaServer"
-CALLBACK_KEY = "sasl.server.callback.handler.class"
 SUPPORTED = (PLAIN, *MECHANISMS_BY_NAME, OAUTHBEARER)
 
 # The login contexts of the JAAS file by name.
