@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kafkapy.security.acl import Operation, PatternType
-from kafkapy.tools.bootstrap import JSON
 from kafkapy.tools.option import Option, ValueType
 
 _PATTERNS_OF_FILTERS = "ANY and MATCH are for --list and --remove"
@@ -29,6 +28,7 @@ def operation_name(operation: Operation) -> str:
 
 
 _OPERATIONS = tuple(operation_name(each) for each in Operation if each >= Operation.ALL)
+LISTED_AS_JSON = Option("json", "With --list: print the ACLs as JSON.", is_ours=True)
 PATTERN_TYPE = ValueType("String", _pattern_type)
 OPTIONS = (
     Option(
@@ -93,5 +93,5 @@ OPTIONS = (
     Option("idempotent", "With --producer: also IdempotentWrite on the cluster."),
     Option("force", "Remove ACLs without a question."),
     Option("user-principal", "A user that the ACLs apply to, as a resource. May be repeated.", "user-principal"),
-    JSON,
+    LISTED_AS_JSON,
 )  # fmt: skip

@@ -21,7 +21,7 @@ from kafkapy.tools.acl_options import OPTIONS, operation_of
 from kafkapy.tools.bootstrap import admin_properties, refuse_controllers
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
-from kafkapy.tools.option import Arguments, UsageError
+from kafkapy.tools.option import Arguments, ToolError, UsageError
 from kafkapy.tools.tool import run_tool
 
 
@@ -82,7 +82,7 @@ def run(arguments: Arguments) -> int:
     if arguments.has("add"):
         added = new_permits(arguments)
         with Admin(admin_properties(arguments)) as admin:
-            add_acls(admin, arguments, added)
+            add_acls(admin, added)
     elif arguments.has("remove"):
         removed = permits(arguments)
         with Admin(admin_properties(arguments)) as admin:
@@ -93,21 +93,27 @@ def run(arguments: Arguments) -> int:
     return 0
 
 
-def add_acls(admin: Admin, arguments: Arguments, added: Permits) -> None:
-    """Creates ACLs and prints them, and all ACLs of the same resources."""
+def add_acls(admin: Admin, added: Permits) -> None:
+    """Prints the ACLs that exist already, and prints and creates the others."""
     for pattern, granted in added.items():
-        if not arguments["json"]:
-            print(f"Adding ACLs for resource `{pattern}`: \n {_lines(granted)} \n")
-        admin.create_acls([_entry(pattern, permit) for permit in granted]).check()
-    list_acls(admin, arguments)
+        existing = set(admin.describe_acls(AclFilter(*pattern)))
+        new = []
+        for permit in granted:
+            if _entry(pattern, permit) in existing:
+                print(f"Acl (pattern={pattern}, entry={permit}) already exists.")
+            else:
+                new.append(permit)
+        if new:
+            print(f"Adding ACLs for resource `{pattern}`: \n {_lines(new)}\n")
+            admin.create_acls([_entry(pattern, permit) for permit in new]).check()
 
 
 def remove_acls(admin: Admin, arguments: Arguments, removed: Permits) -> None:
-    """Deletes ACLs after a confirmation, and prints the remaining ACLs of the same resources."""
+    """Deletes ACLs after a confirmation."""
     for pattern, granted in removed.items():
         if granted:
             question = (
-                f"Are you sure you want to remove ACLs: \n {_lines(granted)} \n from resource filter `{pattern}`? (y/n)"
+                f"Are you sure you want to remove ACLs: \n {_lines(granted)}\n from resource filter `{pattern}`? (y/n)"
             )
             filters = [_filter(pattern, permit) for permit in granted]
         else:
@@ -115,7 +121,6 @@ def remove_acls(admin: Admin, arguments: Arguments, removed: Permits) -> None:
             filters = [AclFilter(*pattern)]
         if _is_confirmed(arguments, question):
             admin.delete_acls(filters).check()
-    list_acls(admin, arguments)
 
 
 def list_acls(admin: Admin, arguments: Arguments) -> None:
@@ -141,7 +146,7 @@ def _print_acls(entries: Iterable[AccessControlEntry]) -> None:
         permit = Permit(each.principal, each.host, Operation(each.operation), Permission(each.permission_type))
         by_pattern.setdefault(pattern, []).append(permit)
     for pattern, granted in by_pattern.items():
-        print(f"Current ACLs for resource `{pattern}`: \n {_lines(granted)} \n")
+        print(f"Current ACLs for resource `{pattern}`:\n{_lines(granted)}\n")
 
 
 def _as_json(entry: AccessControlEntry) -> dict[str, str]:
@@ -157,7 +162,7 @@ def _as_json(entry: AccessControlEntry) -> dict[str, str]:
 
 
 def _lines(granted: Sequence[Permit]) -> str:
-    return "\n ".join(f"\t{permit}" for permit in granted)
+    return "\n".join(f"\t{permit}" for permit in granted)
 
 
 def _entry(pattern: Pattern, permit: Permit) -> AccessControlEntry:
@@ -275,7 +280,7 @@ def _principals(arguments: Arguments, flag: str) -> list[str]:
     try:
         return list(dict.fromkeys(str(parse_principal(text.strip())) for text in arguments.values(flag)))
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        raise ToolError(f"{TOOL.error_prefix}{error}") from None
 
 
 def resource_patterns(arguments: Arguments) -> list[Pattern]:

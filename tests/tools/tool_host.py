@@ -24,6 +24,7 @@ CLASSES = {
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "acls": "org.apache.kafka.tools.AclCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
     "metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
     "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
