@@ -26,6 +26,7 @@ from kafkapy.metadata.loader import MetadataLoader
 from kafkapy.protocol.messages.data_records import KRaftVersionRecord, LeaderChangeMessage
 from kafkapy.quorum import snapshot as snapshots
 from kafkapy.quorum.committed_records import CommittedRecords
+from kafkapy.quorum.leader_refusals import LeaderRefusals
 from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.metadata_batch import control_batch, decode_metadata_batch, metadata_batches
 from kafkapy.quorum.metadata_log import DIRECTORY_NAME, MetadataLog
@@ -44,8 +45,6 @@ from kafkapy.types import METADATA_TOPIC_ID, Clock, OffsetAndEpoch, random_uuid,
 
 logger = logging.getLogger("kafka.raft.KafkaRaftClient")
 
-# A leader is dead if its listener refuses this number of connections in a row.
-REFUSALS_OF_A_DEAD_LEADER = 2
 OnResponse = Callable[["Response | None"], None]
 
 
@@ -121,7 +120,7 @@ class MetadataQuorum:
         self._effects: deque[effects.Effect] = deque()
         self._is_carrying_out = False
         self._leader_high_watermark = -1
-        self._refusals = 0  # by the leader, in a row
+        self._refusals = LeaderRefusals()
 
     @property
     def machine(self) -> RaftMachine:
@@ -358,18 +357,11 @@ class MetadataQuorum:
             self._leader_high_watermark = max(self._leader_high_watermark, response.high_watermark)
         monotonic_ms = self._clock.monotonic_ms()
         self._carry_out(self.machine.response(destination, request, response, monotonic_ms))
-        if response is None and self.settings.acts_on_refusals:
-            self._note_refusal(destination, monotonic_ms)
-
-    def _note_refusal(self, destination: Destination, monotonic_ms: int) -> None:
-        """Notifies the machine that the leader's process has ended, if its listener refuses connections repeatedly."""
-        assert self._transport is not None
-        if destination.node_id != self.leader_id or not self._transport.is_refused(destination):
-            self._refusals = 0
-            return
-        self._refusals += 1
-        if self._refusals >= REFUSALS_OF_A_DEAD_LEADER:
-            self._carry_out(self.machine.leader_refused(destination.node_id, monotonic_ms))
+        if self.settings.acts_on_refusals:
+            assert self._transport is not None
+            is_refused = response is None and self._transport.is_refused(destination)
+            if self._refusals.note(destination, is_refused=is_refused):
+                self._carry_out(self.machine.leader_refused(self.leader_id, monotonic_ms))
 
     def _respond(self, effect: effects.Respond) -> None:
         effect.token(effect.response)
@@ -381,6 +373,7 @@ class MetadataQuorum:
         endpoint = next((each for each in effect.endpoints if each.name == self.config.listener_name), None)
         self.leader_id = effect.leader_id
         self.leader = None if endpoint is None else Destination(effect.leader_id, endpoint.host, endpoint.port)
+        self._refusals.follow(self.leader)
         self.events.leader_changed()
 
     def _became_leader(self, effect: effects.BecameLeader) -> None:

@@ -107,7 +107,7 @@ class QuorumNode:
         target.receive(translated.api_key, message, self._reader(translated.read, target, on_response))
 
     def is_refused(self, destination: Destination) -> bool:
-        return False
+        return self._nodes.at_port(destination.port) is None
 
     def _reader(
         self, read: Callable[[Any, str], Response], target: QuorumNode, on_response: Callable[[Response | None], None]

@@ -78,4 +78,8 @@ class Connections:
 
     def failed(self, node_id: int, monotonic_ms: int) -> None:
         """Begins the back-off time of the connection to a node, because a request failed."""
-        self._resume_ms[node_id] = monotonic_ms + self._backoff_ms
+        self.pause(node_id, monotonic_ms + self._backoff_ms)
+
+    def pause(self, node_id: int, until_ms: int) -> None:
+        """Leaves the connection to a node unused until `until_ms`."""
+        self._resume_ms[node_id] = until_ms

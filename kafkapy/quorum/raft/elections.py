@@ -138,6 +138,9 @@ def handle_vote(node: RaftNode, request: VoteRequest) -> VoteResponse:
         # The candidate has at least as good a chance as this node, which therefore does not compete with it.
         state.deadline_ms = node.election_deadline() if node.may_stand else state.deadline_ms
         node.save_election()
+    elif is_granted and isinstance(state, Follower):
+        # This node may be about to ask for PreVotes, too; if both asked, neither of them might win the election.
+        state.deadline_ms = max(state.deadline_ms, node.now_ms + turn_ms(node))
     return VoteResponse(Error.NONE, *node.leader_fields(), is_granted)
 
 
@@ -147,7 +150,7 @@ def _grants(node: RaftNode, request: VoteRequest) -> bool:
     end = node.log.end
     is_up_to_date = (request.last_epoch, request.end_offset) >= (end.epoch, end.offset)
     state = node.state
-    if isinstance(state, Follower) and request.pre_vote and node.refused_epoch == state.epoch:
+    if isinstance(state, Follower) and request.pre_vote and node.is_leader_refused:
         return is_up_to_date
     return state.grants(request.candidate, is_up_to_date, request.pre_vote)
 
@@ -186,6 +189,14 @@ def handle_vote_response(node: RaftNode, node_id: int, request: VoteRequest, res
         return False
     if isinstance(state, Prospective if request.pre_vote else Candidate) and request.epoch == state.epoch:
         assert isinstance(state, Prospective | Candidate)
+        if node_id == state.leader_id:
+            node.refused_epoch = -1  # the leader's process runs
+        if isinstance(state, Prospective) and not response.granted and node.is_leader_refused:
+            # The voter may notice only later that the leader's process has ended: it is asked again, less and less
+            # often. A refused PreVote has no effect on the voter.
+            pause_ms = max(turn_ms(node) // 2, node.now_ms - state.begin_ms)
+            node.connections.pause(node_id, node.now_ms + pause_ms)
+            return True
         state.tally.record(node_id, response.granted)
         if state.tally.is_won and request.pre_vote:
             node.become_candidate()
@@ -255,8 +266,12 @@ def leader_refused(node: RaftNode, leader_id: int) -> None:
     if node.now_ms >= node.refusal_ignored_until_ms:
         node.refusal_ignored_until_ms = node.now_ms + node.config.election_timeout_ms
         others = [node_id for node_id in node.voters.ids if node_id != leader_id]
-        turn_ms = node.config.election_timeout_ms // 10
-        state.deadline_ms = min(state.deadline_ms, node.now_ms + others.index(node.config.node_id) * turn_ms)
+        state.deadline_ms = min(state.deadline_ms, node.now_ms + others.index(node.config.node_id) * turn_ms(node))
+
+
+def turn_ms(node: RaftNode) -> int:
+    """Returns the time between the elections of two voters that stand one after the other."""
+    return node.config.election_timeout_ms // 10
 
 
 def handle_begin_response(node: RaftNode, response: BeginQuorumEpochResponse) -> bool:

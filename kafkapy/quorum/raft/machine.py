@@ -173,9 +173,7 @@ class RaftMachine:
         node = self._node
         if (self._saved is not None and self._saved.epoch) or node.log.last_epoch or not node.is_voter:
             return node.election_deadline()
-        return node.now_ms + sorted(node.voters.ids).index(node.config.node_id) * (
-            node.config.election_timeout_ms // 10
-        )
+        return node.now_ms + sorted(node.voters.ids).index(node.config.node_id) * elections.turn_ms(node)
 
     def tick(self, monotonic_ms: int) -> list[Effect]:
         """Handles timers that expired, and sends the requests that are due."""

@@ -102,6 +102,11 @@ class RaftNode:
         return self.is_voter or (self._was_voter and self.log.voters_offset() >= self.high_watermark)
 
     @property
+    def is_leader_refused(self) -> bool:
+        """True if the leader of the current epoch refuses every connection of this node."""
+        return self.refused_epoch == self.state.epoch
+
+    @property
     def is_only_voter(self) -> bool:
         """True if this node is the only voter."""
         return self.is_voter and len(self.voters) == 1
@@ -170,7 +175,9 @@ class RaftNode:
             self.become_candidate()
             return
         deadline_ms = self.election_deadline()
-        self._enter(Prospective(state.epoch, state.leader_id, state.endpoints, state.voted, tally, deadline_ms))
+        self._enter(
+            Prospective(state.epoch, state.leader_id, state.endpoints, state.voted, tally, self.now_ms, deadline_ms)
+        )
 
     def become_candidate(self) -> None:
         """Begins an election in the next epoch. An only voter wins the election and becomes leader in this call."""

@@ -11,19 +11,27 @@ from kafkapy.quorum.voters import ReplicaKey
 class Prospective:
     """The state of a prospective candidate: it becomes Candidate when a majority has granted a PreVote. If a majority
     can no longer be reached, or at `deadline_ms`, it follows its former leader again, or becomes Unattached in the same
-    epoch if that leader is not known."""
+    epoch if that leader is not known. `begin_ms` is the time at which the round of PreVotes began."""
 
-    __slots__ = ("deadline_ms", "endpoints", "epoch", "leader_id", "tally", "voted")
+    __slots__ = ("begin_ms", "deadline_ms", "endpoints", "epoch", "leader_id", "tally", "voted")
     name = "prospective"
 
     def __init__(
-        self, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None, tally: Tally, deadline_ms: int
+        self,
+        epoch: int,
+        leader_id: int,
+        endpoints: Endpoints,
+        voted: ReplicaKey | None,
+        tally: Tally,
+        begin_ms: int,
+        deadline_ms: int,
     ) -> None:
         self.epoch = epoch
         self.leader_id = leader_id
         self.endpoints = endpoints
         self.voted = voted
         self.tally = tally
+        self.begin_ms = begin_ms
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:

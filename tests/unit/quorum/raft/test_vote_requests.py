@@ -295,13 +295,43 @@ def test_a_voter_whose_leader_refuses_connections_asks_and_grants_at_once():
     node.answer(2, None)
     node.answer(3, VoteResponse(Error.NONE, 2, 7))
     node.wait(20)
-    node.answer(2, VoteResponse(Error.NONE, 2, 7))
+    node.answer(2, VoteResponse(Error.NONE, 2, 7))  # the leader's process runs after all
+    node.wait(30)
+    node.answer(3, VoteResponse(Error.NONE, 2, 7))
     assert node.machine.state_name == "follower"
     assert node.receive(vote(3, 7, 3, 10, pre_vote=True)).granted
     node.done(node.machine.leader_refused(2, node.now_ms))
     assert node.machine.state_name == "follower"
     node.fetched()
     assert not node.receive(vote(3, 7, 3, 10, pre_vote=True)).granted
+
+
+def test_a_voter_that_has_not_noticed_the_end_of_the_leader_is_asked_again():
+    node = follower()
+    node.done(node.machine.leader_refused(2, node.now_ms))
+    asked_at = []
+    for _ in range(500):
+        if 3 in node.sent(VoteRequest):
+            asked_at.append(node.now_ms)
+            node.answer(3, VoteResponse(Error.NONE, 2, 7))
+        assert node.machine.state_name == "prospective"
+        node.wait(1)
+    assert asked_at == [0, 50, 100, 200, 400]
+    node.wait(300)
+    node.answer(3, VoteResponse(Error.NONE, 2, 7, (), True))
+    assert node.machine.state_name == "candidate"
+
+
+def test_a_voter_that_grants_a_pre_vote_does_not_ask_for_pre_votes_at_the_same_time():
+    node = RaftHarness(log_of((3, 10), voters=voters_of(1, 2, 3)), ElectionState(7, 1), node_id=3)
+    node.start()
+    node.done(node.machine.leader_refused(1, 0))
+    node.wait(90)
+    assert node.receive(vote(2, 7, 3, 10, pre_vote=True)._replace(voter=key_of(3))).granted
+    node.wait(99)
+    assert node.machine.state_name == "follower"
+    node.wait(1)
+    assert node.machine.state_name == "prospective"
 
 
 def test_voters_take_turns_after_a_refusal():

@@ -1,0 +1,36 @@
+"""Counts the connections that the leader of the quorum refuses."""
+
+from __future__ import annotations
+
+from kafkapy.quorum.raft.messages import Destination
+
+# A leader is dead if its listener refuses this number of connections in a row.
+REFUSALS_OF_A_DEAD_LEADER = 2
+
+
+class LeaderRefusals:
+    """The number of connections that the leader has refused in a row.
+
+    A bootstrap server that has the address of the leader is the leader's process, too: a follower whose leader does not
+    respond asks its leader and the bootstrap servers in turn.
+    """
+
+    def __init__(self) -> None:
+        self._leader: Destination | None = None
+        self._count = 0
+
+    def follow(self, leader: Destination | None) -> None:
+        """Sets the leader, None while it is not known, and begins to count anew."""
+        self._leader = leader
+        self._count = 0
+
+    def note(self, destination: Destination, *, is_refused: bool) -> bool:
+        """Counts a request to `destination` that has ended; `is_refused` says whether the connection was refused.
+
+        Returns True if the leader's process has ended, because it has refused this and the last connections.
+        """
+        leader = self._leader
+        if leader is None or (destination.host, destination.port) != (leader.host, leader.port):
+            return False
+        self._count = self._count + 1 if is_refused else 0
+        return self._count >= REFUSALS_OF_A_DEAD_LEADER
