@@ -99,7 +99,7 @@ class ControllerChannel:
     def controller_changed(self) -> None:
         """Looks up the active controller again at once. Called when the active controller has changed or has become
         known."""
-        self._thread.post(self._pump)
+        self._thread.post(self._follow_controller)
 
     def close(self) -> None:
         """Closes the channel: all requests, also later ones, fail with NETWORK_EXCEPTION."""
@@ -116,6 +116,15 @@ class ControllerChannel:
             self._thread.add(self)
         self._queue.append(request)
         self._pump()
+
+    def _follow_controller(self) -> None:
+        """Sends the first request to a new controller, also if it waits for a connection to the former one."""
+        channel, controller = self._channel, self._find_controller()
+        is_waiting = self._in_flight is not None and channel is not None and not channel.is_connected
+        if channel is not None and is_waiting and controller not in (None, channel.destination):
+            channel.shut()  # the request fails, and is sent again
+        else:
+            self._pump()
 
     def _pump(self) -> None:
         """Sends the first request if none is in flight and a controller is known; otherwise tries again later."""

@@ -90,6 +90,21 @@ def test_requests_wait_until_a_controller_is_known(thread: NodeThread, outcomes:
         assert numbers(outcomes, 1) == [1]
 
 
+def test_a_request_that_waits_for_a_connection_to_a_former_controller_is_sent_to_the_next_one(
+    thread: NodeThread, outcomes: Outcomes
+) -> None:
+    with StubNode({KEY: echo}) as second, StubNode() as first:
+        asked = threading.Event()
+        first.answers[ApiKey.API_VERSIONS] = lambda request, version: asked.set()  # the connection never gets ready
+        quorum = Quorum(first)
+        channel = channel_of(thread, quorum, retry_timeout_ms=5000)
+        ask(channel, outcomes, 1)
+        assert asked.wait(20)
+        quorum.set(second, 3)
+        channel.controller_changed()
+        assert numbers(outcomes, 1) == [1]
+
+
 def test_a_request_to_a_former_controller_is_sent_to_the_next_one_before_the_requests_behind_it(
     thread: NodeThread, outcomes: Outcomes
 ) -> None:
