@@ -183,7 +183,8 @@ class Broker(ClusterNode):
         self._foundation.run_on_reactor_or_here(
             lambda: parts.replica_manager.startup(image, waits_for_registration=not quorum.is_alone)
         )
-        parts.controller.call(changes.release).result()
+        for applying in parts.controller.call(changes.release).result():
+            applying.result()
         self._raise_fatal()
         try:
             self._register(clean_broker_epoch)
@@ -398,6 +399,7 @@ class Broker(ClusterNode):
         self._stop_serving()
         self._unless_failed(parts.link.lifecycle.fence)
         parts.controller.stop()
+        parts.publisher.finish()
         self._foundation.other_nodes.stop()
         self._policies.close()
         parts.handler_pool.stop()
@@ -436,6 +438,7 @@ class Broker(ClusterNode):
         """Releases what a failed `start` has opened. Leaves the log directories as a crash of the process would."""
         if self._parts is not None:
             self._parts.controller.stop()
+            self._parts.publisher.finish()
             self._parts.handler_pool.stop()
         if self._reactor_thread.is_alive():
             self.reactor.stop()

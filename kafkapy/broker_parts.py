@@ -44,6 +44,7 @@ from kafkapy.server.metadata_publisher import MetadataPublisher
 from kafkapy.server.node_authorizer import make_authorizer
 from kafkapy.server.other_nodes import OtherNodes
 from kafkapy.server.owner_thread import run_on_owner, run_on_owner_or_here
+from kafkapy.server.serial_thread import SerialThread
 from kafkapy.server.services import ControllerServices, Services
 from kafkapy.server.transaction_markers import ClusterMarkerWriter, LocalMarkerWriter
 from kafkapy.server.transaction_verification import TransactionVerification
@@ -214,15 +215,11 @@ def build_parts(
     group_coordinator = _build_group_coordinator(foundation, replica_manager, metadata)
     transactions = _build_transactions(foundation, link, replica_manager, group_coordinator, metadata)
     publisher = MetadataPublisher(
-        config,
-        foundation.log_manager,
-        replica_manager,
-        node_id,
-        reactor.post,
-        foundation.run_on_reactor_or_here,
+        config, foundation.log_manager, replica_manager, node_id, reactor.post, foundation.run_on_reactor_or_here,
+        disk_thread=SerialThread("kafka-log-directories", on_fatal),
         on_topics_deleted=group_coordinator.forget_topics,
         report_directories=link.assign_directories,
-    )
+    )  # fmt: skip
     handler_pool = build_handler_pool(config, reactor)
     services = Services(
         config=config, clock=clock, reactor=reactor, metadata=metadata, replica_manager=replica_manager,

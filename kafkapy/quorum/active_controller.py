@@ -1,8 +1,8 @@
 """Runs the controller's operations while this node leads the quorum, and publishes their records once committed.
 
 Each operation sees the image with the records of all operations before it, committed or not. The records of all
-operations that are run together are appended together. Responses are sent in the order of the operations, after every
-listener has seen the changes that they report.
+operations that are run together are appended together. Responses are sent in the order of the operations, except those
+that wait until a listener has applied the changes that they report.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class ActiveController:
         epoch: int,
         encode: Encode,
         append: Callable[[list[bytes]], None],
-        publish: Callable[[MetadataDelta, MetadataImage], None],
+        publish: Callable[[MetadataDelta, MetadataImage], list[Future[None]]],
     ) -> None:
         """`append` writes batches to the log of this node, durably; `publish` is called for each committed change, in
-        log order."""
+        log order, and returns a Future for each listener that has not applied the change yet."""
         self.image = image
         self.epoch = epoch
         self._encode = encode
@@ -118,14 +118,8 @@ class ActiveController:
         self._committed_offset = max(self._committed_offset, high_watermark)
         while self._waiting and self._waiting[0].end_offset <= self._committed_offset:
             outcome = self._waiting.popleft()
-            if outcome.delta is not None:
-                self._publish(outcome.delta, outcome.image)
-            if outcome.future is None:
-                continue
-            if outcome.error is not None:
-                outcome.future.set_exception(outcome.error)
-            else:
-                outcome.future.set_result(outcome.response)
+            applying = [] if outcome.delta is None else self._publish(outcome.delta, outcome.image)
+            _respond(outcome, applying)
 
     def fail(self, error: ApiError) -> None:
         """Fails the operations that wait, for example because this node no longer leads. Their records may still be
@@ -134,6 +128,23 @@ class ActiveController:
             future = self._waiting.popleft().future
             if future is not None:
                 future.set_exception(error)
+
+
+def _respond(outcome: _Waiting, applying: list[Future[None]]) -> None:
+    """Completes the Future of an operation, if it has one, when all `applying` are completed, on the thread that
+    completes the last one."""
+    future = outcome.future
+    if future is None:
+        return
+    for each in applying:
+        if not each.done():
+            each.add_done_callback(lambda _: _respond(outcome, applying))
+            return
+    failure = next((error for each in applying if (error := each.exception()) is not None), outcome.error)
+    if failure is not None:
+        future.set_exception(failure)
+    else:
+        future.set_result(outcome.response)
 
 
 def _replayed(image: MetadataImage, result: ControllerResult[Any]) -> MetadataDelta:

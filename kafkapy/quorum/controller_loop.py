@@ -6,7 +6,7 @@
 
 Operations are pure functions of the image. All waiting operations are run, each on the image that the one before it has
 produced, and their records are written with one sync. When the records are committed, each delta is published in order,
-and after it the response is sent: the change that a response reports is durable, and every listener has seen it.
+and after it the response is sent: the change that a response reports is durable, and every listener has applied it.
 """
 
 from __future__ import annotations
@@ -62,8 +62,11 @@ class MetadataListener(Protocol):
     """A component that is notified of committed metadata changes, for example to create logs or to apply
     configuration."""
 
-    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Is called on the quorum thread after commit, in log order; must not wait for that thread."""
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
+        """Is called on the quorum thread after commit, in log order; must not wait for that thread, nor for long.
+
+        Returns None if the change has been applied, otherwise a Future that is completed after that, on any thread.
+        """
 
 
 class ControllerLoop:
@@ -400,10 +403,11 @@ class ControllerLoop:
             for future in waiting:
                 future.set_result(self.cache.image)
 
-    def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
+    def _publish(self, delta: MetadataDelta, image: MetadataImage) -> list[Future[None]]:
+        """Passes a committed change to all listeners; returns the Futures of those that have not applied it yet."""
         self.cache.image = image
-        for listener in self._listeners:
-            listener.on_metadata(delta, image)
+        applying = [listener.on_metadata(delta, image) for listener in self._listeners]
+        return [future for future in applying if future is not None]
 
     # -- snapshots
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.quorum.controller_loop import MetadataListener
@@ -14,15 +16,16 @@ class HeldListener:
         self._listener = listener
         self._held: list[tuple[MetadataDelta, MetadataImage]] | None = []
 
-    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Is called for each change, in log order."""
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
+        """Is called for each change, in log order. A change that is held back counts as applied."""
         if self._held is None:
-            self._listener.on_metadata(delta, image)
-        else:
-            self._held.append((delta, image))
+            return self._listener.on_metadata(delta, image)
+        self._held.append((delta, image))
+        return None
 
-    def release(self) -> None:
-        """Passes on the changes that were held back, and every later change at once."""
+    def release(self) -> list[Future[None]]:
+        """Passes on the changes that were held back, and every later change at once. Returns the Futures of those that
+        have not been applied yet."""
         held, self._held = self._held or [], None
-        for delta, image in held:
-            self._listener.on_metadata(delta, image)
+        applying = [self._listener.on_metadata(delta, image) for delta, image in held]
+        return [future for future in applying if future is not None]

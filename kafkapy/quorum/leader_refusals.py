@@ -20,7 +20,7 @@ class LeaderRefusals:
         self._count = 0
 
     def follow(self, leader: Destination | None) -> None:
-        """Sets the leader, None while it is not known, and begins to count anew."""
+        """Sets the leader, None while it is not known, and sets the count to 0."""
         self._leader = leader
         self._count = 0
 

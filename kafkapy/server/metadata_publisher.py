@@ -1,15 +1,17 @@
 """Applies each committed change of the metadata to logs, configuration and replicas.
 
-The publisher runs on the controller's thread after the commit. It does blocking work (creating and deleting log
-directories) on that thread, and posts the other work to the reactor's thread. The controller responds to the request
-that made the change only after that. The controller's thread waits for the reactor's thread only when replicas are
-deleted, because the reactor has to release a log before the log is renamed and closed.
+The publisher is called on the controller's thread after the commit, and posts the work on replicas to the reactor's
+thread. If log directories have to be created or deleted first, a thread of its own does that, because the controller's
+thread must not wait for the disk: it would miss the messages of the quorum. All later changes then take the same way,
+so that the changes are applied in log order. The controller responds to the request that made a change when the change
+was posted to the reactor.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.topic_config import TopicConfig
@@ -19,6 +21,8 @@ from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.topics_image import TopicImage
 from kafkapy.replica.replica_manager import ReplicaManager
+from kafkapy.server.serial_thread import SerialThread
+from kafkapy.storage.log_creation import NewLog
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import TopicPartition
 
@@ -32,7 +36,8 @@ config_logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 class MetadataPublisher:
     """The listener that the controller loop notifies of each committed change of the metadata.
 
-    Controller thread only, except `take_over`.
+    `on_metadata` is called on the controller's thread; `take_over` and `finish` by the thread that starts and stops the
+    broker.
     """
 
     def __init__(
@@ -44,15 +49,16 @@ class MetadataPublisher:
         post: Callable[[Callable[[], None]], None],
         run_on_owner: Callable[[Callable[[], object]], object],
         *,
+        disk_thread: SerialThread | None = None,
         on_topics_deleted: Callable[[list[str]], None] = lambda topics: None,
         report_directories: Callable[[Directories], object] = lambda found: None,
     ) -> None:
         """Creates a publisher for the replicas of the node `node_id`.
 
         `post(work)` runs work on the reactor's thread later; `run_on_owner(work)` runs work on that thread and waits.
-        `on_topics_deleted` is called on the reactor's thread after the replicas were removed. `report_directories` is
-        called on the controller's thread with the directories of new logs, if the metadata has assigned no directory to
-        them.
+        `disk_thread` creates and deletes logs; without it, the caller of `on_metadata` does. `on_topics_deleted` is
+        called on the reactor's thread after the replicas were removed. `report_directories` is called, on any thread,
+        with the directories of new logs, if the metadata has assigned no directory to them.
         """
         self._config = config
         self._log_manager = log_manager
@@ -60,6 +66,7 @@ class MetadataPublisher:
         self._node_id = node_id
         self._post = post
         self._run_on_owner = run_on_owner
+        self._disk_thread = disk_thread
         self._report_directories = report_directories
         self._on_topics_deleted = on_topics_deleted
         self._offline: set[TopicPartition] = set()
@@ -70,7 +77,31 @@ class MetadataPublisher:
         self._apply_broker_config(image)
         self._create_logs(image.topics.by_name.values(), image, image)
 
-    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
+        """Applies a change, or has it applied by the thread for the disk: then returns a Future that is completed when
+        that has been done."""
+        disk = self._disk_thread
+        if disk is None or (disk.is_idle and not self._needs_disk(delta)):
+            self._publish(delta, image)
+            return None
+        return disk.submit(lambda: self._publish(delta, image))
+
+    def finish(self) -> None:
+        """Waits until all changes so far have been applied, and ends the thread for the disk. Called when the
+        controller's thread has ended."""
+        if self._disk_thread is not None:
+            self._disk_thread.stop()
+
+    def _needs_disk(self, delta: MetadataDelta) -> bool:
+        """Returns whether logs have to be created or deleted."""
+        return bool(delta.deleted_topics) or any(
+            (self._node_id in partition.replicas)
+            != (self._log_manager.get_log(TopicPartition(topic.name, number)) is not None)
+            for topic in delta.changed_topics.values()
+            for number, partition in topic.partitions.items()
+        )
+
+    def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self._delete_replicas([*delta.deleted_topics.values(), *self._given_away(delta.changed_topics.values())])
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.changed_configs):
             self._apply_broker_config(image)
@@ -95,7 +126,7 @@ class MetadataPublisher:
         A missing log whose partition exists in the image `before` is not created while a log directory is offline,
         because that directory may contain the log.
         """
-        created: Directories = {}
+        wanted: list[NewLog] = []
         for topic in topics:
             config: TopicConfig | None = None
             old = before.topics.by_id.get(topic.topic_id)
@@ -106,13 +137,13 @@ class MetadataPublisher:
                 config = config or self.topic_config(image, topic.name)
                 directory_id = partition.directory_of(self._node_id)
                 is_new = old is None or number not in old.partitions
-                try:
-                    log = self._log_manager.create_log(
-                        topic_partition, topic.topic_id, config, directory_id, is_new=is_new
-                    )
-                    created[topic.topic_id, number] = log.directory.directory_id
-                except StorageError as error:
-                    self._report_offline(topic_partition, error)
+                wanted.append(NewLog(topic_partition, topic.topic_id, config, directory_id, is_new))
+        created: Directories = {}
+        for new, found in zip(wanted, self._log_manager.create_logs(wanted), strict=True):
+            if isinstance(found, StorageError):
+                self._report_offline(new.topic_partition, found)
+            else:
+                created[new.topic_id, new.topic_partition.partition] = found.directory.directory_id
         return created
 
     def _report_offline(self, topic_partition: TopicPartition, error: StorageError) -> None:

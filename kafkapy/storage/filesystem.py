@@ -125,13 +125,15 @@ class Filesystem:
         """Cuts a file to `size` bytes; the new size is not durable."""
         os.truncate(path, size)
 
-    def make_directory(self, path: str) -> None:
-        """Creates a directory and its missing parents, and makes their names durable; an existing directory is kept."""
+    def make_directory(self, path: str, *, sync: bool = True) -> None:
+        """Creates a directory and its missing parents; an existing directory is kept. With `sync` the names are
+        durable on return."""
         if not os.path.isdir(path):
             parent = os.path.dirname(path) or "."
-            self.make_directory(parent)
+            self.make_directory(parent, sync=sync)
             os.mkdir(path)
-            self.sync_directory(parent)
+            if sync:
+                self.sync_directory(parent)
 
     def unlink(self, path: str) -> None:
         """Removes a file if it exists."""

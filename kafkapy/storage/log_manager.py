@@ -7,7 +7,7 @@ writes the marker last.
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.future_logs import FutureLogs, IsAssigned, assigned_everywhere
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_creation import NewLog, create_directories, is_unfinished_creation
 from kafkapy.storage.log_directory import UNKNOWN_BROKER_EPOCH, LogDirectory
 from kafkapy.storage.log_ports import LogPorts, Work, run_now
 from kafkapy.storage.log_recovery import LogLoader
@@ -30,12 +31,7 @@ from kafkapy.storage.partition_directory import (
     parse_future_name,
     unique_directory_name,
 )
-from kafkapy.storage.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE
-from kafkapy.storage.partition_metadata import (
-    MalformedPartitionMetadata,
-    read_partition_metadata,
-    write_partition_metadata,
-)
+from kafkapy.storage.partition_metadata import MalformedPartitionMetadata, read_partition_metadata
 from kafkapy.types import ZERO_UUID, Clock, TopicPartition
 
 if TYPE_CHECKING:
@@ -373,52 +369,98 @@ class LogManager:
         *,
         is_new: bool = True,
     ) -> Log:
-        """Returns the partition's log, which is created if it does not exist. Any thread may call it.
+        """Creates one log as `create_logs` does, and returns it. Raises StorageError."""
+        (found,) = self.create_logs([NewLog(partition, topic_id, topic_config, directory_id, is_new)])
+        if isinstance(found, StorageError):
+            raise found
+        return found
 
-        A new log's directory and partition.metadata are durable on return. It is created in the log directory with the
-        id `directory_id` or, if that is None or not online, in the log directory with the fewest partitions. Without
-        `is_new`, raises StorageError if the log does not exist and a log directory is offline: the partition's records
-        may be there, and an empty log would hide them.
+    def create_logs(self, wanted: Sequence[NewLog]) -> list[Log | StorageError]:
+        """Returns the log of each partition, which is created if it does not exist, or the error of its creation.
+
+        The directories and partition.metadata of new logs are durable on return. If `is_new` is False, the log does not
+        exist and a log directory is offline, the log is not created: the partition's records may be in that directory,
+        and an empty log would hide them. One thread at a time may call it.
         """
+        found: dict[TopicPartition, Log | StorageError] = {}
+        chosen: dict[LogDirectory, list[NewLog]] = {}
         with self._lock:
-            log = self._logs.get(partition)
-            if log is not None:
-                return log
-            if not is_new:
-                self._require_all_online(partition)
-            directory = self._directory_for_new_log(partition, directory_id)
-            path = os.path.join(directory.path, str(partition))
-            try:
-                self._filesystem.make_directory(path)
-                write_partition_metadata(self._filesystem, path, topic_id)
-                config = self.log_config(topic_config)
-                log = LogLoader(
-                    partition, directory, path, config, self._ports, is_clean=False, topic_id=topic_id
-                ).load()
-            except OSError as error:
-                self.take_offline(directory.path, error)
-                raise StorageError(directory.path, f"Error while creating the log of {partition}: {error}") from error
-            self._logs[partition] = log
-            return log
+            counts = self._partition_counts()
+            for each in wanted:
+                log = self._logs.get(each.topic_partition)
+                if log is not None:
+                    found[each.topic_partition] = log
+                    continue
+                try:
+                    directory = self._directory_for_new_log(each, counts)
+                except StorageError as error:
+                    found[each.topic_partition] = error
+                    continue
+                counts[directory] += 1
+                chosen.setdefault(directory, []).append(each)
+        for directory, logs in chosen.items():
+            found.update(self._create_in(directory, logs))
+        return [found[each.topic_partition] for each in wanted]
+
+    def _create_in(
+        self, directory: LogDirectory, wanted: Sequence[NewLog]
+    ) -> Mapping[TopicPartition, Log | StorageError]:
+        """Creates logs in one log directory and adds them to the table.
+
+        After an error takes the directory offline, and returns the error for all of the logs: some of their directories
+        may exist there, so none of them may be created elsewhere.
+        """
+        path = directory.path
+        names = [each.topic_partition for each in wanted]
+        logs: dict[TopicPartition, Log] = {}
+        failed: dict[TopicPartition, StorageError] = {}
+        try:
+            for each, its_path in zip(wanted, create_directories(self._filesystem, path, wanted), strict=True):
+                config = self.log_config(each.topic_config)
+                loader = LogLoader(
+                    each.topic_partition, directory, its_path, config, self._ports, is_clean=False,
+                    topic_id=each.topic_id,
+                )  # fmt: skip
+                try:
+                    logs[each.topic_partition] = loader.load()
+                except StorageError as error:
+                    failed[each.topic_partition] = error
+        except OSError as error:
+            self.take_offline(path, error)
+            return dict.fromkeys(names, StorageError(path, f"Error while creating the log of {names[0]}: {error}"))
+        with self._lock:
+            if not directory.is_online:
+                reason = StorageError(path, f"The log directory of {names[0]} is offline: {self._last_failure}")
+                return dict.fromkeys(names, reason)
+            self._logs.update(logs)
+        return {**logs, **failed}
 
     def _require_all_online(self, partition: TopicPartition) -> None:
         offline = [directory.path for directory in self.directories if not directory.is_online]
         if offline:
             raise StorageError(offline[0], f"no log of {partition} was found, and it may be in {', '.join(offline)}")
 
-    def _directory_for_new_log(self, partition: TopicPartition, directory_id: bytes | None) -> LogDirectory:
+    def _directory_for_new_log(self, wanted: NewLog, counts: Mapping[LogDirectory, int]) -> LogDirectory:
+        """Returns the directory for a new log; `counts` is the number of logs in each online directory. Raises
+        StorageError."""
+        if not wanted.is_new:
+            self._require_all_online(wanted.topic_partition)
         self._require_online()
-        preferred = self._preferred.pop(partition, None)
+        preferred = self._preferred.pop(wanted.topic_partition, None)
         if preferred is not None and preferred.is_online:
             return preferred
         for directory in self._online():
-            if directory_id is not None and directory.directory_id == directory_id:
+            if wanted.directory_id is not None and directory.directory_id == wanted.directory_id:
                 return directory
-        counts = {directory.path: 0 for directory in self._online()}
+        return min(self._online(), key=lambda directory: counts[directory])
+
+    def _partition_counts(self) -> dict[LogDirectory, int]:
+        """Returns the number of logs in each online log directory."""
+        counts = dict.fromkeys(self._online(), 0)
         for log in self._logs.values():
             if log.directory.is_online:
-                counts[log.directory.path] += 1
-        return min(self._online(), key=lambda directory: counts[directory.path])
+                counts[log.directory] += 1
+        return counts
 
     def delete_log(self, partition: TopicPartition) -> None:
         """Removes a log from the table, renames its directory to `-delete` and deletes it after file.delete.delay.ms.
@@ -622,12 +664,3 @@ def delete_strays_of(logs: list[Log]) -> None:
     """Deletes the producer snapshot files that the logs no longer use. Any thread may call it. Raises OSError."""
     for log in logs:
         log.producers.delete_strays()
-
-
-def is_unfinished_creation(path: str) -> bool:
-    """Returns whether a partition directory contains at most its `partition.metadata`, because its creation was
-    interrupted.
-
-    Such a directory contains no records, because a log is created after `partition.metadata`. Raises OSError.
-    """
-    return set(os.listdir(path)) <= {PARTITION_METADATA_FILE, PARTITION_METADATA_FILE + ".tmp"}

@@ -37,7 +37,7 @@ def read_partition_metadata(directory: str) -> bytes | None:
         raise MalformedPartitionMetadata(f"{path}: {error}") from error
 
 
-def write_partition_metadata(filesystem: Filesystem, directory: str, topic_id: bytes) -> None:
-    """Writes the file; content and name are durable on return. Raises OSError."""
+def write_partition_metadata(filesystem: Filesystem, directory: str, topic_id: bytes, *, sync: bool = True) -> None:
+    """Writes the file; with `sync` its content and name are durable on return. Raises OSError."""
     content = f"version: 0\ntopic_id: {uuid_to_string(topic_id)}"
-    filesystem.write_atomically(os.path.join(directory, FILE_NAME), content.encode())
+    filesystem.write_atomically(os.path.join(directory, FILE_NAME), content.encode(), sync=sync)

@@ -3,6 +3,7 @@
 from kafkapy.config import BrokerConfig, TopicConfig
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.future_logs import assigned_everywhere
+from kafkapy.storage.log_creation import NewLog
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
 from kafkapy.types import TopicPartition, random_uuid
@@ -14,11 +15,11 @@ TOPIC_ID = random_uuid()
 class ManagerHarness:
     """The directories, and what their managers have scheduled and reported."""
 
-    def __init__(self, root, directories=1, **properties):
-        self.paths = [root / f"logs-{number}" for number in range(directories)]
+    def __init__(self, root, directories=1, *, paths=None, **properties):
+        self.paths = paths or [root / f"logs-{number}" for number in range(directories)]
         self.directory_ids = [random_uuid() for _ in self.paths]
         for path, directory_id in zip(self.paths, self.directory_ids, strict=True):
-            path.mkdir()
+            path.mkdir(exist_ok=True)
             write_meta_properties(Filesystem(), str(path), MetaProperties("cluster", 1, directory_id))
         self.config = BrokerConfig(
             {
@@ -56,6 +57,9 @@ class ManagerHarness:
         self.broker_epoch = manager.take_clean_shutdown_markers()
         manager.startup(self.topic_config, is_stray, is_assigned)
         return manager
+
+    def new_log(self, topic="t", partition=0, **keywords):
+        return NewLog(TopicPartition(topic, partition), TOPIC_ID, self.topic_config(), **keywords)
 
     def create(self, manager, topic="t", partition=0, **keywords):
         return manager.create_log(TopicPartition(topic, partition), TOPIC_ID, self.topic_config(), **keywords)

@@ -22,6 +22,7 @@ class Quorum:
         image = with_brokers(bootstrapped(), 1)
         self.appends: list[int] = []
         self.published: list[tuple[list[str], int]] = []
+        self.applying: list[Future[None]] = []  # of the listeners that have not applied the next change yet
         self.controller = ActiveController(image, EPOCH, self.encode, self.append, self.publish)
         self.end_offset = image.offset
 
@@ -33,8 +34,10 @@ class Quorum:
         self.appends.append(len(batches))
         self.end_offset = self.controller.image.offset
 
-    def publish(self, delta: Any, image: Any) -> None:
+    def publish(self, delta: Any, image: Any) -> list[Future[None]]:
         self.published.append((sorted(topic.name for topic in delta.changed_topics.values()), image.offset))
+        applying, self.applying = self.applying, []
+        return applying
 
     def run(self, *operations: Any) -> list[Future[Any]]:
         futures: list[Future[Any]] = [Future() for _ in operations]
@@ -80,6 +83,29 @@ def test_an_operation_without_records_waits_for_those_before_it():
     quorum.controller.commit(quorum.end_offset)
     assert late.result() == "done" and isinstance(failed.exception(), ZeroDivisionError)
     assert quorum.appends == [1]
+
+
+def test_a_response_waits_until_every_listener_has_applied_the_change():
+    quorum = Quorum()
+    one, two = Future[None](), Future[None]()
+    quorum.applying = [one, two]
+    created, other = quorum.run(create("a"), nothing)
+    quorum.controller.commit(quorum.end_offset)
+    assert not created.done() and other.result() == "done"
+    two.set_result(None)
+    assert not created.done()
+    one.set_result(None)
+    assert created.result()["a"].error.error == Error.NONE
+
+
+def test_a_response_fails_with_the_listener_that_could_not_apply_the_change():
+    quorum = Quorum()
+    quorum.applying = [Future()]
+    (failing,) = quorum.applying
+    (created,) = quorum.run(create("a"))
+    quorum.controller.commit(quorum.end_offset)
+    failing.set_exception(OSError("no"))
+    assert isinstance(created.exception(), OSError)
 
 
 def test_control_records_move_the_image_and_are_published_at_their_commit():

@@ -1,10 +1,13 @@
 """The metadata publisher: the order of the steps of a change."""
 
 import os
+import threading
 
 from kafkapy.metadata.delta import MetadataDelta
-from kafkapy.protocol.messages.metadata_records import PartitionRecord
+from kafkapy.protocol.messages.metadata_records import PartitionRecord, TopicRecord
 from kafkapy.server.metadata_publisher import MetadataPublisher
+from kafkapy.server.serial_thread import SerialThread
+from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import TopicPartition
 from tests.harness.replica import ReplicaHarness, partition_image
 
@@ -59,3 +62,58 @@ def test_the_log_of_a_replica_that_moved_to_another_broker_is_deleted(tmp_path):
     apply()
     assert {*harness.manager.partitions} == {kept}
     assert harness.failures == []
+
+
+class SlowDisk(Filesystem):
+    """A file system whose syncs of directories wait until `gate` is set."""
+
+    __slots__ = ("gate",)
+
+    def __init__(self):
+        self.gate = threading.Event()
+
+    def sync_directory(self, path):
+        assert self.gate.wait(20)
+
+
+def test_the_controllers_thread_does_not_wait_for_the_creation_of_logs(tmp_path):
+    disk = SlowDisk()
+    disk.gate.set()
+    harness = ReplicaHarness(tmp_path, filesystem=disk)
+    disk.gate.clear()
+    posted, faults = [], []
+    publisher = MetadataPublisher(
+        harness.config,
+        harness.log_manager,
+        harness.manager,
+        1,
+        posted.append,
+        lambda work: work(),
+        disk_thread=SerialThread("test", faults.append),
+    )
+
+    def publish(change):
+        delta = MetadataDelta(harness.metadata.image)
+        change(delta)
+        harness.metadata.image = delta.to_image(harness.metadata.image.offset + 1, 0)
+        return publisher.on_metadata(delta, harness.metadata.image)
+
+    def create(delta):
+        topic_id = b"t".ljust(16, b"\0")
+        delta.replay(TopicRecord(name="t", topic_id=topic_id))
+        delta.replay(
+            PartitionRecord(partition_id=0, topic_id=topic_id, replicas=[1], isr=[1], leader=1, leader_epoch=0)
+        )
+
+    assert publish(lambda delta: None) is None and len(posted) == 1
+    created, after = publish(create), publish(lambda delta: None)
+    assert not created.done() and not after.done() and len(posted) == 1
+    disk.gate.set()
+    after.result(20)
+    assert created.done() and len(posted) == 3
+    assert publish(lambda delta: None) is None
+    publisher.finish()
+    for apply in posted:
+        apply()
+    assert {*harness.manager.partitions} == {TopicPartition("t", 0)}
+    assert not faults

@@ -2,16 +2,18 @@
 
 import errno
 import os
+import random
 
 import pytest
 
 from kafkapy.config import BrokerConfig, TopicConfig
 from kafkapy.errors import StorageError
 from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.log_creation import MOST_CREATED_WITH_SYNC_EACH
 from kafkapy.types import TopicPartition
 from tests.harness.log import batch
 from tests.harness.log_manager import TOPIC_ID, ManagerHarness
-from tests.lossy_filesystem import LossyFilesystem
+from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 
 
 @pytest.fixture
@@ -118,6 +120,81 @@ def test_a_log_that_may_be_in_an_offline_directory_is_not_created_anew(two):
         two.create(manager, is_new=False)
     assert two.create(manager, partition=1, directory_id=two.directory_ids[1]).directory.path == str(two.paths[0])
     manager.unlock()
+
+
+class CountingFilesystem(Filesystem):
+    """Counts the syncs; one of the whole file system is counted as "all"."""
+
+    __slots__ = ("syncs",)
+
+    def __init__(self):
+        self.syncs = []
+
+    def sync_file(self, fd):
+        self.syncs.append("file")
+
+    def sync_directory(self, path):
+        self.syncs.append("directory")
+
+    def sync_filesystem(self, path):
+        self.syncs.append("all")
+
+
+@pytest.mark.parametrize(
+    ("count", "syncs"), [(1, 3), (MOST_CREATED_WITH_SYNC_EACH, 2 * MOST_CREATED_WITH_SYNC_EACH + 1), (100, 1)]
+)
+def test_many_logs_are_created_with_one_sync(harness, count, syncs):
+    harness.filesystem = CountingFilesystem()
+    manager = harness.start()
+    harness.filesystem.syncs.clear()
+    logs = manager.create_logs([harness.new_log(partition=number) for number in range(count)])
+    assert len(harness.filesystem.syncs) == syncs
+    assert logs == [manager.get_log(TopicPartition("t", number)) for number in range(count)]
+    assert [log.topic_partition.partition for log in logs] == list(range(count))
+    assert manager.create_logs([harness.new_log(partition=number) for number in range(count)]) == logs
+    manager.unlock()
+
+
+def test_logs_that_are_created_together_are_spread_over_the_directories(two):
+    manager = two.start()
+    two.create(manager, partition=10, directory_id=two.directory_ids[1])
+    wanted = [two.new_log(partition=number) for number in range(5)]
+    wanted.append(two.new_log(partition=5, directory_id=two.directory_ids[1]))
+    paths = [log.directory.path for log in manager.create_logs(wanted)]
+    assert paths == [str(two.paths[number]) for number in (0, 0, 1, 0, 1, 1)]
+    manager.unlock()
+
+
+def test_an_error_in_one_directory_fails_the_logs_there_and_no_other_ones(two):
+    manager = two.start()
+    (two.paths[1] / "t-3").write_bytes(b"not a directory")
+    found = manager.create_logs([two.new_log(partition=number) for number in range(4)])
+    assert [isinstance(each, StorageError) for each in found] == [False, True, False, True]
+    assert two.failures == [str(two.paths[1])]
+    assert [log.topic_partition.partition for log in manager.logs()] == [0, 2]
+    manager.unlock()
+
+
+@pytest.mark.parametrize("fail_at", [0, None])
+def test_a_power_failure_leaves_whole_directories_or_none(harness, tmp_path, fail_at):
+    """The logs of many partitions are durable together; before that, the next start removes what is there of them."""
+    lossy = harness.filesystem = LossyFilesystem(str(harness.paths[0]))
+    manager = harness.start()
+    lossy.fail_at = fail_at if fail_at is None else lossy.syncs + fail_at
+    wanted = [harness.new_log(partition=number) for number in range(40)]
+    if fail_at is None:
+        manager.create_logs(wanted)
+    else:
+        with pytest.raises(PowerFailure):
+            manager.create_logs(wanted)
+    survived = tmp_path / "survived"
+    lossy.pull_the_plug(str(survived), random.Random(3))
+    lossy.close()
+    again = ManagerHarness(tmp_path / "again", paths=[survived])
+    logs = again.start().logs()
+    assert len(logs) == 40 if fail_at is None else len(logs) < 40
+    assert all(log.topic_id == TOPIC_ID for log in logs)
+    assert len(list(survived.glob("t-*"))) == len(logs)
 
 
 def test_partition_metadata_is_there_before_the_log(harness):
