@@ -117,6 +117,7 @@ class ApacheKafka(ServerProcess):
     ready_line = re.compile(r"Kafka Server started")
     start_timeout_s = 90.0
     stop_timeout_s = 60.0
+    format_options: tuple[str, ...] = ()  # further words for `kafka-storage format`
 
     def __init__(
         self,
@@ -163,6 +164,7 @@ class ApacheKafka(ServerProcess):
         command = [*self._java(), "-Xmx256M", "-cp", f"{self.kafka}/libs/*", "kafka.tools.StorageTool", "format"]
         command += ["-t", uuid_to_string(random_uuid()), "-c", str(self.config)]
         command += ["--standalone"] if self.dynamic else []
+        command += self.format_options
         done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 

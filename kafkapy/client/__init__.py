@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafkapy.client.consumer_group import RebalanceListener
     from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
     from kafkapy.client.errors import (
+        AuthenticationError,
         ClientClosed,
         LogTruncated,
         NoOffsetForPartition,
@@ -40,6 +41,7 @@ __all__ = [
     "ArrowBatches",
     "AsyncConsumer",
     "AsyncProducer",
+    "AuthenticationError",
     "ClientClosed",
     "ConfigError",
     "Consumer",
@@ -77,6 +79,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "kafkapy.client.consumer_group": ("RebalanceListener",),
     "kafkapy.client.coordinator": ("GroupMetadata", "OffsetAndMetadata"),
     "kafkapy.client.errors": (
+        "AuthenticationError",
         "ClientClosed",
         "LogTruncated",
         "NoOffsetForPartition",

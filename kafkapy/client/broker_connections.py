@@ -12,8 +12,9 @@ from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.client.cluster import Cluster, Node, bootstrap_cluster, parse_addresses
 from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.connection import Connection, OnDone, PendingRequest, State
+from kafkapy.client.connection_security import connection_security
 from kafkapy.client.environment import Environment
-from kafkapy.client.errors import RequestTimedOut
+from kafkapy.client.errors import AuthenticationError, RequestTimedOut
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 
@@ -41,6 +42,9 @@ class BrokerConnections:
             config["socket.connection.setup.timeout.ms"], config["socket.connection.setup.timeout.max.ms"]
         )
         self._environment = environment
+        self._security = connection_security(config)
+        # The error of the last connection that failed to authenticate, until a caller has received it.
+        self.authentication_error: AuthenticationError | None = None
         self._addresses = parse_addresses(config["bootstrap.servers"])
         self.cluster: Cluster = bootstrap_cluster(self._addresses)
         self.coordinators: dict[int, Node] = {}
@@ -189,6 +193,7 @@ class BrokerConnections:
             opened=opened,
             setup_ms=self._setup_backoff.pause_ms(attempts),
             on_close=self._unregister,
+            security=self._security,
         )
         self._connections[node.node_id] = connection
         return connection
@@ -219,8 +224,11 @@ class BrokerConnections:
                 else:
                     self._count_failure(connection.node, reason)
                     self.has_lost_connection = True
-            elif self._failures and connection.state is State.READY:
-                self._failures.pop(node_id, None)
+                if isinstance(failure, AuthenticationError):
+                    self.authentication_error = failure
+            elif self._failures and node_id in self._failures and connection.state is State.READY:
+                del self._failures[node_id]
+                self.authentication_error = None
 
     def _close_idle(self) -> None:
         """Closes the connections without requests that the broker has closed or that have been idle for too long."""

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
+from kafkapy.config.keys import client_security
 from kafkapy.config.row import BOOLEAN, CLASS, DOUBLE, LIST, REQUIRED, Row
 from kafkapy.config.value import default_value, parse_value
 from kafkapy.errors import ConfigError
@@ -60,7 +61,6 @@ class ClientConfig:
             if row.default is REQUIRED and name not in _OPTIONAL and not self._values[name]:
                 hint = f" Did you mean it by {similar[name]}?" if name in similar else ""
                 raise ConfigError(f'Missing required configuration "{name}" which has no default value.{hint}')
-        self._check_security()
         for warning in self.warnings:
             log.warning("%s", warning)
 
@@ -78,13 +78,6 @@ class ClientConfig:
     def replace(self, key: str, value: Any) -> None:
         """Sets a value that is derived from other keys; called only while the configuration is being made."""
         self._values[key] = value
-
-    def _check_security(self) -> None:
-        protocol = self["security.protocol"].upper()
-        if protocol != "PLAINTEXT":
-            raise ConfigError(
-                f"Invalid value {protocol} for configuration security.protocol: kafkapy's client has PLAINTEXT only"
-            )
 
 
 def _most_similar(name: str, rows: Mapping[str, Row]) -> str:
@@ -123,6 +116,17 @@ def _typed(row: Row, value: Any) -> Any:
     if row.type is DOUBLE and isinstance(value, float):
         return parse_value(row, repr(value))
     return parse_value(row, str(value))
+
+
+def security_values(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the typed values of all keys of TLS and SASL; a key that is not in `properties` has its default.
+
+    Keys of other kinds are ignored. Raises ConfigError for an invalid value.
+    """
+    values = {row.name: default_value(row) for row in client_security.ROWS}
+    rows = {row.name: row for row in client_security.ROWS}
+    values.update({name: parse_value(rows[name], text) for name, text in properties.items() if name in rows})
+    return values
 
 
 def producer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:

@@ -9,17 +9,23 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
-from typing import Any
+from random import uniform
+from typing import TYPE_CHECKING, Any
 
 from kafkapy._core.bytes.message import Message
 from kafkapy._core.bytes.wire import Reader
 from kafkapy._core.client.frame_socket import FrameSocket
 from kafkapy.client.api_versions import SPOKEN, Versions, choose_version, finalized_features, served_versions
 from kafkapy.client.cluster import Node
+from kafkapy.client.errors import AuthenticationError
 from kafkapy.errors import ApiError, Error, ProtocolViolation
 from kafkapy.protocol.api import ApiKey, request_header_version, response_class, response_header_version
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
+
+if TYPE_CHECKING:
+    from kafkapy._core.client.tls_frame_socket import TlsFrameSocket
+    from kafkapy.client.connection_security import ConnectionSecurity
 
 log = logging.getLogger("kafkapy.client")
 
@@ -30,6 +36,8 @@ MOST_QUEUED_BYTES = 128 << 10
 _API_VERSIONS_VERSION = 3
 _NEVER = 1 << 62
 _CORRELATION_ID_AT = 4  # position in a request's header
+# The part of a session's lifetime after which the client authenticates again, chosen at random (KIP-368).
+REAUTHENTICATION_WINDOW = 0.85, 0.95
 
 # Called once when a request ends, with the response and its version, or with the error.
 OnDone = Callable[[Any, int, Exception | None], None]
@@ -88,7 +96,9 @@ class State(Enum):
     """The states of a connection, in their order."""
 
     CONNECTING = auto()
+    TLS_HANDSHAKE = auto()
     NEGOTIATING = auto()
+    AUTHENTICATING = auto()  # at the beginning, and again before the session ends
     READY = auto()
     CLOSED = auto()
 
@@ -97,7 +107,8 @@ class Connection:
     """A connection to one broker: its non-blocking socket and the requests on it.
 
     Every method is called with the network's lock held. Requests that are submitted before the connection is ready wait
-    for it. When the connection fails, all its requests end with NETWORK_EXCEPTION and it stays closed.
+    for it. When the connection fails, all its requests end with NETWORK_EXCEPTION, or AuthenticationError, and it stays
+    closed.
     """
 
     def __init__(
@@ -111,10 +122,12 @@ class Connection:
         setup_ms: int,
         on_close: Callable[[Connection], None],
         spoken: Mapping[ApiKey, tuple[int, int]] = SPOKEN,
+        security: ConnectionSecurity | None = None,
     ) -> None:
         """Takes over `opened`, which is connecting to the broker; `on_close` is called before that socket is closed.
 
-        `spoken` has the lowest and highest version of each API that this client uses; see `choose_version`.
+        `spoken` has the lowest and highest version of each API that this client uses; see `choose_version`. `security`
+        is None for PLAINTEXT.
         """
         self.node = node
         self.state = State.CONNECTING
@@ -122,11 +135,15 @@ class Connection:
         self.features: dict[str, int] = {}  # finalized levels
         self.last_used_ms = monotonic_ms
         self.failure: Exception | None = None
+        self.was_ready = False
         self.was_idle = False  # closed while no request was waiting: not a failure of the broker
         self._client_id = client_id
         self._software_version = software_version
         self._spoken = spoken
+        self._setup_ms = setup_ms
         self._setup_deadline_ms = monotonic_ms + setup_ms
+        self._security = security
+        self._reauthenticate_at_ms: int | None = None  # monotonic
         self._on_close = on_close
         self._waiting: deque[PendingRequest] = deque()
         self._in_flight: deque[tuple[int, PendingRequest]] = deque()
@@ -135,7 +152,10 @@ class Connection:
         self._chosen: dict[tuple[int, int | None], int] = {}  # (API, highest) -> version
         self._headers: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # -> bytes around the correlation id
         self.socket = opened
-        self._frames = FrameSocket(self.socket.fileno(), LARGEST_FRAME_BYTES)
+        self._tls: TlsFrameSocket | None = None
+        if security is not None and security.has_tls:
+            self._tls = security.tls_frames(self.socket.fileno(), LARGEST_FRAME_BYTES, node.host)
+        self._frames: FrameSocket = self._tls or FrameSocket(self.socket.fileno(), LARGEST_FRAME_BYTES)
 
     @property
     def in_flight(self) -> int:
@@ -164,13 +184,13 @@ class Connection:
         return self.state is State.CLOSED
 
     def next_deadline_ms(self) -> int | None:
-        """Returns the monotonic time (ms) of the earliest time-out; None if no time-out is pending."""
+        """Returns the monotonic time (ms) of the earliest time-out or of the next authentication; None without any."""
         if self.state is State.READY:
-            return self._earliest_ms if self._in_flight else None
+            return self._earliest_ms if self._in_flight else self._reauthenticate_at_ms
         return None if self.is_closed else min(self._earliest_ms, self._setup_deadline_ms)
 
     def submit(self, request: PendingRequest) -> None:
-        """Sends a request, or queues it until the versions are negotiated."""
+        """Sends a request, or queues it until the connection is ready."""
         if request.deadline_ms < self._earliest_ms:
             self._earliest_ms = request.deadline_ms
         if self.state is State.READY:
@@ -181,13 +201,7 @@ class Connection:
     def step(self, monotonic_ms: int) -> None:
         """Connects, sends and receives as far as the socket allows; calls the callbacks of responses and time-outs."""
         try:
-            if self.state is State.CONNECTING and not self._is_connected():
-                if monotonic_ms >= self._setup_deadline_ms:
-                    self.close(
-                        ApiError(
-                            Error.NETWORK_EXCEPTION, f"Connection to {self.node.label} was not established in time"
-                        )
-                    )
+            if self.state is not State.READY and not self._is_established(monotonic_ms):
                 return
             if self._frames.is_sending:
                 self._frames.send()
@@ -197,7 +211,7 @@ class Connection:
                     self._receive(frame)
             self._expire(monotonic_ms)
         except (OSError, ValueError, ProtocolViolation) as error:
-            self.close(_failure(self.node, error))
+            self.close(self._failure(error))
 
     def read_ahead(self) -> None:
         """Lets the kernel buffer a large fetch response while no thread waits for the socket."""
@@ -224,7 +238,7 @@ class Connection:
             if self.state not in (State.CONNECTING, State.CLOSED) and self._frames.is_sending:
                 self._frames.send()
         except OSError as error:
-            self.close(_failure(self.node, error))
+            self.close(self._failure(error))
 
     def close(self, error: Exception, *, was_idle: bool = False) -> None:
         """Closes the socket; all requests end with `error`."""
@@ -234,12 +248,33 @@ class Connection:
         self.failure = error
         self.was_idle = was_idle
         self._on_close(self)
+        if self._tls is not None:
+            self._tls.send_close_notify()
         self.socket.close()
         pending = [request for _, request in self._in_flight] + list(self._waiting)
         self._in_flight.clear()
         self._waiting.clear()
         for request in pending:
             request.on_done(None, request.version, error)
+
+    def _is_established(self, monotonic_ms: int) -> bool:
+        """Returns whether requests can be sent: the socket is connected and the TLS handshake is complete.
+
+        Closes the connection if that takes too long.
+        """
+        if self.state is State.CONNECTING and self._is_connected():
+            if self._tls is None:
+                self._request_versions(_API_VERSIONS_VERSION)
+            else:
+                self.state = State.TLS_HANDSHAKE
+        if self.state is State.TLS_HANDSHAKE and self._tls is not None and self._tls.handshake():
+            self._request_versions(_API_VERSIONS_VERSION)
+        if self.state not in (State.CONNECTING, State.TLS_HANDSHAKE):
+            return not self.is_closed
+        if monotonic_ms >= self._setup_deadline_ms:
+            late = f"Connection to {self.node.label} was not established in time"
+            self.close(ApiError(Error.NETWORK_EXCEPTION, late))
+        return False
 
     def _is_connected(self) -> bool:
         code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -251,11 +286,10 @@ class Connection:
             if error.errno != errno.ENOTCONN:
                 raise
             return False
-        self.state = State.NEGOTIATING
-        self._request_versions(_API_VERSIONS_VERSION)
         return True
 
     def _request_versions(self, version: int) -> None:
+        self.state = State.NEGOTIATING
         message = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=self._software_version)
         request = PendingRequest(
             ApiKey.API_VERSIONS,
@@ -263,7 +297,11 @@ class Connection:
             self._negotiated,
             self._setup_deadline_ms,
         )
-        self._earliest_ms = min(self._earliest_ms, self._setup_deadline_ms)
+        self._put_before_others(request, version)
+
+    def _put_before_others(self, request: PendingRequest, version: int) -> None:
+        """Sends a request that sets up the connection."""
+        self._earliest_ms = min(self._earliest_ms, request.deadline_ms)
         self._put(request, version)
 
     def _negotiated(self, response: ApiVersionsResponse | None, version: int, error: Exception | None) -> None:
@@ -277,7 +315,40 @@ class Connection:
             return
         self.versions = served_versions(response)
         self.features = finalized_features(response)
+        self._authenticate(self._setup_deadline_ms)
+
+    def _authenticate(self, deadline_ms: int) -> None:
+        """Begins to authenticate, also for another time; without SASL the connection is ready."""
+        mechanism = None if self._security is None else self._security.mechanism()
+        if mechanism is None:
+            self._become_ready()
+            return
+        from kafkapy.client.sasl_exchange import SaslExchange
+
+        def send(key: ApiKey, message: Message, version: int, on_response: Callable[[Any], None]) -> None:
+            def on_done(response: Any, version: int, error: Exception | None) -> None:
+                if response is not None:
+                    on_response(response)
+
+            self._put_before_others(PendingRequest(key, lambda version: message, on_done, deadline_ms), version)
+
+        self.state = State.AUTHENTICATING
+        self._setup_deadline_ms = deadline_ms
+        self._reauthenticate_at_ms = None
+        SaslExchange(mechanism, self.versions, send, self._authenticated).start()
+
+    def _authenticated(self, lifetime_ms: int, error: AuthenticationError | None) -> None:
+        if error is not None:
+            self.close(_at_node(self.node, error))
+            return
+        if lifetime_ms > 0:
+            self._reauthenticate_at_ms = self.last_used_ms + int(lifetime_ms * uniform(*REAUTHENTICATION_WINDOW))
+            self._earliest_ms = min(self._earliest_ms, self._reauthenticate_at_ms)
+        self._become_ready()
+
+    def _become_ready(self) -> None:
         self.state = State.READY
+        self.was_ready = True
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
             self._send(request)
@@ -341,6 +412,9 @@ class Connection:
         """
         if monotonic_ms < self._earliest_ms:
             return
+        again_ms = self._reauthenticate_at_ms
+        if again_ms is not None and again_ms <= monotonic_ms and self.state is State.READY:
+            self._authenticate(monotonic_ms + self._setup_ms)
         for _, request in self._in_flight:
             if monotonic_ms >= request.deadline_ms:
                 api = request.key.name
@@ -351,14 +425,30 @@ class Connection:
             late.on_done(None, -1, ApiError(Error.REQUEST_TIMED_OUT))
         left = [request.deadline_ms for _, request in self._in_flight]
         left += [request.deadline_ms for request in self._waiting]
+        left += [] if self._reauthenticate_at_ms is None else [self._reauthenticate_at_ms]
         self._earliest_ms = min(left, default=_NEVER)
 
+    def _failure(self, cause: Exception) -> ApiError:
+        """Returns the error of the failed connection.
 
-def _failure(node: Node, cause: Exception) -> ApiError:
-    """Returns the error of a failed connection.
+        Its `__cause__` is `cause`, by which a caller can recognize a refused connection.
+        """
+        tls = self._tls
+        if tls is not None and not tls.has_received:
+            from kafkapy.client.connection_security import tls_refusal
 
-    Its `__cause__` is `cause`, by which a caller can recognize a refused connection.
-    """
-    failure = ApiError(Error.NETWORK_EXCEPTION, f"Connection to {node.label} failed: {cause}")
-    failure.__cause__ = cause
-    return failure
+            # With TLS 1.3 the broker judges the client's certificate after the handshake.
+            refusal = tls_refusal(self.node.label, cause)
+            if refusal is not None:
+                return refusal
+        message = f"Connection to {self.node.label} failed: {cause}"
+        if self.state is State.AUTHENTICATING:
+            message += " (during the authentication by SASL)"
+        failure = ApiError(Error.NETWORK_EXCEPTION, message)
+        failure.__cause__ = cause
+        return failure
+
+
+def _at_node(node: Node, error: AuthenticationError) -> AuthenticationError:
+    """Returns the error with the name of the broker in its message."""
+    return AuthenticationError(f"Connection to {node.label} failed authentication: {error.message}", error.error)

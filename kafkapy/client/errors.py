@@ -11,6 +11,7 @@ from kafkapy.types import OffsetAndEpoch, TopicPartition
 
 __all__ = [
     "ApiError",
+    "AuthenticationError",
     "ClientClosed",
     "ConfigError",
     "KafkapyError",
@@ -39,6 +40,21 @@ class RequestTimedOut(ApiError, TimeoutError):
 
     def __reduce__(self) -> tuple[type[RequestTimedOut], tuple[str]]:
         return type(self), (self.message,)
+
+
+class AuthenticationError(ApiError):
+    """A broker and this client cannot authenticate each other: by SASL or by a TLS certificate.
+
+    It is an ApiError with the code SASL_AUTHENTICATION_FAILED, or UNSUPPORTED_SASL_MECHANISM or ILLEGAL_SASL_STATE if
+    the broker has answered so. It is not retried, because it needs another configuration. `__cause__` is the
+    ssl.SSLError of a failed TLS handshake.
+    """
+
+    def __init__(self, message: str, error: Error = Error.SASL_AUTHENTICATION_FAILED) -> None:
+        super().__init__(error, message)
+
+    def __reduce__(self) -> tuple[type[AuthenticationError], tuple[str, Error]]:
+        return type(self), (self.message, self.error)
 
 
 class ClientClosed(KafkapyError, RuntimeError):

@@ -79,7 +79,8 @@ class Network(BrokerConnections):
 
         `is_done` is called with the lock held, before the first step, after every step and at least every `poll_ms`.
         Raises WakeupError after `interrupt`, unless `is_done()` is true; a call that `interrupt` preceded makes no
-        step. Raises RuntimeError in a callback of this client, which must not wait.
+        step. Raises AuthenticationError, as long as `is_done()` is false, once for each connection that has failed to
+        authenticate. Raises RuntimeError in a callback of this client, which must not wait.
         """
         if self._stepping_thread == threading.get_ident():
             raise RuntimeError("a callback must not wait for the client that calls it")
@@ -149,14 +150,20 @@ class Network(BrokerConnections):
         self._is_interrupted = False
 
     def raise_if_interrupted(self) -> None:
-        """Raises WakeupError once after `interrupt`."""
+        """Raises WakeupError once after `interrupt`, and AuthenticationError once after a failed authentication."""
         if self._is_interrupted and not self._is_uninterruptible:
             self._is_interrupted = False
             raise WakeupError
+        if self.authentication_error is not None and not self._is_uninterruptible:
+            error, self.authentication_error = self.authentication_error, None
+            raise error
 
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
-        """Returns a context in which waits ignore `interrupt`; the first wait after the context raises WakeupError."""
+        """Returns a context in which waits ignore `interrupt` and failed authentications.
+
+        The first wait after the context raises the error instead.
+        """
         before, self._is_uninterruptible = self._is_uninterruptible, True
         try:
             yield
@@ -176,6 +183,8 @@ class Network(BrokerConnections):
         with self.lock:
             for connection in list(self._connections.values()):
                 connection.close(ApiError(Error.NETWORK_EXCEPTION, "The client is closed"))
+            if self._security is not None:
+                self._security.close()
             self._selector.close()
             os.close(self._wake_reader)
             os.close(self._wake_writer)

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +22,7 @@ from kafkapy.client.cluster import NO_LEADER, PartitionInfo
 from kafkapy.client.configuration import ClientConfig, producer_config
 from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata, with_metadata
 from kafkapy.client.environment import SYSTEM
-from kafkapy.client.errors import ClientClosed, RequestTimedOut, TransactionError
+from kafkapy.client.errors import AuthenticationError, ClientClosed, RequestTimedOut, TransactionError
 from kafkapy.client.interceptors import Interceptors
 from kafkapy.client.network import Network
 from kafkapy.client.partitioner import choose_sticky_partition, default_partition
@@ -134,7 +135,8 @@ class Producer(RecordAccumulator):
     def flush(self, timeout: float | None = None) -> bool:
         """Sends all records without lingering and blocks until each is delivered or has failed.
 
-        Returns whether this happened within `timeout` seconds (None: without a limit).
+        Returns whether this happened within `timeout` seconds (None: without a limit). Raises AuthenticationError if a
+        broker refuses the client; the records wait for another attempt until `delivery.timeout.ms`.
         """
         with self._network.lock:
             batches = deque(self._sender.in_flight)
@@ -165,7 +167,8 @@ class Producer(RecordAccumulator):
             self._is_closed = True
             self.takes_plain_records = False
         self._abort_open_transaction(timeout)
-        self.flush(timeout)
+        with suppress(AuthenticationError):  # without authentication the records fail below
+            self.flush(timeout)
         closed = ApiError(Error.NETWORK_EXCEPTION, "The producer was closed before delivery")
         with self._network.lock:
             self._sender.fail_all(closed)

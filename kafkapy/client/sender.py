@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy._core.client.record_accumulator import PartitionQueue, ProducerBatch, RecordAccumulator
 from kafkapy.client.cluster import NO_LEADER, Node
-from kafkapy.client.errors import RequestTimedOut
+from kafkapy.client.errors import AuthenticationError, RequestTimedOut
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.producer_id import ProducerIdSource
 from kafkapy.client.sequences import sequences_of
@@ -242,6 +242,9 @@ class Sender:
     ) -> None:
         if response is None:
             failure = error if isinstance(error, ApiError) else ApiError(Error.NETWORK_EXCEPTION, str(error))
+            if isinstance(failure, AuthenticationError):
+                # The session ended while the request was in flight. The batches wait for another one, as in Java.
+                failure = ApiError(Error.NETWORK_EXCEPTION, failure.message)
             for batch in batches:
                 self._handle_error(batch, failure)
             return

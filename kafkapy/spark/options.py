@@ -53,6 +53,7 @@ _KNOWN = {name.lower(): name for name in (*READ_NAMES, *WRITE_NAMES)}
 _CLIENT_KEYS = {**ADMIN_ROWS, **PRODUCER_ROWS, **CONSUMER_ROWS}
 # Keys of TLS and SASL, which our client does not support: a query with them must not continue unencrypted.
 _SECURITY_KEYS = frozenset(row.name for row in client_security.ROWS if not row.has_effect)
+_SECRET_KEYS = frozenset(row.name for row in client_security.ROWS if row.sensitive)
 _REFUSED_READING = {
     "auto.offset.reset": "the option startingOffsets sets the start, and Spark stores the position",
     "key.deserializer": "keys are bytes; use the DataFrame's operations",
@@ -78,10 +79,17 @@ class Selection(NamedTuple):
     partitions: tuple[TopicPartition, ...] = ()
 
 
+class ClientProperties(dict[str, str]):
+    """The properties of a Kafka client. Its representation hides passwords, keys and certificates."""
+
+    def __repr__(self) -> str:
+        return repr({key: "[hidden]" if key in _SECRET_KEYS else value for key, value in self.items()})
+
+
 class ReadOptions(NamedTuple):
     """The options of a reader. Immutable; pickled for the executors."""
 
-    properties: dict[str, str]
+    properties: ClientProperties
     selection: Selection
     starting: OffsetSpec
     ending: OffsetSpec
@@ -101,7 +109,7 @@ class ReadOptions(NamedTuple):
 class WriteOptions(NamedTuple):
     """The options of a writer. Immutable; pickled for the executors."""
 
-    properties: dict[str, str]
+    properties: ClientProperties
     topic: str | None
 
 
@@ -113,7 +121,8 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptio
     given = _by_name(options)
     reader = _Values(given)
     properties = _client_properties(given, _REFUSED_READING, CONSUMER_ROWS)
-    properties = {"fetch.max.bytes": _FETCH_BYTES, "max.partition.fetch.bytes": _FETCH_BYTES, **properties}
+    own = {"fetch.max.bytes": _FETCH_BYTES, "max.partition.fetch.bytes": _FETCH_BYTES}
+    properties = ClientProperties({**own, **properties})
     least, most = reader.count("minOffsetsPerTrigger"), reader.count("maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
         raise ConfigError(f"The value of minOffsetsPerTrigger({least}) is higher than the maxOffsetsPerTrigger({most})")
@@ -197,7 +206,9 @@ def _nearest(written: str, names: list[str]) -> str:
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
-def _client_properties(given: Mapping[str, str], refused: Mapping[str, str], rows: Mapping[str, Row]) -> dict[str, str]:
+def _client_properties(
+    given: Mapping[str, str], refused: Mapping[str, str], rows: Mapping[str, Row]
+) -> ClientProperties:
     """Returns the keys below `kafka.` that this kind of client has.
 
     `given` are the options, `refused` the keys that the data source sets itself, each with the reason, and `rows` the
@@ -209,13 +220,11 @@ def _client_properties(given: Mapping[str, str], refused: Mapping[str, str], row
     for key, reason in refused.items():
         if key in properties:
             raise ConfigError(f"Kafka option '{key}' is not supported: {reason}")
-    chosen = {key: value for key, value in properties.items() if key in rows}
+    chosen = ClientProperties({key: value for key, value in properties.items() if key in rows})
     for key, value in chosen.items():
         parse_value(rows[key], value)
-        if key in _SECURITY_KEYS or (key == "security.protocol" and value.upper() != "PLAINTEXT"):
-            raise ConfigError(
-                f"Kafka option '{key}' is not supported: kafkapy's client speaks PLAINTEXT only, without TLS and SASL"
-            )
+        if key in _SECURITY_KEYS:
+            raise ConfigError(f"Kafka option '{key}' is not supported: it has no effect in kafkapy's client")
     return chosen
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafkapy.errors import ConfigError
-from kafkapy.spark.options import TRANSACTIONAL_ID, WriteOptions
+from kafkapy.spark.options import TRANSACTIONAL_ID, ClientProperties, WriteOptions
 from kafkapy.spark.sink import TaskWritten, task_query_id, write_task
 from kafkapy.spark.sink_columns import SinkColumns
 from kafkapy.spark.sink_commit import abort_tasks, commit_batch, is_batch_pending
@@ -50,4 +50,5 @@ def options_of_query(options: WriteOptions, query_id: str) -> WriteOptions:
     The batches of each checkpoint need a ledger of their own, and the query's id identifies the checkpoint.
     """
     transactional_id = f"{options.properties[TRANSACTIONAL_ID]}-{query_id}"
-    return options._replace(properties={**options.properties, TRANSACTIONAL_ID: transactional_id})
+    properties = ClientProperties({**options.properties, TRANSACTIONAL_ID: transactional_id})
+    return options._replace(properties=properties)

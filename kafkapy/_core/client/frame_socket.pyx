@@ -43,19 +43,6 @@ cdef class FrameSocket:
     refused before memory is allocated.
     """
 
-    cdef int fd
-    cdef Py_ssize_t max_frame_bytes
-    cdef list outgoing                   # bytes-like, the first one partly sent
-    cdef Py_ssize_t sent                 # of the first
-    cdef int failure                     # errno of the last call that sent nothing
-    cdef bytearray staging
-    cdef Py_ssize_t staged
-    cdef bytes frame                     # being filled
-    cdef Py_ssize_t filled
-    cdef int low_water                   # bytes that make the socket readable
-    cdef readonly Py_ssize_t queued      # bytes that wait to be sent
-    cdef readonly Py_ssize_t bytes_sent, bytes_received
-
     def __init__(self, int fd, Py_ssize_t max_frame_bytes):
         self.fd = fd
         self.max_frame_bytes = max_frame_bytes
@@ -101,7 +88,7 @@ cdef class FrameSocket:
     cdef Py_ssize_t send_pieces(self) except -2:
         """Sends as many pieces as fit one call; returns the number of bytes sent.
 
-        Returns -1 if sending failed, and sets `failure` to the errno.
+        Returns -1 if nothing was sent, and sets `failure` to the errno.
         """
         cdef Py_buffer views[MOST_PIECES]
         cdef iovec pieces[MOST_PIECES]
@@ -149,16 +136,16 @@ cdef class FrameSocket:
         while turn < TURN_BYTES:
             if self.frame is not None:
                 room = len(self.frame) - self.filled
-                got = c_recv(self.fd, PyBytes_AS_STRING(self.frame) + self.filled, room, MSG_DONTWAIT)
+                got = self.read_some(PyBytes_AS_STRING(self.frame) + self.filled, room)
             else:
                 room = STAGING_BYTES - self.staged
-                got = c_recv(self.fd, <char *>self.staging + self.staged, room, MSG_DONTWAIT)
+                got = self.read_some(<char *>self.staging + self.staged, room)
             if got < 0:
-                if errno == EINTR:
+                if self.failure == EINTR:
                     continue
-                if errno == EAGAIN:
+                if self.failure == EAGAIN:
                     break
-                raise OSError(errno, "receive failed")
+                raise OSError(self.failure, "receive failed")
             if got == 0:
                 if frames:
                     break                # the next call sees the end again
@@ -171,6 +158,16 @@ cdef class FrameSocket:
         self.wait_for(1 if self.frame is None else <int>min(len(self.frame) - self.filled, <Py_ssize_t>LARGEST_LOW_WATER))
         return frames
 
+    cdef Py_ssize_t read_some(self, char *at, Py_ssize_t room) except -2:
+        """Reads at most `room` bytes, fewer only if no more have arrived; returns 0 at the end of the stream.
+
+        Returns -1 if nothing was read, and sets `failure` to the errno.
+        """
+        cdef Py_ssize_t got = c_recv(self.fd, at, room, MSG_DONTWAIT)
+        if got < 0:
+            self.failure = errno
+        return got
+
     def take_ahead(self):
         """Raises the low-water mark, so that the kernel receives more before the next `receive`.
 
@@ -179,7 +176,7 @@ cdef class FrameSocket:
         """
         self.wait_for(AHEAD_BYTES)
 
-    cdef void wait_for(self, int low_water) noexcept:
+    cdef int wait_for(self, int low_water) except -1:
         """Sets the number of bytes that make the socket readable.
 
         Does nothing on a system without this option, where any byte makes the socket readable.
@@ -187,6 +184,7 @@ cdef class FrameSocket:
         if low_water != self.low_water and setsockopt(
                 self.fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(int)) == 0:
             self.low_water = low_water
+        return 0
 
     cdef int take(self, Py_ssize_t got, list frames) except -1:
         cdef Py_ssize_t pos = 0, size

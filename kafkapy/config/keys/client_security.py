@@ -23,7 +23,7 @@ ROWS = (
         "sasl.client.callback.handler.class", CLASS, None, ANY, MEDIUM,
         "Java class with the client's callbacks.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.jaas.config", PASSWORD, None, ANY, MEDIUM,
         "Login context in JAAS form.",
     ),
@@ -47,99 +47,99 @@ ROWS = (
         "sasl.kerberos.ticket.renew.window.factor", DOUBLE, 0.8, ANY, LOW,
         "Share of a ticket's life after which it is renewed.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.login.callback.handler.class", CLASS, None, ANY, MEDIUM,
-        "Java class with the login's callbacks.",
+        "Python function that returns OAuth tokens, as module:name.",
     ),
     inert_client_key(
         "sasl.login.class", CLASS, None, ANY, MEDIUM,
         "Java class of the login.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.login.connect.timeout.ms", INT, None, ANY, LOW,
         "Connect timeout of the login to its provider.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.login.read.timeout.ms", INT, None, ANY, LOW,
         "Read timeout of the login to its provider.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.login.refresh.buffer.seconds", SHORT, 300, between(0, 3600), LOW,
         "Time before expiry within which a credential is not refreshed.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.login.refresh.min.period.seconds", SHORT, 60, between(0, 900), LOW,
         "Shortest time between two refreshes.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.login.refresh.window.factor", DOUBLE, 0.8, between(0.5, 1.0), LOW,
         "Share of a credential's life after which it is refreshed.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.login.refresh.window.jitter", DOUBLE, 0.05, between(0.0, 0.25), LOW,
         "Random share added to the refresh window.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.login.retry.backoff.max.ms", LONG, 10000, ANY, LOW,
         "Longest pause before the login is tried again.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.login.retry.backoff.ms", LONG, 100, ANY, LOW,
         "First pause before the login is tried again.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.mechanism", STRING, "GSSAPI", ANY, MEDIUM,
-        "SASL setting of mechanism.",
+        "SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.algorithm", STRING, "RS256", one_of_ignoring_case("ES256", "RS256"), MEDIUM,
         "Algorithm that signs the client's assertion.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.claim.aud", STRING, None, ANY, MEDIUM,
         "Claim aud of the client's assertion.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.claim.exp.seconds", INT, 300, between(0, 86400), LOW,
         "Life of the client's assertion.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.claim.iss", STRING, None, ANY, MEDIUM,
         "Claim iss of the client's assertion.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.claim.jti.include", BOOLEAN, False, ANY, MEDIUM,
         "Give each assertion an id.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.claim.nbf.seconds", INT, 60, between(0, 3600), LOW,
         "How far before now an assertion becomes valid.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.claim.sub", STRING, None, ANY, MEDIUM,
         "Claim sub of the client's assertion.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.file", STRING, None, ANY, MEDIUM,
         "File with a finished assertion.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.private.key.file", STRING, None, ANY, MEDIUM,
         "File with the key that signs assertions.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.private.key.passphrase", PASSWORD, None, ANY, MEDIUM,
         "Passphrase of that key.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.assertion.template.file", STRING, None, ANY, MEDIUM,
         "File with static headers and claims of assertions.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.client.credentials.client.id", STRING, None, ANY, MEDIUM,
         "Client id of the client credentials grant.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.client.credentials.client.secret", PASSWORD, None, ANY, MEDIUM,
         "Client secret of the client credentials grant.",
     ),
@@ -155,9 +155,9 @@ ROWS = (
         "sasl.oauthbearer.expected.issuer", STRING, None, ANY, LOW,
         "Issuer that a token must name.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.header.urlencode", BOOLEAN, False, ANY, LOW,
-        "SASL setting of oauthbearer header urlencode.",
+        "URL-encode client id and secret in the header of the request for a token.",
     ),
     inert_client_key(
         "sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3600000, ANY, LOW,
@@ -175,17 +175,17 @@ ROWS = (
         "sasl.oauthbearer.jwks.endpoint.url", STRING, None, ANY, MEDIUM,
         "Where the provider's keys are.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.jwt.retriever.class", CLASS, "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever", ANY, MEDIUM,
-        "Java class that fetches tokens.",
+        "Kafka's JwtBearerJwtRetriever selects the grant by assertion.",
     ),
     inert_client_key(
         "sasl.oauthbearer.jwt.validator.class", CLASS, "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator", ANY, MEDIUM,
         "Java class that checks tokens.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.scope", STRING, None, ANY, MEDIUM,
-        "Scope asked for.",
+        "Scope that a token is requested for.",
     ),
     inert_client_key(
         "sasl.oauthbearer.scope.claim.name", STRING, "scope", ANY, LOW,
@@ -195,35 +195,35 @@ ROWS = (
         "sasl.oauthbearer.sub.claim.name", STRING, "sub", ANY, LOW,
         "Name of the claim with the subject.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.oauthbearer.token.endpoint.url", STRING, None, ANY, MEDIUM,
-        "Where tokens come from.",
+        "URL of the token endpoint, or of a file with a token.",
     ),
     client_key(
         "security.protocol", STRING, "PLAINTEXT", one_of_ignoring_case("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"), MEDIUM,
-        "How brokers are spoken to.",
+        "Encryption and authentication of the connections to brokers.",
     ),
     inert_client_key(
         "security.providers", STRING, None, ANY, LOW,
         "Java security providers.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.cipher.suites", LIST, "", ANY, LOW,
         "Cipher suites offered; empty is the library's choice.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.enabled.protocols", LIST, "TLSv1.2,TLSv1.3", ANY, MEDIUM,
         "TLS versions accepted.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.endpoint.identification.algorithm", STRING, "https", ANY, LOW,
         "How a server's name is checked against its certificate; empty is not at all.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.engine.factory.class", CLASS, None, ANY, LOW,
-        "Java class that makes TLS engines.",
+        "Python class that supplies keys and certificates.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.key.password", PASSWORD, None, ANY, HIGH,
         "Password of the private key.",
     ),
@@ -231,23 +231,23 @@ ROWS = (
         "ssl.keymanager.algorithm", STRING, "SunX509", ANY, LOW,
         "Algorithm of Java's key manager.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.keystore.certificate.chain", PASSWORD, None, ANY, HIGH,
         "Certificate chain in PEM form.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.keystore.key", PASSWORD, None, ANY, HIGH,
         "Private key in PEM form.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.keystore.location", STRING, None, ANY, HIGH,
         "File of the key store.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.keystore.password", PASSWORD, None, ANY, HIGH,
         "Password of the key store.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.keystore.type", STRING, "JKS", ANY, MEDIUM,
         "Format of the key store.",
     ),
@@ -267,19 +267,19 @@ ROWS = (
         "ssl.trustmanager.algorithm", STRING, "PKIX", ANY, LOW,
         "Algorithm of Java's trust manager.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.truststore.certificates", PASSWORD, None, ANY, HIGH,
         "Trusted certificates in PEM form.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.truststore.location", STRING, None, ANY, HIGH,
         "File of the trust store.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.truststore.password", PASSWORD, None, ANY, HIGH,
         "Password of the trust store.",
     ),
-    inert_client_key(
+    client_key(
         "ssl.truststore.type", STRING, "JKS", ANY, MEDIUM,
         "Format of the trust store.",
     ),

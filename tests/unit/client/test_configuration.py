@@ -36,7 +36,7 @@ def test_an_unknown_key_is_warned_of_with_the_nearest():
         ({"transactional.id": "t", "retries": 0}, "Must set retries to non-zero when using the idempotent producer"),
         ({"max.in.flight.requests.per.connection": 6}, "must be set to at most 5. Current value is 6"),
         ({"delivery.timeout.ms": 10}, "should be equal to or larger than linger.ms"),
-        ({"security.protocol": "SSL"}, "security.protocol"),
+        ({"security.protocol": "TLS"}, "security.protocol"),
         ({"bootstrap.servers": ""}, 'Missing required configuration "bootstrap.servers"'),
     ],
 )

@@ -1,0 +1,105 @@
+"""Encryption and authentication of a client's connections, as `security.protocol` and the keys of TLS and SASL say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kafkapy.client.errors import AuthenticationError
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from kafkapy._core.client.tls_frame_socket import TlsFrameSocket
+    from kafkapy.client.sasl_login import SaslLogin
+    from kafkapy.security.jaas import JaasEntry
+    from kafkapy.security.sasl.client_mechanism import ClientMechanism
+
+
+class SecurityValues(Protocol):
+    """Typed values of the keys in `config/keys/client_security.py`."""
+
+    def __getitem__(self, key: str) -> Any:
+        """Returns the value of a key; None if it is unset."""
+        ...
+
+
+class ConnectionSecurity:
+    """The security of all connections of one client. Any thread.
+
+    Secrets are in the context and in the login only, which do not show them.
+    """
+
+    __slots__ = ("_context", "_login")
+
+    def __init__(self, context: SSLContext | None, login: SaslLogin | None) -> None:
+        """`context` is None without TLS, `login` None without SASL."""
+        self._context = context
+        self._login = login
+
+    @property
+    def has_tls(self) -> bool:
+        return self._context is not None
+
+    def tls_frames(self, fd: int, max_frame_bytes: int, host: str) -> TlsFrameSocket:
+        """Returns the encrypted end of a connection to `host`. Called with `has_tls` only."""
+        from kafkapy._core.client.tls_frame_socket import TlsFrameSocket
+
+        assert self._context is not None
+        return TlsFrameSocket(fd, max_frame_bytes, self._context, host)
+
+    def mechanism(self) -> ClientMechanism | None:
+        """Returns the mechanism for one authentication; None without SASL."""
+        return None if self._login is None else self._login.mechanism()
+
+    def close(self) -> None:
+        """Ends threads that renew credentials."""
+        if self._login is not None:
+            self._login.close()
+
+
+def tls_refusal(label: str, cause: Exception) -> AuthenticationError | None:
+    """Returns the error of a TLS handshake that fails in the same way each time; None for a lost connection.
+
+    `label` names the broker. Called with `ConnectionSecurity.has_tls` only.
+    """
+    from ssl import SSLCertVerificationError, SSLEOFError, SSLError
+
+    if not isinstance(cause, SSLError) or isinstance(cause, SSLEOFError):
+        return None
+    if isinstance(cause, SSLCertVerificationError):
+        reason = f"the certificate of the broker is not accepted: {cause.verify_message}"
+    elif cause.reason == "WRONG_VERSION_NUMBER":
+        reason = "the listener of the broker does not use TLS"
+    else:
+        reason = (cause.reason or str(cause)).lower().replace("_", " ")
+    refusal = AuthenticationError(f"SSL handshake with {label} failed: {reason}")
+    refusal.__cause__ = cause
+    return refusal
+
+
+def connection_security(values: SecurityValues, entry: JaasEntry | None = None) -> ConnectionSecurity | None:
+    """Returns the security that the configuration of a client asks for; None for PLAINTEXT.
+
+    `entry` is the login module, None for that of `sasl.jaas.config`. Reads files, and may wait for an OAuth provider.
+    Raises ConfigError for invalid values.
+    """
+    protocol = values["security.protocol"].upper()
+    if protocol == "PLAINTEXT":
+        return None
+    context = login = None
+    if protocol in ("SSL", "SASL_SSL"):
+        context = tls_context(values)
+    if protocol in ("SASL_PLAINTEXT", "SASL_SSL"):
+        from kafkapy.client.sasl_login import log_in
+
+        login = log_in(values, entry)
+    return ConnectionSecurity(context, login)
+
+
+def tls_context(values: SecurityValues) -> SSLContext:
+    """Returns the TLS context that the keys `ssl.*` describe. Reads files. Raises ConfigError."""
+    from kafkapy.config.ssl_settings import SslSettings
+    from kafkapy.security.tls.python_context import client_context
+    from kafkapy.security.tls.tls_material import load_material
+
+    return client_context(load_material(SslSettings.from_values(values.__getitem__), is_server=False))

@@ -1,0 +1,27 @@
+"""The interface of the client side of a SASL mechanism."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class ServerNotTrusted(Exception):
+    """The server's tokens violate the mechanism, or do not prove that the server knows the user's credentials."""
+
+
+class ClientMechanism(Protocol):
+    """One authentication with a server, which is a sequence of tokens. Made for each authentication; one thread."""
+
+    name: str  # as registered with IANA, such as "SCRAM-SHA-256"
+
+    @property
+    def is_complete(self) -> bool:
+        """Returns whether the client needs no further token of the server."""
+        ...
+
+    def step(self, challenge: bytes | None) -> bytes | None:
+        """Returns the next token for the server, or None if the client has nothing to send.
+
+        `challenge` is the last token of the server, None at the beginning. Raises ServerNotTrusted.
+        """
+        ...
