@@ -163,7 +163,9 @@ class ControllerChannel:
             if channel is not None:
                 channel.close()
             logger.info("Recorded new controller, from now on will use node %s", controller)
-            channel = self._channel = NodeChannel(self._thread, controller, client_id=self._client_id)
+            channel = self._channel = NodeChannel(
+                self._thread, controller, client_id=self._client_id, security=self._thread.security.controllers
+            )
         return channel
 
     def _expire(self) -> None:

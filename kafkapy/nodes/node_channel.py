@@ -16,6 +16,7 @@ from kafkapy.client.api_versions import Versions
 from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.client.cluster import Node
 from kafkapy.client.connection import Connection, OnDone, PendingRequest, State
+from kafkapy.client.connection_security import ConnectionSecurity
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.nodes.node_thread import NEVER, NodeThread
@@ -93,12 +94,15 @@ class NodeChannel:
         client_id: str,
         queue_limit: int = MAX_QUEUED_REQUESTS,
         backoff: ExponentialBackoff | None = None,
+        security: ConnectionSecurity | None = None,
     ) -> None:
+        """`security` is that of the destination's listener; None for PLAINTEXT."""
         self.destination = destination
         self.due_ms = NEVER
         self._thread = thread
         self._node = Node(*destination)
         self._client_id = client_id
+        self._security = security
         self._backoff = backoff or ExponentialBackoff(BACKOFF_MS, MAX_BACKOFF_MS)
         self._open_requests = OpenRequests(queue_limit, self._node.label)
         self._queue: deque[PendingRequest] = deque()
@@ -161,7 +165,7 @@ class NodeChannel:
                 connection.close(ApiError(Error.NETWORK_EXCEPTION, "idle"), was_idle=True)
             elif is_idle:
                 connection.check_idle()
-            else:
+            if not connection.is_closed:
                 connection.step(monotonic_ms)
             self._note_state(connection, monotonic_ms)
         self._expire(monotonic_ms)
@@ -238,11 +242,12 @@ class NodeChannel:
             setup_ms=SETUP_TIMEOUT_MS,
             on_close=self._thread.unwatch,
             spoken={},
+            security=self._security,
         )
 
     def _note_state(self, connection: Connection, monotonic_ms: int) -> None:
         """Updates the state of the channel if the connection has become ready or was closed."""
-        if connection.versions and connection.versions is not self._versions:
+        if connection.was_ready and connection.versions is not self._versions:
             self._versions = connection.versions
             self._attempts = 0
         if connection.state not in (State.CONNECTING, State.CLOSED):
@@ -253,7 +258,7 @@ class NodeChannel:
         if connection.was_idle:
             return
         assert connection.failure is not None
-        if connection.versions:
+        if connection.was_ready:
             logger.debug("%s", connection.failure)
             self._connect_at_ms = monotonic_ms + self._backoff.pause_ms(0)
         else:

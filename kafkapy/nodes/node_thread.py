@@ -16,13 +16,22 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kafkapy.client.connection import Connection
+from kafkapy.client.connection_security import ConnectionSecurity
 from kafkapy.client.environment import SYSTEM, Environment
+from kafkapy.named_tuple import NamedTuple
 
 logger = logging.getLogger("kafkapy.nodes")
 
 NEVER = 1 << 62  # a monotonic time that is never reached
 LONGEST_PAUSE_MS = 60_000
 STOP_WAIT_S = 5.0
+
+
+class NodeSecurity(NamedTuple):
+    """The security of connections to the brokers of the cluster and to its controllers; None for PLAINTEXT."""
+
+    brokers: ConnectionSecurity | None = None
+    controllers: ConnectionSecurity | None = None
 
 
 class Timer:
@@ -63,8 +72,11 @@ class NodeThread:
     thread. In tests, the environment may start no thread; the test calls `turn` itself.
     """
 
-    def __init__(self, name: str = "kafka-nodes", environment: Environment = SYSTEM) -> None:
+    def __init__(
+        self, name: str = "kafka-nodes", environment: Environment = SYSTEM, security: NodeSecurity | None = None
+    ) -> None:
         self.environment = environment
+        self.security = security or NodeSecurity()
         self.clock = environment.clock
         self._lock = threading.Lock()
         self._posted: deque[Callable[[], object]] = deque()

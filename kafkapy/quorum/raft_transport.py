@@ -68,6 +68,7 @@ class RaftTransport:
                 NodeDestination(*destination),
                 client_id=self._client_id,
                 backoff=ExponentialBackoff(BACKOFF_MS, MAX_RECONNECT_MS),
+                security=self._thread.security.controllers,
             )
         self._channels[destination] = channel  # at the end, as the one that was used last
         return channel

@@ -82,7 +82,8 @@ class BrokerRequests:
         if channel is None or channel.destination != destination:
             if channel is not None:
                 channel.close()
-            channel = NodeChannel(self._thread, destination, client_id=self._client_id)
+            security = self._thread.security.brokers
+            channel = NodeChannel(self._thread, destination, client_id=self._client_id, security=security)
             self._channels[destination.node_id] = channel
         return channel
 

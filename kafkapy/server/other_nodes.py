@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from kafkapy.network.socket_server import SocketServer
     from kafkapy.nodes.controller_channel import FindController
     from kafkapy.nodes.node_channel import Destination
-    from kafkapy.nodes.node_thread import NodeThread
+    from kafkapy.nodes.node_thread import NodeSecurity, NodeThread
     from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.quorum.raft_transport import RaftTransport
+    from kafkapy.security.sasl.client_mechanism import ClientMechanism
     from kafkapy.server.dead_brokers import DeadBrokers
     from kafkapy.server.services import ControllerServices
 
@@ -38,8 +39,24 @@ class OtherNodes:
 
         with self._lock:
             if self._thread is None:
-                self._thread = NodeThread()
+                self._thread = NodeThread(security=self._security())
             return self._thread
+
+    def broker_mechanism(self) -> ClientMechanism | None:
+        """Returns the mechanism for one authentication with another broker; None without SASL."""
+        security = self.thread.security.brokers
+        return None if security is None else security.mechanism()
+
+    def _security(self) -> NodeSecurity:
+        from kafkapy.nodes.node_thread import NodeSecurity
+
+        protocols = self._config.security_protocols
+        names = (self._config.inter_broker_listener_name, *self._config.controller_listener_names[:1])
+        if all(protocols.get(name, "PLAINTEXT") == "PLAINTEXT" for name in names):
+            return NodeSecurity()  # and nothing is imported
+        from kafkapy.server.node_security import node_security
+
+        return node_security(self._config)
 
     @property
     def client_id(self) -> str:

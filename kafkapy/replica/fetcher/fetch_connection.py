@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kafkapy._core.bytes.message import Message
 from kafkapy._core.bytes.wire import Reader, Writer
@@ -29,6 +29,11 @@ from kafkapy.replica.fetcher.leader_fetcher import LeaderFetcher, OffsetQuery
 from kafkapy.replica.fetcher.settings import FetchSettings
 from kafkapy.storage.log import Log
 from kafkapy.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.client.errors import AuthenticationError
+    from kafkapy.replica.fetcher.leader_authentication import LeaderAuthentication
+    from kafkapy.security.sasl.client_mechanism import ClientMechanism
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
@@ -67,6 +72,8 @@ class FetchPorts(NamedTuple):
     metadata_version: Callable[[], int]
     on_high_watermarks: Callable[[list[TopicPartition]], None]
     on_truncated: Callable[[Log], None]
+    # Returns the mechanism for one authentication by SASL, or None without SASL.
+    sasl_mechanism: Callable[[], ClientMechanism | None] = lambda: None
 
 
 class _InFlight(NamedTuple):
@@ -79,7 +86,8 @@ class _InFlight(NamedTuple):
 class FetchConnection:
     """Owns a connection, its timers, and the fetcher whose requests it sends. Used by the owner thread only.
 
-    Invariants: while a plan is unanswered, the connection is open or being opened; at most one timer is scheduled.
+    Invariants: while a plan is unanswered, the connection is open, authenticating or being opened; at most one timer is
+    scheduled.
     """
 
     def __init__(self, leader_id: int, index: int, settings: FetchSettings, ports: FetchPorts) -> None:
@@ -93,7 +101,9 @@ class FetchConnection:
         self._attempts = 0
         self._generation = 0  # callbacks of an earlier connection are ignored
         self._is_opening = False
-        self._plan: FetchPlan | OffsetQuery | None = None  # waits for the connection
+        self._plan: FetchPlan | OffsetQuery | None = None  # waits for the connection or its authentication
+        self._authentication: LeaderAuthentication | None = None  # in progress
+        self._authenticate_at_ms = 0  # for the first or for another time; NEVER if the session has no end
         self._in_flight: _InFlight | None = None
         self._correlation_id = 0
         self._deadline_ms = 0  # of the request or of the connection's establishment
@@ -116,7 +126,7 @@ class FetchConnection:
             self._plan = plan
             self._open()
         else:
-            self._send(self._connection, plan)
+            self._send_authenticated(self._connection, plan)
 
     def _hurry(self, sent: _InFlight) -> None:
         """Schedules giving up the unanswered Fetch after PATIENCE_MS if it lacks partitions that were added later,
@@ -175,9 +185,43 @@ class FetchConnection:
             self._lose(str(opened))
             return
         self._connection = opened
-        plan, self._plan = self._plan, None
+        plan = self._plan
         assert plan is not None, "a connection is opened for a request"
-        self._send(opened, plan)
+        self._authenticate_at_ms = 0
+        self._send_authenticated(opened, plan)
+
+    def _send_authenticated(self, connection: OutgoingConnection, plan: FetchPlan | OffsetQuery) -> None:
+        """Sends the request, after the connection has authenticated if it has to."""
+        if self._authenticate_at_ms <= self._ports.monotonic_ms():
+            mechanism = self._ports.sasl_mechanism()
+            if mechanism is not None:
+                self._authenticate(connection, mechanism, plan)
+                return
+            self._authenticate_at_ms = NEVER
+        self._plan = None
+        self._send(connection, plan)
+
+    def _authenticate(
+        self, connection: OutgoingConnection, mechanism: ClientMechanism, plan: FetchPlan | OffsetQuery
+    ) -> None:
+        from kafkapy.replica.fetcher.leader_authentication import LeaderAuthentication
+
+        def done(renew_after_ms: int | None, error: AuthenticationError | None) -> None:
+            self._authentication = None
+            if error is not None:
+                self._drop_connection(error.message)
+                self._lose(error.message)
+                return
+            self._authenticate_at_ms = NEVER
+            if renew_after_ms is not None:
+                self._authenticate_at_ms = self._ports.monotonic_ms() + renew_after_ms
+            self._plan = None
+            self._send(connection, plan)
+
+        self._plan = plan
+        self._arm(self._settings.request_timeout_ms)
+        self._authentication = LeaderAuthentication(connection, mechanism, self._client_id, done)
+        self._authentication.start()
 
     def _on_closed(self, generation: int, connection: OutgoingConnection) -> None:
         if generation == self._generation and not self._is_closed:
@@ -192,7 +236,7 @@ class FetchConnection:
         self._generation += 1
         self._attempts += 1
         self._is_opening = False
-        self._plan = self._in_flight = None
+        self._plan = self._in_flight = self._authentication = None
         self._give_up_ms = NEVER
         self.fetcher.on_failure(self._ports.monotonic_ms())
         self._sleep()
@@ -281,6 +325,9 @@ class FetchConnection:
         sent, self._in_flight = self._in_flight, None
         self._give_up_ms = NEVER
         try:
+            if self._authentication is not None:
+                self._authentication.receive(response.payload)
+                return
             if sent is None:
                 raise ProtocolViolation("a response without a request")
             self._handle(sent, response.payload)

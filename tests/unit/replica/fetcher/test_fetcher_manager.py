@@ -72,7 +72,7 @@ class ScriptedConnection:
 
 
 class Harness:
-    def __init__(self, root, *, fetchers=1):
+    def __init__(self, root, *, fetchers=1, sasl_mechanism=lambda: None):
         self.clock = MockClock()
         self.scheduler = MockScheduler(self.clock)
         self.logs = LogHarness(root)
@@ -96,6 +96,7 @@ class Harness:
             metadata_version=lambda: 30,
             on_high_watermarks=self.advanced.extend,
             on_truncated=lambda log: None,
+            sasl_mechanism=sasl_mechanism,
         )
         self.settings = FetchSettings.from_config(BrokerConfig(self.config))
         self.manager = ReplicaFetcherManager(
