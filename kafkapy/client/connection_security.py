@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from kafkapy.client.errors import AuthenticationError
+from kafkapy.client.security_values import SecurityValues, tls_context
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -13,14 +14,6 @@ if TYPE_CHECKING:
     from kafkapy.client.sasl_login import SaslLogin
     from kafkapy.security.jaas import JaasEntry
     from kafkapy.security.sasl.client_mechanism import ClientMechanism
-
-
-class SecurityValues(Protocol):
-    """Typed values of the keys in `config/keys/client_security.py`."""
-
-    def __getitem__(self, key: str) -> Any:
-        """Returns the value of a key; None if it is unset."""
-        ...
 
 
 class ConnectionSecurity:
@@ -94,12 +87,3 @@ def connection_security(values: SecurityValues, entry: JaasEntry | None = None) 
 
         login = log_in(values, entry)
     return ConnectionSecurity(context, login)
-
-
-def tls_context(values: SecurityValues) -> SSLContext:
-    """Returns the TLS context that the keys `ssl.*` describe. Reads files. Raises ConfigError."""
-    from kafkapy.config.ssl_settings import SslSettings
-    from kafkapy.security.tls.python_context import client_context
-    from kafkapy.security.tls.tls_material import load_material
-
-    return client_context(load_material(SslSettings.from_values(values.__getitem__), is_server=False))

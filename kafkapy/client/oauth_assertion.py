@@ -14,9 +14,16 @@ from kafkapy.errors import ConfigError
 from kafkapy.security.oauth.signing import SigningKey
 
 if TYPE_CHECKING:
-    from kafkapy.client.connection_security import SecurityValues
+    from kafkapy.client.security_values import SecurityValues
 
-_PREFIX = "sasl.oauthbearer.assertion."
+_FILE_KEY = "sasl.oauthbearer.assertion.file"
+_PRIVATE_KEY_KEY = "sasl.oauthbearer.assertion.private.key.file"
+_CLAIM_KEYS = {
+    "aud": "sasl.oauthbearer.assertion.claim.aud",
+    "iss": "sasl.oauthbearer.assertion.claim.iss",
+    "sub": "sasl.oauthbearer.assertion.claim.sub",
+}
+_TEMPLATE_KEY = "sasl.oauthbearer.assertion.template.file"
 
 
 def assertion_maker(values: SecurityValues) -> Callable[[], str]:
@@ -24,15 +31,15 @@ def assertion_maker(values: SecurityValues) -> Callable[[], str]:
 
     The function raises AuthenticationError if a file cannot be read.
     """
-    file = values[f"{_PREFIX}file"]
+    file = values[_FILE_KEY]
     if file is not None:
-        return lambda: _read(file, f"{_PREFIX}file").decode("utf-8", "replace").strip()
-    key_file = values[f"{_PREFIX}private.key.file"]
+        return lambda: _read(file, _FILE_KEY).decode("utf-8", "replace").strip()
+    key_file = values[_PRIVATE_KEY_KEY]
     if key_file is None:
-        raise ConfigError(f"{_PREFIX}private.key.file is missing, or {_PREFIX}file with a finished assertion")
-    algorithm = values[f"{_PREFIX}algorithm"].upper()
-    passphrase = values[f"{_PREFIX}private.key.passphrase"]
-    template_file = values[f"{_PREFIX}template.file"]
+        raise ConfigError(f"{_PRIVATE_KEY_KEY} is missing, or {_FILE_KEY} with a finished assertion")
+    algorithm = values["sasl.oauthbearer.assertion.algorithm"].upper()
+    passphrase = values["sasl.oauthbearer.assertion.private.key.passphrase"]
+    template_file = values[_TEMPLATE_KEY]
 
     def make() -> str:
         # The files are read for each assertion, so that a replaced key is used at once.
@@ -40,12 +47,12 @@ def assertion_maker(values: SecurityValues) -> Callable[[], str]:
         header = {"alg": algorithm, "typ": "JWT", **template.get("header", {})}
         claims = {**template.get("payload", {}), **_claims(values, int(time.time()))}
         signed = f"{_encoded(header)}.{_encoded(claims)}"
-        pem = _read(key_file, f"{_PREFIX}private.key.file")
+        pem = _read(key_file, _PRIVATE_KEY_KEY)
         try:
             key = SigningKey(pem, None if passphrase is None else passphrase.value, algorithm)
             return f"{signed}.{_base64(key.sign(signed.encode()))}"
         except ConfigError as error:
-            raise AuthenticationError(f"{_PREFIX}private.key.file={key_file}: {error}") from None
+            raise AuthenticationError(f"{_PRIVATE_KEY_KEY}={key_file}: {error}") from None
 
     return make
 
@@ -53,26 +60,24 @@ def assertion_maker(values: SecurityValues) -> Callable[[], str]:
 def _claims(values: SecurityValues, now_s: int) -> dict[str, Any]:
     claims: dict[str, Any] = {
         "iat": now_s,
-        "nbf": now_s - values[f"{_PREFIX}claim.nbf.seconds"],
-        "exp": now_s + values[f"{_PREFIX}claim.exp.seconds"],
+        "nbf": now_s - values["sasl.oauthbearer.assertion.claim.nbf.seconds"],
+        "exp": now_s + values["sasl.oauthbearer.assertion.claim.exp.seconds"],
     }
-    for name in ("aud", "iss", "sub"):
-        value = values[f"{_PREFIX}claim.{name}"]
-        if value is not None:
-            claims[name] = value
-    if values[f"{_PREFIX}claim.jti.include"]:
+    for name, key in _CLAIM_KEYS.items():
+        if values[key] is not None:
+            claims[name] = values[key]
+    if values["sasl.oauthbearer.assertion.claim.jti.include"]:
         claims["jti"] = str(uuid.uuid4())
     return claims
 
 
 def _template(path: str) -> dict[str, dict[str, Any]]:
-    key = f"{_PREFIX}template.file"
     try:
-        found = json.loads(_read(path, key))
+        found = json.loads(_read(path, _TEMPLATE_KEY))
         return {part: dict(found.get(part, {})) for part in ("header", "payload")}
     except (ValueError, TypeError, AttributeError, RecursionError):
         expected = 'JSON with the objects "header" and "payload"'
-        raise AuthenticationError(f"{key}={path}: the file is not {expected}") from None
+        raise AuthenticationError(f"{_TEMPLATE_KEY}={path}: the file is not {expected}") from None
 
 
 def _read(path: str, key: str) -> bytes:

@@ -31,12 +31,11 @@ from kafkapy.security.jaas import JaasEntry
 from kafkapy.security.sasl.oauth_client import OauthClient
 
 if TYPE_CHECKING:
-    from kafkapy.client.connection_security import SecurityValues
+    from kafkapy.client.security_values import SecurityValues
 
 log = logging.getLogger("kafkapy.client")
 
-NAME = "OAUTHBEARER"
-URL_KEY = "sasl.oauthbearer.token.endpoint.url"
+TOKEN_URL_KEY = "sasl.oauthbearer.token.endpoint.url"
 HANDLER_KEY = "sasl.login.callback.handler.class"
 _JAVA = "org.apache.kafka.common.security.oauthbearer."
 # Kafka's own handlers, whose work the configured URL determines here.
@@ -147,12 +146,12 @@ def _retriever(values: SecurityValues, entry: JaasEntry) -> Callable[[], str] | 
     handler = values[HANDLER_KEY]
     if handler is not None and handler not in _KAFKAS_HANDLERS:
         return _own_retriever(handler)
-    url = values[URL_KEY]
+    url = values[TOKEN_URL_KEY]
     if url is None:
         if handler is not None:
-            raise ConfigError(f"{URL_KEY} is missing, which {HANDLER_KEY} needs")
+            raise ConfigError(f"{TOKEN_URL_KEY} is missing, which {HANDLER_KEY} needs")
         return None
-    parts = urlsplit(checked_url(URL_KEY, url))
+    parts = urlsplit(checked_url(TOKEN_URL_KEY, url))
     if parts.scheme == "file":
         return lambda: _read_token(unquote(parts.path))
     endpoint = TokenEndpoint(
@@ -204,7 +203,7 @@ def _read_token(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise AuthenticationError(f"The file {path} of {URL_KEY} cannot be read: {error}") from error
+        raise AuthenticationError(f"The file {path} of {TOKEN_URL_KEY} cannot be read: {error}") from error
 
 
 def _context(options: Mapping[str, str]) -> Any:
@@ -214,7 +213,7 @@ def _context(options: Mapping[str, str]) -> Any:
     if not given:
         return None
     from kafkapy.client.configuration import security_values
-    from kafkapy.client.connection_security import tls_context
+    from kafkapy.client.security_values import tls_context
 
     return tls_context(security_values(given))
 
@@ -225,7 +224,7 @@ def _unsecured(options: Mapping[str, str]) -> Callable[[], str]:
     if f"{_UNSECURED}StringClaim_{principal_claim}" not in options:
         raise ConfigError(
             f"sasl.jaas.config has neither the option {_UNSECURED}StringClaim_{principal_claim} of a token without "
-            f"signature, nor does {URL_KEY} say where tokens come from"
+            f"signature, nor does {TOKEN_URL_KEY} say where tokens come from"
         )
     lifetime_s = int(options.get(f"{_UNSECURED}LifetimeSeconds", "3600"))
 

@@ -11,7 +11,7 @@ from kafkapy.protocol.scram_mechanism import MECHANISMS_BY_NAME
 from kafkapy.security.jaas import JaasEntry, check_allowed, jaas_file_of, parse_jaas_config, read_jaas_file
 
 if TYPE_CHECKING:
-    from kafkapy.client.connection_security import SecurityValues
+    from kafkapy.client.security_values import SecurityValues
     from kafkapy.security.sasl.client_mechanism import ClientMechanism
 
 _PLAIN, _OAUTHBEARER = "PLAIN", "OAUTHBEARER"

@@ -24,7 +24,7 @@ cdef extern from "sys/socket.h" nogil:
 cdef enum:
     RECEIVE_BYTES = 262144               # of ciphertext, received by one system call
     ENCRYPT_BYTES = 131072               # of plaintext, encrypted and sent at a time
-    TURN_BYTES = 4194304                 # of ciphertext, received in one call, as in FrameSocket
+    CIPHER_TURN_BYTES = 4194304                 # of ciphertext, received in one call, as in FrameSocket
     MOST_BUFFERED = 18432                # more than the size of the largest TLS record
 
 
@@ -70,7 +70,7 @@ cdef class TlsFrameSocket(FrameSocket):
         """
         cdef Py_ssize_t got
         cdef bint is_done = False
-        self.turn = TURN_BYTES
+        self.turn = CIPHER_TURN_BYTES
         self.is_emptied = False
         while True:
             try:
@@ -105,7 +105,7 @@ cdef class TlsFrameSocket(FrameSocket):
     def receive(self):
         """Returns the complete frames received, as bytes without their size. See `FrameSocket.receive`."""
         cdef list frames
-        self.turn = TURN_BYTES
+        self.turn = CIPHER_TURN_BYTES
         self.is_emptied = False
         frames = FrameSocket.receive(self)
         while self.incoming.pending or self.tls.pending():

@@ -22,11 +22,11 @@ from kafkapy.config.validator import ANY, between, list_of, one_of_ignoring_case
 
 ROWS = (
     key("sasl.enabled.mechanisms", LIST, "GSSAPI", list_of(), MEDIUM, PER_BROKER, "SASL mechanisms accepted."),
-    inert(
+    key(
         "sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", ANY, MEDIUM, PER_BROKER,
         "SASL mechanism between brokers.",
     ),
-    inert(
+    key(
         "sasl.mechanism.controller.protocol", STRING, "GSSAPI", ANY, HIGH, READ_ONLY,
         "SASL mechanism towards the controller.",
     ),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+# The beginning of messages of SCRAM and OAUTHBEARER: no channel binding and no authorization id (RFC 5801).
+GS2_HEADER = "n,,"
+
 
 class ServerNotTrusted(Exception):
     """The server's tokens violate the mechanism, or do not prove that the server knows the user's credentials."""

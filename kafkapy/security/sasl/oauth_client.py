@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkapy.security.sasl.client_mechanism import GS2_HEADER
+
 _SEPARATOR = "\x01"
-_GS2_HEADER = "n,,"  # no channel binding and no authorization id
 
 
 class OauthClient:
@@ -15,7 +16,7 @@ class OauthClient:
 
     def __init__(self, token: str, extensions: Mapping[str, str]) -> None:
         fields = [f"auth=Bearer {token}", *(f"{key}={value}" for key, value in extensions.items())]
-        self._first = _SEPARATOR.join((_GS2_HEADER, *fields, "", "")).encode()
+        self._first = _SEPARATOR.join((GS2_HEADER, *fields, "", "")).encode()
         self._is_sent = False
         self.is_complete = False
 

@@ -7,9 +7,8 @@ from hmac import compare_digest
 
 from kafkapy.protocol.scram_mechanism import MIN_ITERATIONS, ScramMechanism
 from kafkapy.security.sasl import scram_formulas as formulas
-from kafkapy.security.sasl.client_mechanism import ServerNotTrusted
+from kafkapy.security.sasl.client_mechanism import GS2_HEADER, ServerNotTrusted
 
-_GS2_HEADER = "n,,"  # no channel binding and no authorization id
 # A server could otherwise keep a client busy for minutes.
 _MOST_ITERATIONS = 10_000_000
 
@@ -44,7 +43,7 @@ class ScramClient:
         """Returns the client's first or final message, or None after the server's final one. See `ClientMechanism`."""
         self._steps += 1
         if self._steps == 1:
-            return (_GS2_HEADER + self._first_message_bare()).encode()
+            return (GS2_HEADER + self._first_message_bare()).encode()
         message = _decode(challenge)
         if self._steps == 2:
             return self._final_message(message)
@@ -60,7 +59,7 @@ class ScramClient:
         nonce, salt, iterations = _parse_server_first(server_first)
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
             raise ServerNotTrusted("Invalid server nonce: the server does not continue this client's nonce")
-        without_proof = f"c={b64encode(_GS2_HEADER.encode()).decode()},r={nonce}"
+        without_proof = f"c={b64encode(GS2_HEADER.encode()).decode()},r={nonce}"
         auth_message = formulas.auth_message(self._first_message_bare(), server_first, without_proof)
         hash_name = self._hash_name
         salted = formulas.salted_password(hash_name, self._password, salt, iterations)
