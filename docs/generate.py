@@ -61,8 +61,9 @@ COMPATIBILITY = f"""{MADE_BY_HANDLERS}
 
 This page lists the APIs, clients and tools that are supported, and compares them with Apache Kafka 4.3.0. An API that
 is not served is not announced, and a request for it closes the connection, as in Kafka. Without an authorizer, the
-APIs 29 to 31 respond with SECURITY_DISABLED. The APIs 71 and 72 are announced only while
-`kafkapy.metrics.listener` is set, because nothing else receives clients' metrics.
+APIs 29 to 31 respond with SECURITY_DISABLED. With one, each API needs the permissions that it needs in Apache Kafka
+([permissions](security.md#what-a-client-needs)). The APIs 71 and 72 are announced only while `kafkapy.metrics.listener`
+is set, because nothing else receives clients' metrics.
 
 """
 

@@ -16,6 +16,7 @@ GROUP_DEFAULTS = {
     "share.isolation.level": ("read_uncommitted", ConfigType.STRING),
     "share.renew.acknowledge.enable": ("true", ConfigType.BOOLEAN),
 }
+CLIENT_METRICS_DEFAULTS = {"interval.ms": "300000"}
 CLIENT_METRICS_TYPES = {"interval.ms": ConfigType.INT, "match": ConfigType.LIST, "metrics": ConfigType.LIST}
 
 
@@ -35,11 +36,11 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
 
 
 def describe_client_metrics(overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Returns an entry for every configuration key of a client metrics subscription, with its override or an empty
-    value."""
+    """Returns an entry for every configuration key of a client metrics subscription, with its override or default."""
     entries = []
     for name in sorted(CLIENT_METRICS_KEYS):
-        base = ConfigEntry(name, "", False, ConfigSource.DEFAULT, False, [], CLIENT_METRICS_TYPES[name], "")
+        value = CLIENT_METRICS_DEFAULTS.get(name, "")
+        base = ConfigEntry(name, value, False, ConfigSource.DEFAULT, False, [], CLIENT_METRICS_TYPES[name], "")
         entries.append(_overridden(base, overrides, ConfigSource.CLIENT_METRICS))
     return entries
 

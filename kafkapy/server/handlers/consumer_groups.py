@@ -28,7 +28,7 @@ from kafkapy.protocol.messages.consumer_group_heartbeat import (
 )
 from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
-from kafkapy.server.authorization import authorized_operations, check_group, denied_names, denied_topics
+from kafkapy.server.authorization import authorized_operations, denied_names, denied_topics, is_allowed
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import random_uuid, uuid_to_string
 
@@ -52,7 +52,8 @@ def handle_consumer_group_heartbeat(
     coordinator = context.services.group_coordinator
     if not coordinator.settings.is_enabled:
         raise ApiError(Error.UNSUPPORTED_VERSION)
-    check_group(context, Operation.READ, request.group_id)
+    if not is_allowed(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        return heartbeat_error(request, context.api_version, Error.GROUP_AUTHORIZATION_FAILED, None)
     if denied_topics(context, Operation.DESCRIBE, request.subscribed_topic_names or ()):
         return heartbeat_error(request, context.api_version, Error.TOPIC_AUTHORIZATION_FAILED, None)
     _validate(request, context.api_version, coordinator.settings.assignors)

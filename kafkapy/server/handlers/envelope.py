@@ -111,7 +111,7 @@ def _header(data: Any) -> tuple[RequestHeader, int]:
     try:
         header, pos = decode_request_header(data)
     except ProtocolViolation as violation:
-        raise ApiError(Error.INVALID_REQUEST, str(violation)) from violation
+        raise ApiError(Error.UNSUPPORTED_VERSION, str(violation)) from violation
     if header.request_api_key not in FORWARDABLE:
         name = API_TABLE[ApiKey(header.request_api_key)].name
         raise ApiError(Error.INVALID_REQUEST, f"{name} is not forwarded to the controller")

@@ -38,7 +38,10 @@ from kafkapy.server.request_context import RequestContext
 
 
 def join_group_error(request: JoinGroupRequest, version: int, error: Error, message: str | None) -> JoinGroupResponse:
-    return join_error(request.member_id, error)
+    response = join_error(request.member_id, error)
+    if version >= JoinGroupRequest.FIRST_VERSION_WITH_NULLABLE_PROTOCOL_NAME:
+        response.protocol_name = None
+    return response
 
 
 @serves(ApiKey.JOIN_GROUP, 0, 9, on_error=join_group_error)

@@ -32,28 +32,31 @@ from kafkapy.server.request_context import RequestContext
 
 def _ask(context: RequestContext, request: Request, write: Callable[[Any, int, str], Any]) -> None:
     """Passes a request to the Raft machine. `write(response, version, listener)` translates its response to the wire
-    message. Raises ApiError if the client is no node of the cluster."""
-    check_cluster(context, Operation.CLUSTER_ACTION)
+    message."""
     version, listener = context.api_version, context.listener.name
     ask_quorum(context, request, lambda found: write(found, version, listener))
 
 
 @serves(ApiKey.VOTE, 0, 2, on_error=error_of_the_request(VoteResponse))
 def handle_vote(context: RequestContext, request: VoteRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     _ask(context, wire.vote_request(request), wire.vote_response)
 
 
 @serves(ApiKey.BEGIN_QUORUM_EPOCH, 0, 1, on_error=error_of_the_request(BeginQuorumEpochResponse))
 def handle_begin_quorum_epoch(context: RequestContext, request: BeginQuorumEpochRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     _ask(context, wire.begin_request(request), wire.begin_response)
 
 
 @serves(ApiKey.END_QUORUM_EPOCH, 0, 1, on_error=error_of_the_request(EndQuorumEpochResponse))
 def handle_end_quorum_epoch(context: RequestContext, request: EndQuorumEpochRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     _ask(context, wire.end_request(request), wire.end_response)
 
 
 @serves(ApiKey.FETCH_SNAPSHOT, 0, 1, on_error=error_of_the_request(FetchSnapshotResponse))
 def handle_fetch_snapshot(context: RequestContext, request: FetchSnapshotRequest) -> None:
+    check_cluster(context, Operation.CLUSTER_ACTION)
     write = partial(wire.fetch_snapshot_response, read=context.services.quorum.quorum.read_snapshot)
     _ask(context, wire.fetch_snapshot_request(request), write)

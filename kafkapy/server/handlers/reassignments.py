@@ -75,7 +75,13 @@ def _ongoing(topic: TopicImage, indexes: list[int]) -> OngoingTopic:
 def alter_partition_reassignments_error(
     request: AlterPartitionReassignmentsRequest, version: int, error: Error, message: str | None
 ) -> AlterPartitionReassignmentsResponse:
-    return AlterPartitionReassignmentsResponse(error_code=error, error_message=message)
+    """Returns a response with the error for the whole request and for every partition."""
+    failed = [
+        (TopicPartition(topic.name, each.partition_index), ErrorMessage(error, message))
+        for topic in request.topics
+        for each in topic.partitions
+    ]
+    return AlterPartitionReassignmentsResponse(error_code=error, error_message=message, responses=_by_topic(failed))
 
 
 @serves(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, on_error=alter_partition_reassignments_error)
@@ -101,6 +107,16 @@ def handle_alter_partition_reassignments(context: RequestContext, request: Alter
 def _altered(
     results: list[tuple[TopicPartition, ErrorMessage]], allow_replication_factor_change: bool
 ) -> AlterPartitionReassignmentsResponse:
+    topics = _by_topic(results)
+    message = None if topics else ""  # as Apache Kafka does
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=allow_replication_factor_change, error_message=message, responses=topics
+    )
+
+
+def _by_topic(
+    results: list[tuple[TopicPartition, ErrorMessage]],
+) -> list[AlterPartitionReassignmentsResponse.ReassignableTopicResponse]:
     topics: dict[str, AlterPartitionReassignmentsResponse.ReassignableTopicResponse] = {}
     for topic_partition, result in results:
         topic = topics.get(topic_partition.topic)
@@ -113,9 +129,4 @@ def _altered(
                 partition_index=topic_partition.partition, error_code=result.error, error_message=result.message
             )
         )
-    message = None if topics else ""  # as Apache Kafka does
-    return AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=allow_replication_factor_change,
-        error_message=message,
-        responses=list(topics.values()),
-    )
+    return list(topics.values())

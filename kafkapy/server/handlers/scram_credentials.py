@@ -35,7 +35,9 @@ DescribedUser = DescribeUserScramCredentialsResponse.DescribeUserScramCredential
 def describe_user_scram_credentials_error(
     request: DescribeUserScramCredentialsRequest, version: int, error: Error, message: str | None
 ) -> DescribeUserScramCredentialsResponse:
-    return DescribeUserScramCredentialsResponse(error_code=error, error_message=message)
+    """Returns a response with the error for the whole request and, without its name, for each user."""
+    results = [DescribedUser(error_code=error, error_message=message) for _ in request.users or ()]
+    return DescribeUserScramCredentialsResponse(error_code=error, error_message=message, results=results)
 
 
 @serves(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, on_error=describe_user_scram_credentials_error)

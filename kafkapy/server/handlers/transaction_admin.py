@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from kafkapy.controller.topic_name import is_valid_topic_name
+from kafkapy.controller.topic_name import is_valid_topic_name, validate_topic_name
 from kafkapy.coordinator.transaction.listing import described, keep_matching, listed
 from kafkapy.coordinator.transaction.transaction_requests import ListFilter
 from kafkapy.errors import ApiError, Error
@@ -149,8 +149,10 @@ def _producers_of(
     context: RequestContext, topic_partition: TopicPartition
 ) -> DescribeProducersResponse.PartitionResponse:
     response = DescribeProducersResponse.PartitionResponse(partition_index=topic_partition.partition)
-    if not is_valid_topic_name(topic_partition.topic):
-        response.error_code = Error.INVALID_TOPIC_EXCEPTION
+    try:
+        validate_topic_name(topic_partition.topic)
+    except ApiError as error:
+        response.error_code, response.error_message = error.error, error.message
         return response
     try:
         partition = context.services.replica_manager.get_partition(topic_partition)

@@ -338,7 +338,7 @@ def envelope(client: socket.socket, **fields: Any) -> EnvelopeResponse:
         ({"request_principal": None}, Error.PRINCIPAL_DESERIALIZATION_FAILURE),
         ({"request_principal": b"\0\1\5User"}, Error.PRINCIPAL_DESERIALIZATION_FAILURE),
         ({"request_principal": b"\0\0\5Us"}, Error.PRINCIPAL_DESERIALIZATION_FAILURE),
-        ({"request_data": b"\0\x13"}, Error.INVALID_REQUEST),
+        ({"request_data": b"\0\x13"}, Error.UNSUPPORTED_VERSION),
         ({"request_data": request_bytes(ApiKey.METADATA, 1, MetadataRequest(topics=[]))}, Error.INVALID_REQUEST),
         ({"request_data": request_bytes(ApiKey.CREATE_TOPICS, 7, b"\xff")}, Error.UNSUPPORTED_VERSION),
     ],

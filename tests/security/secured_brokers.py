@@ -1,0 +1,166 @@
+"""Brokers of kafkapy and Apache Kafka whose clients authenticate with SASL/PLAIN and need permissions (ACLs).
+
+The user `admin` is a super user and the principal of the nodes; the others may do what their ACLs allow.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from kafkapy._core.reactor.reactor import Connection
+from kafkapy.broker import Broker
+from kafkapy.config import BrokerConfig
+from kafkapy.protocol.api import ApiKey, response_class
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkapy.protocol.messages.create_acls import CreateAclsRequest
+from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkapy.security.acl import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
+from kafkapy.security.principal import Principal
+from kafkapy.server.request_context import Session
+from tests.api_client import ask
+from tests.peers import ApacheKafka
+from tests.ports import free_ports
+
+ADMIN = "admin"
+LISTENER, CONTROLLER_LISTENER = "SASL_PLAINTEXT", "CONTROLLER"
+TIMEOUT_S = 60
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def secured(port: int, controller_port: int, users: Iterable[str]) -> dict[str, str]:
+    """Returns the properties of a node with both roles, whose users have their names as passwords."""
+    accounts = " ".join(f'user_{user}="{user}"' for user in (ADMIN, *users))
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    jaas = f'{module} required username="{ADMIN}" password="{ADMIN}" {accounts};'
+    controller = f"localhost:{controller_port}"
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{controller}",
+        "listeners": f"{LISTENER}://localhost:{port},{CONTROLLER_LISTENER}://{controller}",
+        "advertised.listeners": f"{LISTENER}://localhost:{port}",
+        "controller.listener.names": CONTROLLER_LISTENER,
+        "inter.broker.listener.name": LISTENER,
+        "listener.security.protocol.map": f"{LISTENER}:SASL_PLAINTEXT,{CONTROLLER_LISTENER}:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config": jaas,
+        f"listener.name.{CONTROLLER_LISTENER.lower()}.plain.sasl.jaas.config": jaas,
+        "authorizer.class.name": AUTHORIZER,
+        "super.users": f"User:{ADMIN}",
+        "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.session.timeout.ms": "3600000",
+        "group.consumer.max.session.timeout.ms": "3600000",
+    }
+
+
+class SecuredKafka(ApacheKafka):
+    """A single node of Apache Kafka with both roles, broker and controller."""
+
+    def __init__(self, kafka: Path, directory: Path, users: Iterable[str]) -> None:
+        self._users = list(users)
+        super().__init__(kafka, directory, heap=("-Xmx512M",))
+
+    def _settings(self, properties: Mapping[str, str]) -> dict[str, str]:
+        return super()._settings(secured(self.port, self.controller_port, self._users))
+
+
+class SecuredKafkapy:
+    """A single node of kafkapy with both roles, broker and controller, in this process.
+
+    Its listeners are PLAINTEXT. The principal of a connection is the user for whom `connect` made it.
+    """
+
+    def __init__(self, directory: Path, users: Iterable[str]) -> None:
+        self.port, self.controller_port = free_ports(2)
+        properties = {
+            key: value.replace("SASL_PLAINTEXT", "PLAINTEXT")
+            for key, value in secured(self.port, self.controller_port, users).items()
+            if "sasl" not in key
+        }
+        factors = dict.fromkeys(
+            (
+                "offsets.topic.replication.factor",
+                "transaction.state.log.replication.factor",
+                "transaction.state.log.min.isr",
+            ),
+            "1",
+        )
+        self._broker = Broker(BrokerConfig({**properties, **factors, "log.dirs": str(directory)}))
+        self._user = ADMIN
+
+    def __enter__(self) -> Self:
+        self._broker.start()
+        dispatcher = self._broker.reactor.dispatch.__self__
+        new_session = dispatcher._new_session
+
+        def authenticated_session(connection: Connection) -> Session:
+            session: Session = new_session(connection)
+            session.principal = Principal("User", self._user)
+            return session
+
+        dispatcher._new_session = authenticated_session
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._broker.stop()
+
+    def connect(self, user: str, port: int) -> socket.socket:
+        client = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
+        self._user = user
+        ask(client, ApiKey.API_VERSIONS, 0, ApiVersionsRequest(), ApiVersionsResponse)  # makes the session
+        return client
+
+
+SecuredBroker = SecuredKafka | SecuredKafkapy
+
+
+def connect(server: SecuredBroker, user: str, port: int | None = None) -> socket.socket:
+    """Returns a connection of the user, who is authenticated, to the listener of the broker or to another port."""
+    if isinstance(server, SecuredKafkapy):
+        return server.connect(user, port or server.port)
+    client = socket.create_connection(("127.0.0.1", port or server.port), timeout=TIMEOUT_S)
+    shaken = ask(client, ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
+    assert shaken.error_code == 0, shaken
+    token = SaslAuthenticateRequest(auth_bytes=f"\0{user}\0{user}".encode())
+    authenticated = ask(client, ApiKey.SASL_AUTHENTICATE, 2, token, SaslAuthenticateResponse)
+    assert authenticated.error_code == 0, authenticated
+    return client
+
+
+def ask_as_admin(server: SecuredBroker, key: ApiKey, version: int, request: Any) -> Any:
+    with connect(server, ADMIN) as client:
+        return ask(client, key, version, request, response_class(key))
+
+
+def parse(permission: str) -> tuple[Operation, ResourceType, str]:
+    """Returns the permission that a text such as `Read topic t` or `Describe cluster` names."""
+    operation, kind, *name = permission.split()
+    operations = {each.name.replace("_", "").lower(): each for each in Operation}
+    resource_type = ResourceType[kind.replace("-", "_").upper()]
+    return operations[operation.lower()], resource_type, name[0] if name else CLUSTER_NAME
+
+
+def allow(server: SecuredBroker, permissions: Mapping[str, Iterable[str]]) -> None:
+    """Creates the ACLs that give each user, the key, its permissions."""
+    creations = []
+    for user, texts in permissions.items():
+        for operation, resource_type, name in map(parse, texts):
+            creations.append(
+                CreateAclsRequest.AclCreation(
+                    resource_type=resource_type,
+                    resource_name=name,
+                    resource_pattern_type=PatternType.LITERAL,
+                    principal=f"User:{user}",
+                    host="*",
+                    operation=operation,
+                    permission_type=Permission.ALLOW,
+                )
+            )
+    created = ask_as_admin(server, ApiKey.CREATE_ACLS, 3, CreateAclsRequest(creations=creations))
+    assert {each.error_code for each in created.results} <= {0}, created
