@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.errors import ApiError, Error
 from kafkapy.security.acl import CLUSTER_NAME, SUPPORTED_OPERATIONS, Operation, ResourceType
-from kafkapy.security.authorizer import Action, Requester
+from kafkapy.security.authorizer import Action, Authorizer, Requester
 
 if TYPE_CHECKING:
     from kafkapy.server.request_context import RequestContext
@@ -42,7 +42,7 @@ def is_allowed(
     if authorizer is None:
         return True
     action = Action(operation, resource_type, name, count, log_if_allowed, log_if_denied)
-    return authorizer.authorize(_requester(context), [action])[0]
+    return _ask(context, authorizer, [action])[0]
 
 
 def is_cluster_allowed(context: RequestContext, operation: Operation, *, log_if_denied: bool = True) -> bool:
@@ -99,7 +99,7 @@ def denied_names(
     actions = [
         Action(operation, resource_type, name, count, log_if_allowed, log_if_denied) for name, count in counts.items()
     ]
-    answers = authorizer.authorize(_requester(context), actions)
+    answers = _ask(context, authorizer, actions)
     return {action.resource_name for action, allowed in zip(actions, answers, strict=True) if not allowed}
 
 
@@ -127,6 +127,18 @@ def authorized_cluster_operations(context: RequestContext) -> int:
     if not is_cluster_allowed(context, Operation.DESCRIBE):
         return 0
     return authorized_operations(context, ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+def _ask(context: RequestContext, authorizer: Authorizer, actions: list[Action]) -> list[bool]:
+    """Asks the authorizer, and tells the gate what it has allowed."""
+    gate_rights = context.services.gate_rights
+    if gate_rights is None or not gate_rights.concerns(context.api_key):
+        return authorizer.authorize(_requester(context), actions)
+    requester = _requester(context)
+    generation = gate_rights.begin()
+    answers = authorizer.authorize(requester, actions)
+    gate_rights.learn(context.connection, requester, actions, answers, generation)
+    return answers
 
 
 def _requester(context: RequestContext) -> Requester:

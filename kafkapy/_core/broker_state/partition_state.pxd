@@ -27,6 +27,7 @@ cdef class PartitionState:
     cdef public TopicCounters counters   # shared by the partitions of a topic; never None
     cdef public bint is_leader
     cdef public int32_t leader_epoch
+    cdef int32_t topic_number            # by which the gate knows the topic; 0 outside the gate
     cdef public bint is_gated            # the gate may serve fetches from it; written by Partition only
     cdef public bint is_for_clients      # clients may append to it: its topic is not internal
     cdef public bint is_watched          # a request in a purgatory may wait for an append

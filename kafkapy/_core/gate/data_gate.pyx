@@ -1,22 +1,26 @@
 """The data gate: serves the usual Produce and Fetch requests in phase 1 of the reactor, and notifies Python in phase 2.
 
 Python adds and removes partitions (`add`, `remove`) and opens or closes each of them (`PartitionState.is_gated`). The
-gate knows neither principals nor quotas: a feature that authorizes or throttles requests has to shut it (`shut`), and
-every request then takes the Python path. The gate reads the machine's wall clock itself.
+gate knows what a client may do, and how much of its quotas it has spent, as far as Python has told it (`set_rights`,
+`set_limits`); it leaves all other requests to Python. A feature that it cannot know shuts the gate (`shut`), and every
+request then takes the Python path. The gate reads the machine's wall clock itself.
 """
 
 from cpython.ref cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport realloc
 
+from kafkapy._core.broker_state.client_limits cimport ClientLimits
+from kafkapy._core.broker_state.client_rights cimport ClientRights
 from kafkapy._core.gate.awaited_produce cimport (
     complete_reached, expire_produces, fail_awaited, finish_first, free_awaited)
+from kafkapy._core.gate.client_admission cimport admits_client, note_time, pay_times
 from kafkapy._core.gate.fetch_gate cimport HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, fetch_answer
 from kafkapy._core.gate.fetch_request cimport (
     CONSUMER, FETCH_AT_DEADLINE, FETCH_BEFORE_HOLDING, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, FetchMoment)
 from kafkapy._core.broker_state.fetch_session_state cimport FetchSessionTable
 from kafkapy._core.bytes.frame_cursor cimport (
-    FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16)
+    FrameCursor, RequestHead, take_head)
 from kafkapy._core.broker_state.partition_state cimport PartitionState
 from kafkapy._core.gate.gate_context cimport UUID_BYTES, AwaitedProduce
 from kafkapy._core.gate.produce_gate cimport (
@@ -25,8 +29,8 @@ from kafkapy._core.gate.request_versions cimport FETCH, FIRST_FLEXIBLE_FETCH, FI
 from kafkapy._core.reactor.reactor cimport Reactor
 from kafkapy._core.reactor.reactor_connection cimport Connection, Request, write_answer
 from kafkapy._core.reactor.reactor_state cimport (
-    CLOSE_LOCAL, GATE_ANSWERED, GATE_DECLINED, GATE_WAITS, ConnectionState, RequestFrame, connection_close,
-    monotonic_us)
+    CLOSE_LOCAL, GATE_ANSWERED, GATE_DECLINED, GATE_GATHERED, GATE_WAITS, ConnectionState, RequestFrame,
+    connection_close, monotonic_us)
 
 # The verdicts of `DataGate.serve_or_await` and `DataGate.serve_held`.
 ANSWERED = GATE_ANSWERED
@@ -48,37 +52,38 @@ cdef int serve_request(void *context, RequestFrame *frame) noexcept nogil:
     """Serves one request if the gate can, and returns the GateVerdict."""
     cdef FrameCursor cursor
     cdef RequestHead head
+    cdef int verdict = GATE_DECLINED
     if (<GateContext> context).is_shut or not read_header(&cursor, &head, frame.data, frame.size):
         return GATE_DECLINED
     if head.api_key == PRODUCE and LOWEST_GATED_PRODUCE <= head.version <= HIGHEST_GATED_PRODUCE:
-        skip_client_id(&cursor, head.version >= FIRST_FLEXIBLE_PRODUCE)
-        return GATE_DECLINED if cursor.failed else produce_gather(<GateContext> context, frame, &head, &cursor)
-    if head.api_key == FETCH and LOWEST_GATED_FETCH <= head.version <= HIGHEST_GATED_FETCH:
-        return serve_fetch(<GateContext> context, frame.connection, &head, &cursor, FETCH_ON_ARRIVAL)
-    return GATE_DECLINED
+        if admits_client(<GateContext> context, frame.connection, &cursor, head.version >= FIRST_FLEXIBLE_PRODUCE):
+            verdict = produce_gather(<GateContext> context, frame, &head, &cursor)
+    elif head.api_key == FETCH and LOWEST_GATED_FETCH <= head.version <= HIGHEST_GATED_FETCH:
+        verdict = serve_fetch(<GateContext> context, frame.connection, &head, &cursor, FETCH_ON_ARRIVAL)
+    if (<GateContext> context).is_limiting and (verdict == GATE_ANSWERED or verdict == GATE_GATHERED):
+        note_time(<GateContext> context)
+    return verdict
 
 
 cdef int serve_fetch(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
                      FetchMoment moment) noexcept nogil:
-    skip_client_id(cursor, head.version >= FIRST_FLEXIBLE_FETCH)
-    return GATE_DECLINED if cursor.failed else fetch_answer(gate, connection, head, cursor, moment)
+    if not admits_client(gate, connection, cursor, head.version >= FIRST_FLEXIBLE_FETCH):
+        return GATE_DECLINED
+    return fetch_answer(gate, connection, head, cursor, moment)
 
 
 cdef enum:
     NOT_LEADER_OR_FOLLOWER = 6
-
-
-cdef void skip_client_id(FrameCursor *cursor, bint flexible) noexcept nogil:
-    """Skips the rest of the request header."""
-    skip_plain_string(cursor, take_int16(cursor))
-    expect_no_tags(cursor, flexible)
+    LARGEST_TOPIC_NUMBER = 2147483647
 
 
 cdef void finish(void *context) noexcept nogil:
-    """Writes the gathered batches and answers their requests, at the end of phase 1. The decompressor may then work
-    again for a whole wake-up."""
+    """Writes the gathered batches, answers their requests, and charges the time to clients, at the end of phase 1. The
+    decompressor may then work again for a whole wake-up."""
     if (<GateContext> context).request_count:
         produce_finish(<GateContext> context)
+    if (<GateContext> context).timed_requests:
+        pay_times(<GateContext> context)
     (<GateContext> context).decompressor.renew()
 
 
@@ -101,6 +106,9 @@ cdef class DataGate(GateContext):
         self.on_appended = on_appended
         self.on_append_failed = on_append_failed
         self.shut_by = set()
+        self.topic_numbers = {}
+        self.rights_generation = 1
+        self.limits_generation = 1
         if own_rack is not None:
             self.own_rack = own_rack
             self.rack = own_rack
@@ -115,6 +123,45 @@ cdef class DataGate(GateContext):
         """Withdraws a reason that was passed to `shut`. Does nothing for any other reason."""
         self.shut_by.discard(reason)
         self.is_shut = len(self.shut_by) > 0
+
+    def authorize(self):
+        """Makes the gate leave every request to Python for which `set_rights` has not stored the permissions."""
+        self.is_authorizing = True
+
+    def outdate_rights(self):
+        """Makes all stored permissions invalid, after a change of the ACLs. Any thread may call it."""
+        self.rights_generation += 1
+
+    def set_rights(self, Connection connection not None, ClientRights rights not None):
+        """Attaches what the client of the connection may do."""
+        connection.gate_rights = rights
+        connection.native.gate_rights = <PyObject *> rights
+
+    def rights_of(self, Connection connection not None):
+        """Returns the ClientRights of the connection, or None."""
+        return connection.gate_rights
+
+    def limit(self, bint is_limiting):
+        """Says whether there are quotas: if so, Python serves every request whose client has no `set_limits` yet.
+
+        Makes all limits that were set before invalid.
+        """
+        self.limits_generation += 1
+        self.is_limiting = is_limiting
+
+    def set_limits(self, Connection connection not None, ClientLimits limits not None):
+        """Attaches the quotas of the client id that the connection uses."""
+        connection.gate_limits = limits
+        connection.native.gate_limits = <PyObject *> limits
+
+    def limits_of(self, Connection connection not None):
+        """Returns the ClientLimits of the connection, or None."""
+        return connection.gate_limits
+
+    def topic_number(self, str topic):
+        """Returns the number by which ClientRights knows the topic, or 0 for a topic without partitions here."""
+        entry = self.topic_numbers.get(topic)
+        return 0 if entry is None else entry[0]
 
     def attach(self, Reactor reactor not None):
         """Makes the reactor offer every request to this gate first. The reactor keeps the gate alive."""
@@ -138,15 +185,33 @@ cdef class DataGate(GateContext):
                 raise MemoryError()
             self.waking = <PyObject **> grown
             self.waking_capacity = <int> capacity
+        self.number_partition(partition, topic)
         self.by_name.put(topic.encode(), index, partition)
         if len(topic_id) == UUID_BYTES and topic_id != bytes(UUID_BYTES):
             self.by_id.put(topic_id, index, partition)
 
     def remove(self, PartitionState partition not None, str topic, bytes topic_id, int index):
         """Removes the partition: no request finds it any more."""
+        cdef list entry = self.topic_numbers.get(topic)
         self.forget_waking(partition)
         self.by_name.drop(topic.encode(), index)
         self.by_id.drop(topic_id, index)
+        if entry is not None and partition in entry[1]:
+            entry[1].discard(partition)
+            if not entry[1]:
+                del self.topic_numbers[topic]
+
+    cdef int number_partition(self, PartitionState partition, str topic) except -1:
+        """Gives the partition the number of its topic. A number is used for one topic only, also after its deletion."""
+        cdef list entry = self.topic_numbers.get(topic)
+        if entry is None:
+            if self.last_topic_number == LARGEST_TOPIC_NUMBER:
+                raise OverflowError("too many topics were created since the start")
+            self.last_topic_number += 1
+            entry = self.topic_numbers[topic] = [self.last_topic_number, set()]
+        entry[1].add(partition)
+        partition.topic_number = entry[0]
+        return 0
 
     def find(self, str topic, int index):
         """Returns the partition that a request with this topic name finds, or None."""
@@ -289,4 +354,5 @@ cdef class DataGate(GateContext):
             "follower_fetches_answered": self.follower_fetches_gated,
             "produces_awaited": self.produces_awaited,
             "produces_expired": self.expired_count,
+            "rights_used": self.rights_used,
         }

@@ -25,6 +25,8 @@ from kafkapy._core.broker_state.fetch_session_state cimport (
     FetchPartitionState, FetchPlace, FetchSessionState, FetchSessionTable, SessionPartitions)
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, skip_plain_string, take_bytes, take_int8, take_int32, take_int64, take_length, take_string_length)
+from kafkapy._core.broker_state.client_rights cimport MAY_READ
+from kafkapy._core.gate.client_admission cimport admits_fetch, largest_fetch, may_follow, may_use, pay_fetch
 from kafkapy._core.gate.fetch_request cimport (
     CONSUMER, FETCH_AT_DEADLINE, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, REPLICA_STATE_BYTES, FetchRequest)
 from kafkapy._core.gate.follower_fetch cimport admits_follower, find_replica_state, record_positions
@@ -162,6 +164,8 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
         return False
     if max_bytes < 0 or partition.last_request_serial == gate.serial:
         return False
+    if request.replica_id == CONSUMER and not may_use(gate, partition, MAY_READ):
+        return False
     partition.last_request_serial = gate.serial
     request.leads |= partition.is_leader
     if place.last_fetched_epoch != -1 and not certainly_agrees(partition.log, place):
@@ -274,7 +278,7 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     else:
         request.replica_id = take_int32(cursor)
         request.replica_epoch = NO_BROKER_EPOCH
-    if request.replica_id < CONSUMER:
+    if request.replica_id < CONSUMER or (request.replica_id != CONSUMER and not may_follow(gate)):
         return False
     request.leads = False
     request.rack_length = 0
@@ -286,6 +290,8 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     request.session_epoch = take_int32(cursor) if request.version >= FIRST_FETCH_WITH_SESSION_ID else FINAL_EPOCH
     if max_bytes > gate.fetch_max_bytes:
         max_bytes = gate.fetch_max_bytes
+    if request.replica_id == CONSUMER:
+        max_bytes = <int32_t> largest_fetch(gate, max_bytes)
     if request.min_bytes > max_bytes:
         request.min_bytes = max_bytes
     request.remaining = max_bytes
@@ -297,6 +303,19 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     return not cursor.failed and max_bytes >= 0 and 0 <= isolation_level <= READ_COMMITTED
 
 
+cdef bint may_pay(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
+    """Returns whether the consumer's quota allows the answer, whose size is estimated: it is at most a little smaller
+    if the fetch has a session."""
+    cdef int64_t size = HEAD_ROOM + request.found
+    cdef int index
+    if gate.limits == NULL or request.replica_id != CONSUMER:
+        return True
+    for index in range(count):
+        if gate.reads[index].length or gate.reads[index].asked == NULL:
+            size += PARTITION_ROOM + gate.reads[index].topic_length
+    return admits_fetch(gate, size)
+
+
 cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
     """Returns the GateVerdict for a fetch whose `count` partitions have been read.
 
@@ -304,7 +323,7 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
     """
     cdef int64_t available = request.readable if request.moment == FETCH_WHILE_HELD else request.found
     if request.moment == FETCH_AT_DEADLINE or (available > 0 and available >= request.min_bytes):
-        return GATE_ANSWERED
+        return GATE_ANSWERED if may_pay(gate, request, count) else GATE_DECLINED
     if gate.max_wait_ms <= 0 or available >= request.min_bytes or request.must_not_wait:
         return GATE_DECLINED
     gate.read_count = count
@@ -597,7 +616,8 @@ cdef bint append_range(GateContext gate, ConnectionState *connection, const Fetc
 
 cdef bint answer(GateContext gate, ConnectionState *connection, const FetchRequest *request,
                  int count) noexcept nogil:
-    """Writes the answer. Returns False if memory is short; the output then holds a part of it."""
+    """Writes the answer, and charges it to the consumer's quota. Returns False if memory is short; the output then
+    holds a part of it."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef uint8_t *at = output_reserve(gate.shared, HEAD_ROOM + TOPIC_ROOM + PARTITION_ROOM + UUID_BYTES)
     cdef uint8_t *prefix = at
@@ -640,6 +660,8 @@ cdef bint answer(GateContext gate, ConnectionState *connection, const FetchReque
             if output_commit(gate.shared, connection, <size_t> pos):
                 return False
     store_int32(prefix, <int32_t> total)
+    if request.replica_id == CONSUMER:
+        pay_fetch(gate, total - flexible)  # the size that Kafka computes has no tags of the header
     return True
 
 

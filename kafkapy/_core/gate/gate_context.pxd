@@ -86,6 +86,17 @@ cdef class GateContext:
     cdef PartitionTable by_name
     cdef PartitionTable by_id
     cdef bint is_shut                    # Python has to serve every request
+    cdef bint is_authorizing             # an authorizer decides what clients may do
+    cdef bint is_limiting                # there are quotas
+    cdef readonly int64_t rights_generation  # that of the rights that are valid
+    cdef readonly int64_t limits_generation
+    cdef PyObject *rights                # borrowed ClientRights of the request that is read; NULL: all is allowed
+    cdef PyObject *limits                # borrowed ClientLimits of the request; NULL: nothing is limited
+    cdef PyObject **timed                # borrowed sensors of the requests since the last `pay_times`
+    cdef int timed_count
+    cdef int timed_capacity
+    cdef int timed_requests              # requests served since then, of all clients
+    cdef int64_t timed_from_us           # when the first of them arrived whose time is limited
     cdef RecordCheck check               # scratch space of one batch
     cdef RecordDecompressor decompressor
     cdef GatheredRequest *requests
@@ -124,6 +135,7 @@ cdef class GateContext:
     cdef int64_t session_fetches_gated
     cdef int64_t follower_fetches_gated
     cdef int64_t produces_awaited
+    cdef int64_t rights_used             # questions about topics that were answered without the authorizer
     cdef readonly int64_t expired_count  # produce requests that waited until their deadline
 
     # Each makes room for one more. Returns 0, or -1 if memory is short.

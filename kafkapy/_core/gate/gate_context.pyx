@@ -29,6 +29,7 @@ cdef class GateContext:
         free(self.touched)
         free(self.waking)
         free(self.reads)
+        free(self.timed)
 
     cdef int reserve_batch(self) noexcept nogil:
         cdef size_t capacity

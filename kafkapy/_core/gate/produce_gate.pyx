@@ -23,7 +23,9 @@ from kafkapy._core.bytes.batch_validation cimport BatchLimits, assign_in_place, 
 from kafkapy._core.bytes.codecs cimport CODEC_MASK, CODEC_ZSTD, LARGEST_CODEC
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, take_bytes, take_int16, take_int32, take_length, take_string_length)
+from kafkapy._core.broker_state.client_rights cimport MAY_WRITE
 from kafkapy._core.gate.awaited_produce cimport await_offset, await_produce, begin_wait, complete_reached
+from kafkapy._core.gate.client_admission cimport admits_produce, may_use, pay_produce
 from kafkapy._core.gate.gate_context cimport UUID_BYTES, AwaitedProduce, GatheredBatch, GatheredRequest
 from kafkapy._core.gate.request_versions cimport (
     FIRST_FLEXIBLE_PRODUCE, FIRST_PRODUCE_WITH_LOG_START_OFFSET, FIRST_PRODUCE_WITH_RECORD_ERRORS,
@@ -172,7 +174,8 @@ cdef bint accepts_replicated(PartitionState partition, GatheredRequest *request)
 
 cdef bint examine_partition(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
                             int version, int64_t wall_ms) noexcept nogil:
-    if partition.last_request_serial == gate.serial or not is_open(partition):
+    if (partition.last_request_serial == gate.serial or not is_open(partition)
+            or not may_use(gate, partition, MAY_WRITE)):
         return False
     partition.last_request_serial = gate.serial
     if partition.replica_count and not accepts_replicated(partition, &gate.requests[gate.request_count]):
@@ -248,13 +251,14 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
     if cursor.failed or request.acks < -1 or request.acks > 1:
         return GATE_DECLINED
     gate.serial += 1
-    if not take_topics(gate, frame, cursor, request, flexible):
+    if not take_topics(gate, frame, cursor, request, flexible) or not admits_produce(gate, frame.size):
         gate.batch_count = first
         return GATE_DECLINED
     request.connection = frame.connection
     request.slab = frame.slab
     request.received_us = frame.received_us
     slab_retain(frame.slab)
+    pay_produce(gate, frame.size)
     request.first_batch = first
     request.batch_count = gate.batch_count - first
     for index in range(first, gate.batch_count):

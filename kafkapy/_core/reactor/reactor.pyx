@@ -314,11 +314,11 @@ cdef class Reactor:
             "bytes_sent": self.native.bytes_sent,
             "connections": self.native.connection_count,
             "connections_closed": self.native.connections_closed,
+            "connections_muted": self.native.muted_count,
             "requests_in_process": self.native.in_process_count,
             "request_bytes": self.native.reserved_bytes,
             "slab_bytes": self.native.pool.allocated_bytes,
-            "wakeups": self.native.wakeups,
-            "python_phases": self.native.python_phases,
+            "wakeups": self.native.wakeups, "python_phases": self.native.python_phases,
         }
 
     def idle_us(self):

@@ -20,6 +20,10 @@ cdef class Connection:
     cdef readonly int peer_port
     cdef public object state        # the session: principal, name and version of the client
     cdef str close_text
+    cdef object gate_rights         # keeps alive what the gate knows about the client
+    cdef object gate_limits
+    cdef object unmute_timer        # ends the mute; None if the connection is not muted
+    cdef int64_t muted_until_ms
     cpdef respond(self, chunks)
 
 cdef class Request:

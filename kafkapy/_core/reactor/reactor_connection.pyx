@@ -15,10 +15,9 @@ from kafkapy._core.reactor.request_meter cimport (
     FOLLOWER_FETCH_METER, RequestMeter, meter_add, meter_at, meter_of)
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, CLOSE_TLS, CLOSE_UNAUTHENTICATED, ConnectionState, OutputChunk, ReactorState,
-    RequestFrame, connection_close,
-    connection_touch, connection_want_output, monotonic_us, output_append, output_commit, output_reserve, queue_push,
-    request_done,
+    CLOSE_SHUTDOWN, CLOSE_TLS, CLOSE_UNAUTHENTICATED, ConnectionState, OutputChunk, ReactorState, RequestFrame,
+    connection_close, connection_touch, connection_want_input, connection_want_output, monotonic_us, output_append,
+    output_commit, output_reserve, queue_push, request_done,
 )
 from kafkapy._core.bytes.segment_file cimport FileRange
 from kafkapy._core.bytes.slab cimport slab_release
@@ -163,6 +162,39 @@ cdef class Connection:
         if not native.queued_answered:
             native.queued_answered = True
             queue_push(&self.shared.answered_queue, native)
+
+    def mute(self, int64_t delay_ms):
+        """Takes no further request of the connection for `delay_ms`, because its client has exceeded a quota.
+
+        Answers are sent all the same. A connection that is muted already stays so for the longer of the two times.
+        """
+        cdef int64_t until_ms = self.shared.monotonic_ms + delay_ms
+        if self.native.closed or delay_ms <= 0:
+            return
+        if self.native.muted and self.muted_until_ms >= until_ms:
+            return
+        if self.native.muted:
+            self.unmute_timer.cancel()
+        else:
+            self.native.muted = True
+            self.shared.muted_count += 1
+        self.muted_until_ms = until_ms
+        self.unmute_timer = self.reactor.schedule(delay_ms, self.unmute)
+
+    def unmute(self):
+        """Ends the mute, and takes the requests that have arrived. Has to be called for a closed connection too, so that
+        its timer does not keep the connection alive."""
+        if self.unmute_timer is not None:
+            self.unmute_timer.cancel()
+            self.unmute_timer = None
+        if self.native.muted:
+            self.native.muted = False
+            self.shared.muted_count -= 1
+            connection_want_input(self.shared, self.native)
+
+    @property
+    def is_muted(self):
+        return self.native.muted
 
     def note_follower_fetch(self):
         """Marks the request that is being processed as a follower's fetch, so that the meter FOLLOWER_FETCHES counts it

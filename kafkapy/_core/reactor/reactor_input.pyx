@@ -7,7 +7,8 @@ copied: up to three bytes of a size prefix into the connection, the beginning of
 which grows as bytes arrive and is never larger than four times what was received. TLS decrypts into the same memory
 (`reactor_tls`).
 
-A connection whose request is being processed is not read (Kafka's muting); the socket's buffer then limits the client.
+A connection whose request is being processed, or whose client has exceeded a quota, is not read (Kafka's muting); the
+socket's buffer then limits the client.
 Neither a full output nor the bounds on requests prevent the reading of responses.
 """
 
@@ -48,7 +49,8 @@ cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept no
         return not (connection.closed or connection.closing or connection.in_process or connection.is_connecting
                     or state.draining)
     return not (connection.closed or connection.closing or connection.in_process or connection.blocked
-                or state.draining or connection.output_bytes > OUTPUT_LIMIT or connection.deferred >= DEFERRED_LIMIT)
+                or connection.muted or state.draining or connection.output_bytes > OUTPUT_LIMIT
+                or connection.deferred >= DEFERRED_LIMIT)
 
 
 cdef inline bint is_held_back(ReactorState *state, ConnectionState *connection) noexcept nogil:

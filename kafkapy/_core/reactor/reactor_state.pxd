@@ -92,6 +92,9 @@ cdef struct ConnectionState:
     bint ungated                    # no request of this connection is offered to the gate
     bint is_authenticating          # the client has to prove its identity: every frame goes to Python, of any size
     int64_t gated_until_ms          # the authentication expires then, and no request is offered to the gate any more
+    bint muted                      # a quota is exceeded: no further request is taken
+    PyObject *gate_rights           # what the gate knows about the client; borrowed from the Connection
+    PyObject *gate_limits
     bint in_process                 # one frame is with the gate, Python or a purgatory
     int gathered                    # requests that the gate has gathered; 0 outside phase 1
     int deferred                    # number of deferred answers
@@ -158,6 +161,7 @@ cdef struct ReactorState:
     bint draining                   # shutting down: answers are sent, nothing is read
     size_t in_process_count
     size_t connection_count
+    size_t muted_count              # connections whose clients have exceeded a quota
     size_t queue_capacity
     SlabPool *pool
     Slab *shared_input              # the slab that sockets are read into; pinned once

@@ -252,6 +252,9 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
         return
     connection.closed = True
     end_tls(connection)
+    if connection.muted:
+        connection.muted = False
+        state.muted_count -= 1
     close(connection.fd)
     connection.fd = -1
     connection_release_input(connection)

@@ -1,0 +1,26 @@
+"""The quotas of a client: the sensors of the buckets from which its requests are paid."""
+
+from libc.stdint cimport int32_t, int64_t
+
+
+cdef class ClientLimits:
+    """The sensors for one user and client id. Connections with both share it. Used by the owner thread only.
+
+    It is outdated once the gate's generation of quotas differs from its own.
+    """
+
+    def __init__(self, int64_t generation, bytes client_id not None, *, QuotaSensor produce=None,
+                 QuotaSensor fetch=None, QuotaSensor request=None, int64_t fetch_window_bytes=0):
+        """A sensor that is None stands for no limit. `fetch_window_bytes` limits the responses to fetches, if `fetch`
+        is given."""
+        self.generation = generation
+        self.client_id = client_id
+        self.id_bytes = client_id
+        self.id_length = <int32_t> len(client_id)
+        self.produce = produce
+        self.fetch = fetch
+        self.request = request
+        self.limits_produce = produce is not None
+        self.limits_fetch = fetch is not None
+        self.limits_request = request is not None
+        self.fetch_window_bytes = fetch_window_bytes

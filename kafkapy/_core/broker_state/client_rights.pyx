@@ -1,0 +1,107 @@
+"""The permissions of one principal from one address, as far as the authorizer was asked.
+
+Only permissions are stored. An operation that is not stored was denied, or never asked about: the gate leaves the
+request to Python in both cases, and Python asks the authorizer.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+cdef enum:
+    SMALLEST_CAPACITY = 8
+    LARGEST_CAPACITY = 16384             # of the slots of a client; half of them are used at most
+
+READ = MAY_READ
+WRITE = MAY_WRITE
+
+
+cdef inline int home_of(int32_t topic, int capacity) noexcept nogil:
+    return <int> ((<uint32_t> topic * <uint32_t> 2654435769u) >> 7) & (capacity - 1)
+
+
+cdef class ClientRights:
+    """A hash table from the number of a topic to the permissions. Used by the owner thread only.
+
+    It is outdated once the gate's generation differs from its own. Connections with the same principal, address and
+    listener share it.
+    """
+
+    def __init__(self, int64_t generation):
+        self.generation = generation
+
+    def __dealloc__(self):
+        free(self.slots)
+
+    def renew(self, int64_t generation):
+        """Forgets all permissions, and takes over the generation."""
+        self.generation = generation
+        self.may_follow = False
+        self.used = 0
+        if self.capacity:
+            memset(self.slots, 0, <size_t> self.capacity * sizeof(RightsSlot))
+
+    def allow_following(self):
+        """Stores that the client may fetch as a follower."""
+        self.may_follow = True
+
+    def allow(self, int32_t topic, int operation):
+        """Stores that READ or WRITE is allowed on the topic with this number.
+
+        If there is no room for another topic, the permissions of all others are forgotten.
+        """
+        if topic <= 0 or operation not in (MAY_READ, MAY_WRITE):
+            raise ValueError("a topic's number is positive, and the operation READ or WRITE")
+        self.reserve()
+        self.place(topic, <uint8_t> operation)
+
+    def allows(self, int32_t topic, int operation):
+        """Returns whether the operation is stored as allowed."""
+        return self.may(topic, <uint8_t> operation)
+
+    def __len__(self):
+        return self.used
+
+    cdef bint may(self, int32_t topic, uint8_t bit) noexcept nogil:
+        cdef int at
+        if self.capacity == 0:
+            return False
+        at = home_of(topic, self.capacity)
+        while self.slots[at].topic:
+            if self.slots[at].topic == topic:
+                return self.slots[at].allowed & bit != 0
+            at = (at + 1) & (self.capacity - 1)
+        return False
+
+    cdef void place(self, int32_t topic, uint8_t allowed) noexcept nogil:
+        cdef int at = home_of(topic, self.capacity)
+        while self.slots[at].topic and self.slots[at].topic != topic:
+            at = (at + 1) & (self.capacity - 1)
+        if self.slots[at].topic == 0:
+            self.slots[at].topic = topic
+            self.used += 1
+        self.slots[at].allowed |= allowed
+
+    cdef int reserve(self) except -1:
+        """Makes room for one more topic."""
+        cdef RightsSlot *old = self.slots
+        cdef int old_capacity = self.capacity
+        cdef int capacity = old_capacity * 2 if old_capacity else SMALLEST_CAPACITY
+        cdef int at
+        if 2 * (self.used + 1) <= old_capacity:
+            return 0
+        if old_capacity == LARGEST_CAPACITY:
+            self.used = 0
+            memset(old, 0, <size_t> old_capacity * sizeof(RightsSlot))
+            return 0
+        self.slots = <RightsSlot *> calloc(<size_t> capacity, sizeof(RightsSlot))
+        if self.slots == NULL:
+            self.slots = old
+            raise MemoryError()
+        self.capacity = capacity
+        self.used = 0
+        for at in range(old_capacity):
+            if old[at].topic:
+                self.place(old[at].topic, old[at].allowed)
+        free(old)
+        return 0

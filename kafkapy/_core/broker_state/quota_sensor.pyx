@@ -1,0 +1,97 @@
+"""The rate at which a client or user spends a quota, measured in samples as Apache Kafka does (KIP-13).
+
+    samples[0 .. limit]   each covers at least `sample_ms`; one more than the limit, for a sample that leaves the window
+    rate = sum of the samples with a record in the last limit * sample_ms  /  time since the oldest of them began,
+           which counts as at least (limit - 1) * sample_ms
+
+A quota therefore lets (limit - 1) * sample_ms * bound pass at once after a pause, and then nearly nothing until the
+first sample leaves the window. Times are milliseconds of the reactor's monotonic clock.
+"""
+
+from libc.math cimport floor
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
+
+
+cdef class QuotaSensor:
+    """The samples and the bound of one bucket. Used by the owner thread only; any thread may read the rate."""
+
+    def __cinit__(self, double bound, int sample_limit, int64_t sample_ms):
+        if sample_limit < 1 or sample_ms < 1:
+            raise ValueError("a sensor needs at least one sample of at least one millisecond")
+        self.samples = <QuotaSample *> calloc(<size_t> sample_limit + 1, sizeof(QuotaSample))
+        if self.samples == NULL:
+            raise MemoryError()
+        self.bound = bound
+        self.sample_limit = sample_limit
+        self.sample_ms = sample_ms
+
+    def __dealloc__(self):
+        free(self.samples)
+
+    cdef void add(self, double value, int64_t monotonic_ms) noexcept nogil:
+        cdef QuotaSample *sample
+        if self.used == 0:
+            self.used = 1
+            begin_sample(&self.samples[0], monotonic_ms)
+        elif monotonic_ms - self.samples[self.current].start_ms >= self.sample_ms:
+            self.current = 0 if self.current == self.sample_limit else self.current + 1
+            if self.current == self.used:
+                self.used += 1
+            begin_sample(&self.samples[self.current], monotonic_ms)
+        sample = &self.samples[self.current]
+        sample.value += value
+        sample.last_event_ms = monotonic_ms
+        self.last_record_ms = monotonic_ms
+
+    cdef double sum_of(self, int64_t monotonic_ms, int64_t *window_ms) noexcept nogil:
+        cdef int64_t expired_before = monotonic_ms - self.sample_limit * self.sample_ms
+        cdef int64_t oldest = monotonic_ms
+        cdef int64_t elapsed, full
+        cdef double total = 0
+        cdef int index
+        for index in range(self.used):
+            if self.samples[index].last_event_ms > expired_before:
+                total += self.samples[index].value
+                if self.samples[index].start_ms < oldest:
+                    oldest = self.samples[index].start_ms
+        elapsed = monotonic_ms - oldest
+        full = elapsed // self.sample_ms
+        if full < self.sample_limit - 1:
+            elapsed += (self.sample_limit - 1 - full) * self.sample_ms
+        window_ms[0] = elapsed if elapsed > 0 else 1
+        return total
+
+    cdef bint admits(self, double value, int64_t monotonic_ms) noexcept nogil:
+        cdef int64_t window_ms
+        cdef double total = self.sum_of(monotonic_ms, &window_ms)
+        return (total + value) / (<double> window_ms / 1000) <= self.bound
+
+    def record(self, double value, int64_t monotonic_ms):
+        """Records `value`, which is negative to withdraw what was recorded before."""
+        self.add(value, monotonic_ms)
+
+    def rate(self, int64_t monotonic_ms):
+        """Returns the rate per second."""
+        cdef int64_t window_ms
+        cdef double total = self.sum_of(monotonic_ms, &window_ms)
+        return total / (<double> window_ms / 1000)
+
+    def has_room(self, double value, int64_t monotonic_ms):
+        """Returns whether the rate would be at most the bound if `value` were recorded now."""
+        return self.admits(value, monotonic_ms)
+
+    def throttle_ms(self, int64_t monotonic_ms):
+        """Returns the time that brings the rate back to the bound if nothing more is recorded; 0 if it is within it."""
+        cdef int64_t window_ms
+        cdef double total = self.sum_of(monotonic_ms, &window_ms)
+        cdef double rate = total / (<double> window_ms / 1000)
+        if rate <= self.bound:
+            return 0
+        return <int64_t> floor((rate - self.bound) / self.bound * window_ms + 0.5)
+
+
+cdef inline void begin_sample(QuotaSample *sample, int64_t monotonic_ms) noexcept nogil:
+    sample.value = 0
+    sample.start_ms = monotonic_ms
+    sample.last_event_ms = monotonic_ms

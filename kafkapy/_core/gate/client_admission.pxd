@@ -1,0 +1,52 @@
+# Whether a client may use the gate: its permissions and its quotas. Leaf functions, which change nothing but counters.
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from kafkapy._core.broker_state.client_limits cimport ClientLimits
+from kafkapy._core.broker_state.client_rights cimport ClientRights
+from kafkapy._core.broker_state.partition_state cimport PartitionState
+from kafkapy._core.bytes.frame_cursor cimport FrameCursor
+from kafkapy._core.gate.gate_context cimport GateContext
+from kafkapy._core.reactor.reactor_state cimport ConnectionState
+
+# Reads the rest of the request header, and finds the rights and limits of the client. Returns False if Python has to
+# serve the request: it cannot be read, the client is not known yet, or it has exceeded its quota of time.
+cdef bint admits_client(GateContext gate, ConnectionState *connection, FrameCursor *cursor,
+                        bint flexible) noexcept nogil
+# Returns whether the quota of the client allows a produce request of this size.
+cdef bint admits_produce(GateContext gate, int64_t size) noexcept nogil
+cdef void pay_produce(GateContext gate, int64_t size) noexcept nogil
+# Returns whether the quota of the client allows a response of this size to a fetch.
+cdef bint admits_fetch(GateContext gate, int64_t size) noexcept nogil
+cdef void pay_fetch(GateContext gate, int64_t size) noexcept nogil
+# Counts a request that the gate has served, whose time `pay_times` records.
+cdef void note_time(GateContext gate) noexcept nogil
+# Divides the time since the first request of the wake-up among the clients, at the end of a gathering.
+cdef void pay_times(GateContext gate) noexcept nogil
+
+
+cdef inline bint may_use(GateContext gate, PartitionState partition, uint8_t bit) noexcept nogil:
+    """Returns whether the client may certainly read (MAY_READ) or write (MAY_WRITE) the partition."""
+    return gate.rights == NULL or has_right(gate, <ClientRights> gate.rights, partition.topic_number, bit)
+
+
+cdef inline bint has_right(GateContext gate, ClientRights rights, int32_t topic, uint8_t bit) noexcept nogil:
+    gate.rights_used += 1
+    return rights.may(topic, bit)
+
+
+cdef inline bint may_follow(GateContext gate) noexcept nogil:
+    """Returns whether the client may certainly fetch as a follower."""
+    return gate.rights == NULL or (<ClientRights> gate.rights).may_follow
+
+
+cdef inline int64_t largest_fetch(GateContext gate, int64_t max_bytes) noexcept nogil:
+    """Returns `max_bytes`, or the largest response that the client's quota allows at all if that is smaller."""
+    if gate.limits == NULL:
+        return max_bytes
+    return smaller_window(<ClientLimits> gate.limits, max_bytes)
+
+
+cdef inline int64_t smaller_window(ClientLimits limits, int64_t max_bytes) noexcept nogil:
+    if limits.limits_fetch and limits.fetch_window_bytes < max_bytes:
+        return limits.fetch_window_bytes
+    return max_bytes

@@ -1,0 +1,112 @@
+"""The permissions that the data gate learns from the answers of the authorizer.
+
+The authorizer is asked on the Python path. If it allows to produce to a topic, to fetch from it, or to fetch as a
+follower, the answer is attached to the client's connection, and the gate serves the following requests itself until the
+ACLs change. A denial is never stored: such requests always take the Python path, which logs them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from weakref import WeakValueDictionary
+
+from kafkapy._core.broker_state.client_rights import READ, WRITE, ClientRights
+from kafkapy._core.gate.data_gate import DataGate
+from kafkapy._core.reactor.reactor import Connection
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.protocol.api import ApiKey
+from kafkapy.security.acl import Operation, ResourceType
+from kafkapy.security.authorizer import Action, Authorizer, Requester
+from kafkapy.security.principal import Principal
+from kafkapy.security.standard_authorizer import StandardAuthorizer
+
+GATED_APIS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+_OPERATIONS = {(ApiKey.PRODUCE, Operation.WRITE): WRITE, (ApiKey.FETCH, Operation.READ): READ}
+
+# The audit log has a line for every permission at this level, which only the Python path writes.
+audit_logger = logging.getLogger("kafka.authorizer.logger")
+AUDIT_LEVEL = logging.DEBUG
+# How often the generation of an administrator's own authorizer is read.
+GENERATION_POLL_MS = 100
+
+
+class GateRights:
+    """Stores permissions in the gate. Reactor thread only, except `check`."""
+
+    def __init__(self, gate: DataGate, authorizer: Authorizer) -> None:
+        self._gate = gate
+        self._authorizer = authorizer
+        self._seen_generation = authorizer.generation
+        self._shared: WeakValueDictionary[tuple[Principal, str, str], ClientRights] = WeakValueDictionary()
+        gate.authorize()
+
+    def check(self) -> None:
+        """Makes what the gate has stored invalid, if the authorizer's generation has changed. Any thread may call it.
+
+        The change of the authorizer has to precede the call.
+        """
+        generation = self._authorizer.generation
+        if generation != self._seen_generation:
+            self._seen_generation = generation
+            self._gate.outdate_rights()
+
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Is called on the quorum thread for each change of the metadata, after the authorizer's own listener."""
+        self.check()
+
+    def poll(self, schedule: Callable[[int, Callable[[], None]], object]) -> None:
+        """Checks now and from time to time, unless the authorizer changes with the metadata only.
+
+        `schedule(delay_ms, callback)` is that of the reactor.
+        """
+        self.check()
+        if not isinstance(self._authorizer, StandardAuthorizer):
+            schedule(GENERATION_POLL_MS, lambda: self.poll(schedule))
+
+    @staticmethod
+    def concerns(api_key: int) -> bool:
+        """Returns whether the gate serves requests of the API, so that answers about them have to be stored."""
+        return api_key in GATED_APIS
+
+    def begin(self) -> int:
+        """Returns the generation for `learn`; to be called before the authorizer is asked."""
+        self.check()
+        return self._gate.rights_generation
+
+    def learn(
+        self,
+        connection: Connection,
+        requester: Requester,
+        actions: Sequence[Action],
+        answers: Sequence[bool],
+        generation: int,
+    ) -> None:
+        """Stores what the authorizer has allowed, unless the audit log wants a line for each permission."""
+        if audit_logger.isEnabledFor(AUDIT_LEVEL):
+            return
+        rights: ClientRights | None = None
+        for action, allowed in zip(actions, answers, strict=True):
+            if not allowed:
+                continue
+            rights = rights or self._rights(connection, requester, generation)
+            if action.resource_type is ResourceType.TOPIC:
+                operation = _OPERATIONS.get((ApiKey(requester.api_key), action.operation))
+                number = self._gate.topic_number(action.resource_name)
+                if operation is not None and number:
+                    rights.allow(number, operation)
+            elif action.operation is Operation.CLUSTER_ACTION and requester.api_key == ApiKey.FETCH:
+                rights.allow_following()
+
+    def _rights(self, connection: Connection, requester: Requester, generation: int) -> ClientRights:
+        """Returns the rights of the client, which connections with the same principal and address share."""
+        key = (requester.principal, requester.host, requester.listener)
+        rights = self._shared.get(key)
+        if rights is None:
+            rights = self._shared[key] = ClientRights(generation)
+        elif rights.generation != generation:
+            rights.renew(generation)
+        if self._gate.rights_of(connection) is not rights:
+            self._gate.set_rights(connection, rights)
+        return rights
