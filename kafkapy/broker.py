@@ -37,6 +37,7 @@ from kafkapy.quorum.held_listener import HeldListener
 from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.node_authorizer import follow_acls, split_early
+from kafkapy.server.quota_listener import QuotaListener
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import Clock, SystemClock, TopicPartition
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from kafkapy.metadata.image import MetadataImage
     from kafkapy.metrics.http_server import HttpServer, Route
+    from kafkapy.security.authorizer import Authorizer
     from kafkapy.server.exposition.broker_page import BrokerPage
 
 logger = logging.getLogger("kafka.server.KafkaServer")
@@ -160,8 +162,6 @@ class Broker(ClusterNode):
             self._foundation.other_nodes.watch_brokers(parts.services, self.socket_server)
         if self._is_gated:
             parts.gate.attach(self.reactor)
-        if parts.services.authorizer is not None:
-            parts.gate.shut("an authorizer decides about every request")
         clean_broker_epoch = log_manager.take_clean_shutdown_markers()
         if quorum.is_alone:
             self._load_logs(image)
@@ -173,6 +173,8 @@ class Broker(ClusterNode):
             self._enter_quorum(image)
         if config.is_controller:
             self._foundation.other_nodes.register_controller(parts.controller)
+        if parts.services.authorizer is not None:
+            self._keep_rights_current(parts, parts.services.authorizer)
         changes = HeldListener(parts.publisher)
         image = parts.controller.follow(changes).result()
         if not quorum.is_alone:
@@ -180,6 +182,8 @@ class Broker(ClusterNode):
             self._raise_fatal()
         self._descriptors.judge(len(log_manager.logs()))
         parts.publisher.take_over(image)
+        quota_listener = QuotaListener(parts.services, lambda: self.socket_server.quotas, parts.gate)
+        quota_listener.post(parts.controller.follow(quota_listener).result())
         self._foundation.run_on_reactor_or_here(
             lambda: parts.replica_manager.startup(image, waits_for_registration=not quorum.is_alone)
         )
@@ -203,6 +207,15 @@ class Broker(ClusterNode):
             self._watch_growth()
         if self._metrics_server is not None:
             self._metrics_server.start(self._metrics_routes(), PROTECTED_PAGES)
+
+    def _keep_rights_current(self, parts: Parts, authorizer: Authorizer) -> None:
+        """Lets the gate use the answers of the authorizer, until its ACLs change. The authorizer itself has to follow
+        the metadata before."""
+        from kafkapy.server.gate_rights import GateRights
+
+        rights = parts.services.gate_rights = GateRights(parts.gate, authorizer)
+        parts.controller.follow(rights)
+        self._foundation.run_on_reactor_or_here(lambda: rights.poll(self.reactor.schedule))
 
     def _enter_quorum(self, image: MetadataImage) -> None:
         """Takes part in a quorum of several nodes, and waits until this node has replayed the records that the quorum

@@ -28,6 +28,7 @@ from kafkapy.network.socket_server import SocketServer
 from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.node_authorizer import follow_acls, make_authorizer, split_early
+from kafkapy.server.quota_listener import QuotaListener
 from kafkapy.server.services import ControllerServices
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import SystemClock
@@ -57,7 +58,7 @@ class ControllerNode(ClusterNode):
             logger.warning("%s", warning)
         foundation.background.start()
         foundation.log_manager.lock()
-        self._socket_server = SocketServer(config.controller_listeners, config, self.reactor)
+        socket_server = self._socket_server = SocketServer(config.controller_listeners, config, self.reactor)
         quorum, image = open_quorum(foundation)
         metadata = MetadataCache()
         loop = self._loop = ControllerLoop(quorum, metadata, foundation.clock, self._fail)
@@ -78,6 +79,8 @@ class ControllerNode(ClusterNode):
         self._reactor_thread.start()
         loop.start(image)
         self._open_when_loaded(late, loop)
+        quota_listener = QuotaListener(services, lambda: socket_server.quotas)
+        loop.follow(quota_listener).add_done_callback(lambda following: quota_listener.post(following.result()))
         foundation.other_nodes.register_controller(loop)
         logger.info("[ControllerServer id=%d] Kafka Server started", config.node_id)
 

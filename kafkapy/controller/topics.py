@@ -51,12 +51,20 @@ class CreatedTopic(NamedTuple):
     overrides: Mapping[str, str] = {}
 
 
+Charge = Callable[[int], None]
+
+
+def uncharged(partitions: int) -> None:
+    """Lets a client create or delete any number of partitions."""
+
+
 class PlacementRules(NamedTuple):
     """The inputs for placing new partitions, in addition to the image.
 
     A replica on a broker with one log directory gets the id of that directory. If a broker has several,
     `choose_directory(topic, partition)` returns the id for a replica on this broker (`node_id`); replicas on other
-    brokers remain unassigned. Tests replace `random_below(n)` and `new_topic_id`.
+    brokers remain unassigned. `charge(n)` is called before `n` partitions are created; it raises ApiError if the client
+    may not create them now. Tests replace `random_below(n)` and `new_topic_id`.
     """
 
     broker_config: BrokerConfig
@@ -65,6 +73,7 @@ class PlacementRules(NamedTuple):
     random_below: Callable[[int], int] = random.randrange
     new_topic_id: Callable[[], bytes] = random_uuid
     policies: Policies = NO_POLICIES
+    charge: Charge = uncharged
 
 
 def create_topics(
@@ -113,6 +122,7 @@ def _create_topic(
         rules.policies.check_config_change(AlterConfigRequest(TOPIC_RESOURCE, topic.name, overrides))
     assignments = _assignments_of(image, topic, rules)
     rules.policies.check_new_topic(_create_topic_request(topic, assignments, overrides))
+    rules.charge(len(assignments))
     topic_id = rules.new_topic_id()
     records: list[MessageAndVersion] = [(TopicRecord(name=topic.name, topic_id=topic_id), 0)]
     for name, value in overrides.items():
@@ -295,6 +305,7 @@ def _create_partitions(image: MetadataImage, topic: MorePartitions, rules: Place
         )
     additional = topic.total_count - current
     _check_total(additional)
+    rules.charge(additional)
     factor = len(existing.partitions[0].replicas)
     if topic.assignments is None:
         placed = place_replicas(image.brokers.values(), additional, factor, rules.random_below)
@@ -319,14 +330,25 @@ def _check_total(partitions: int) -> None:
         raise ApiError(Error.POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
 
-def delete_topics(image: MetadataImage, topic_ids: Sequence[bytes]) -> ControllerResult[dict[bytes, ErrorMessage]]:
+def delete_topics(
+    image: MetadataImage, topic_ids: Sequence[bytes], charge: Charge = uncharged
+) -> ControllerResult[dict[bytes, ErrorMessage]]:
     """Removes topics by id, with their configuration. Raises ApiError(POLICY_VIOLATION) if the request names more
-    topics than one batch can remove."""
+    topics than one batch can remove.
+
+    `charge(n)` is called before a topic of `n` partitions is removed, and raises ApiError if the client may not remove
+    it now.
+    """
     records: list[MessageAndVersion] = []
     response: dict[bytes, ErrorMessage] = {}
     for topic_id in dict.fromkeys(topic_ids):
         if topic_id not in image.topics.by_id:
             response[topic_id] = ErrorMessage(Error.UNKNOWN_TOPIC_ID, Error.UNKNOWN_TOPIC_ID.message)
+            continue
+        try:
+            charge(len(image.topics.by_id[topic_id].partitions))
+        except ApiError as error:
+            response[topic_id] = ErrorMessage(error.error, error.message)
             continue
         records.append((RemoveTopicRecord(topic_id=topic_id), 0))
         response[topic_id] = SUCCESS

@@ -278,6 +278,47 @@ TRANSACTION_AGE = gauge(
 )
 PRODUCERS = gauge("kafkapy_producers", "Idempotent producers whose state partitions hold.")
 
+# -- quotas: one series for each user and client id that share a limit -------------------------------------------------
+
+PRODUCE_BYTE_RATE = gauge(
+    "kafka_server_produce_byte_rate", "Bytes per second of produce requests, of clients with a quota.",
+    "user", "client_id",
+)  # fmt: skip
+PRODUCE_THROTTLE_TIME = gauge(
+    "kafka_server_produce_throttle_time", "Milliseconds by which a producer was delayed last, 0 after the window.",
+    "user", "client_id",
+)  # fmt: skip
+PRODUCE_LIMIT = gauge("kafkapy_quota_producer_byte_rate", "The quota of producers.", "user", "client_id")
+FETCH_BYTE_RATE = gauge(
+    "kafka_server_fetch_byte_rate", "Bytes per second of responses to consumers with a quota.", "user", "client_id"
+)
+FETCH_THROTTLE_TIME = gauge(
+    "kafka_server_fetch_throttle_time", "Milliseconds by which a consumer was delayed last, 0 after the window.",
+    "user", "client_id",
+)  # fmt: skip
+FETCH_LIMIT = gauge("kafkapy_quota_consumer_byte_rate", "The quota of consumers.", "user", "client_id")
+REQUEST_TIME = gauge(
+    "kafka_server_request_request_time", "Percentage of a thread's time that a client with a quota uses.",
+    "user", "client_id",
+)  # fmt: skip
+REQUEST_THROTTLE_TIME = gauge(
+    "kafka_server_request_throttle_time",
+    "Milliseconds by which the requests of a client were delayed last, 0 after the window.",
+    "user", "client_id",
+)  # fmt: skip
+REQUEST_LIMIT = gauge("kafkapy_quota_request_percentage", "The quota of requests.", "user", "client_id")
+MUTATION_TOKENS = gauge(
+    "kafka_server_controllermutation_tokens",
+    "Partitions that a client may still create or delete; below 0 its requests are refused or delayed.",
+    "user", "client_id",
+)  # fmt: skip
+QUOTA_LIMITS = {
+    "producer_byte_rate": PRODUCE_LIMIT, "consumer_byte_rate": FETCH_LIMIT, "request_percentage": REQUEST_LIMIT
+}  # fmt: skip
+MUTED_CONNECTIONS = gauge(
+    "kafkapy_network_muted_connections", "Connections that are not read because their client has exceeded a quota."
+)
+
 # -- clients' own metrics ----------------------------------------------------------------------------------------------
 
 CLIENT_INSTANCES = gauge("kafkapy_client_instances", "Clients that requested a metrics subscription (KIP-714).")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import socket
+import struct
 
 from kafkapy._core.reactor.reactor import Reactor, Watch
 from kafkapy.config import BrokerConfig
@@ -17,6 +18,7 @@ logger = logging.getLogger("kafka.network.DataPlaneAcceptor")
 ACCEPTS_PER_TURN = 32
 EXHAUSTED = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 EXHAUSTED_PAUSE_MS = 100
+RESET_AT_CLOSE = struct.pack("ii", 1, 0)  # of SO_LINGER: on, for 0 seconds
 ANOTHER_PORT = (
     " Choose another port by the key listeners in the configuration file, or by "
     "--override listeners=PLAINTEXT://localhost:PORT"
@@ -78,6 +80,7 @@ class Acceptor:
         self._watch: Watch | None = None
         self._accepted = 0
         self._exhausted = False
+        self._throttled: set[socket.socket] = set()  # accepted connections that wait to be closed
         # The gate serves the partitions of a broker, which clients of a controller's listener may not access.
         self._is_gated = listener.name not in config.controller_listener_names
         # The largest frame of a client that has not proved its identity; None if clients need not prove it.
@@ -94,6 +97,9 @@ class Acceptor:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
+        for each in self._throttled:
+            each.close()
+        self._throttled.clear()
         self._socket.close()
 
     def resume(self) -> None:
@@ -150,8 +156,23 @@ class Acceptor:
                         host, limit)  # fmt: skip
             accepted.close()
             return True
+        throttle_ms = self._quotas.throttle_ms(host, self._reactor.monotonic_ms)
+        if throttle_ms:
+            self._close_later(accepted, throttle_ms)
+            return True
         self._adopt(accepted, host, int(address[1]))
         return True
+
+    def _close_later(self, accepted: socket.socket, delay_ms: int) -> None:
+        """Resets a connection after the delay, without reading from it, because its address has exceeded its rate."""
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
+        self._throttled.add(accepted)
+
+        def close() -> None:
+            self._throttled.discard(accepted)
+            accepted.close()
+
+        self._reactor.schedule(delay_ms, close)
 
     def _adopt(self, accepted: socket.socket, host: str, port: int) -> None:
         assert self._quotas is not None

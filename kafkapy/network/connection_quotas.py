@@ -1,17 +1,21 @@
 """Limits on connections: in total, per listener, per address, and new connections per second.
 
-As in Kafka, a client beyond `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, and
-the connection of a client beyond `max.connections.per.ip` is closed at once.
+As in Kafka, a client beyond `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, the
+connection of a client beyond `max.connections.per.ip` is closed at once, and that of an address beyond its quota
+`connection_creation_rate` after a delay.
 """
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 
+from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config import BrokerConfig
 from kafkapy.errors import ConfigError
 from kafkapy.network.token_bucket import TokenBucket
 
+ADDRESS_IDLE_MS = 3_600_000
 OVERRIDES_KEY = "max.connections.per.ip.overrides"
 
 
@@ -48,6 +52,11 @@ class ConnectionQuotas:
             name: TokenBucket(config.for_listener(name, "max.connection.creation.rate"), monotonic_ms)
             for name in listener_names
         }
+        self._sample_limit: int = config.quota_window_num
+        self._sample_ms: int = config.quota_window_size_seconds * 1000
+        self._address_rates: Mapping[str | None, float] = {}
+        self._sensors: dict[str, QuotaSensor] = {}
+        self._dropped_ms = monotonic_ms
         self._overrides_text: str = config[OVERRIDES_KEY]
         self._overrides = parse_address_limits(self._overrides_text)
         inter_broker = config["inter.broker.listener.name"] or "PLAINTEXT"
@@ -87,6 +96,44 @@ class ConnectionQuotas:
         if self.is_protected(listener_name):
             return own_delay_ms
         return max(own_delay_ms, self._rate.delay_ms(monotonic_ms))
+
+    def set_address_rates(self, rates: Mapping[str | None, float]) -> None:
+        """Replaces the connections per second that each address may create; the key None stands for all others."""
+        self._address_rates = rates
+        for host, sensor in list(self._sensors.items()):
+            rate = rates.get(host, rates.get(None))
+            if rate is None:
+                del self._sensors[host]
+            else:
+                sensor.bound = rate
+
+    def throttle_ms(self, host: str, monotonic_ms: int) -> int:
+        """Counts a connection from the address against its rate. Returns the time after which the connection has to be
+        closed because the rate is exceeded, one sample at most; 0 if it may be served.
+
+        A connection that is not served does not count.
+        """
+        rate = self._address_rates.get(host, self._address_rates.get(None)) if self._address_rates else None
+        if rate is None:
+            return 0
+        sensor = self._sensors.get(host)
+        if sensor is None:
+            self._drop_idle(monotonic_ms)
+            sensor = self._sensors[host] = QuotaSensor(rate, self._sample_limit, self._sample_ms)
+        sensor.record(1, monotonic_ms)
+        throttle_ms = min(sensor.throttle_ms(monotonic_ms), self._sample_ms)
+        if throttle_ms:
+            sensor.record(-1, monotonic_ms)
+        return throttle_ms
+
+    def _drop_idle(self, monotonic_ms: int) -> None:
+        """Drops the sensors of addresses that have not connected for an hour, at most once per new address."""
+        if monotonic_ms - self._dropped_ms < ADDRESS_IDLE_MS:
+            return
+        self._dropped_ms = monotonic_ms
+        for host, sensor in list(self._sensors.items()):
+            if monotonic_ms - sensor.last_record_ms > ADDRESS_IDLE_MS:
+                del self._sensors[host]
 
     def address_limit(self, host: str) -> int:
         """Returns the largest number of connections that the address may have."""

@@ -60,7 +60,7 @@ class SocketServer:
         """
         self._reactor = reactor
         self._acceptors: list[Acceptor] = []
-        self._quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.monotonic_ms)
+        self.quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.monotonic_ms)
         self.on_connection_end: Callable[[Connection], None] | None = None
         reactor.on_close = self._on_close
         try:
@@ -77,18 +77,18 @@ class SocketServer:
 
     @property
     def connection_count(self) -> int:
-        return self._quotas.total
+        return self.quotas.total
 
     def connections_by_listener(self) -> dict[str, int]:
         """Returns the number of open connections by the listener's name. May be called by any thread."""
-        return self._quotas.by_listener()
+        return self.quotas.by_listener()
 
     def start(self, names: Collection[str]) -> None:
         """Accepts the clients of these listeners: those that wait, and those that connect later."""
         for acceptor in self._acceptors:
             if acceptor.listener.name not in names:
                 continue
-            acceptor.start(self._quotas)
+            acceptor.start(self.quotas)
             logger.info("Awaiting socket connections on %s", acceptor.listener)
 
     def close(self) -> None:
@@ -98,7 +98,8 @@ class SocketServer:
         self._acceptors.clear()
 
     def _on_close(self, connection: Connection, kind: int) -> None:
-        self._quotas.remove(connection.listener.name, connection.peer_host)
+        connection.unmute()
+        self.quotas.remove(connection.listener.name, connection.peer_host)
         for acceptor in self._acceptors:
             acceptor.resume()
         if self.on_connection_end is not None:

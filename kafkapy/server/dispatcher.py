@@ -71,6 +71,11 @@ class Dispatcher:
         context = RequestContext(
             self._services, connection, session, header, version >= served.flexible_header_from, waited_ms
         )
+        quotas = self._services.quotas
+        if quotas is not None and quotas.is_limiting and not session.is_controller:
+            context.cost = quotas.begin(
+                connection, context.principal.name, context.client_id, context.api_key, len(payload)
+            )
         try:
             message = served.request_class.read(Reader(payload, pos), version)
         except ProtocolViolation as violation:
@@ -79,6 +84,8 @@ class Dispatcher:
         if served.is_forwardable and not self._is_handled_here(served, context, message, payload):
             return
         call_handler(served, context, message)
+        if context.cost is not None and not context.answered:
+            context.cost.pause()
 
     def _is_handled_here(self, served: ServedApi, context: RequestContext, message: Any, payload: memoryview) -> bool:
         """Returns True if this node has to handle the request. Otherwise it has been forwarded to the active

@@ -49,6 +49,10 @@ class FetchContext:
         """Returns the error of the whole response, the session id, and the results that the response contains."""
         return Error.NONE, INVALID_SESSION_ID, results
 
+    def throttled_answer(self) -> tuple[Error, int]:
+        """Returns the error and the session id of a response that has no partitions because a quota is exceeded."""
+        return Error.NONE, INVALID_SESSION_ID
+
 
 class RefusedFetchContext(FetchContext):
     """The context of a request whose session does not exist or has another epoch."""
@@ -61,6 +65,9 @@ class RefusedFetchContext(FetchContext):
 
     def answer(self, results: Results) -> tuple[Error, int, Results]:
         return self.error, INVALID_SESSION_ID, []
+
+    def throttled_answer(self) -> tuple[Error, int]:
+        return self.error, INVALID_SESSION_ID
 
 
 class FullFetchContext(FetchContext):
@@ -117,6 +124,11 @@ class IncrementalFetchContext(FetchContext):
                 if len(result.records):
                     session.partitions.to_end(partition)
         return Error.NONE, session.session_id, changed
+
+    def throttled_answer(self) -> tuple[Error, int]:
+        session = self._session
+        is_current = session.epoch == self._expected_epoch
+        return Error.NONE if is_current else Error.INVALID_FETCH_SESSION_EPOCH, session.session_id
 
 
 class FetchSessions:

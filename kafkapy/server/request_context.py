@@ -17,11 +17,15 @@ from kafkapy.security.principal import ANONYMOUS, Principal
 if TYPE_CHECKING:
     from kafkapy.config.listener import Listener
     from kafkapy.server.api_registry import Response, ServedApi
+    from kafkapy.server.quotas.client_quotas import RequestCost
+    from kafkapy.server.quotas.mutation_quota import MutationQuota
     from kafkapy.server.services import Services
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 NOT_HELD = -1
+# The APIs whose responses from the active controller may have a throttle time.
+MUTATING_APIS = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS})
 
 
 class RequestFilter(Protocol):
@@ -69,10 +73,12 @@ class RequestContext:
         "client_id",
         "connection",
         "correlation_id",
+        "cost",
         "flexible_header",
         "header",
         "listener",
         "merge",
+        "mutation_quota",
         "payload",
         "principal",
         "services",
@@ -102,22 +108,34 @@ class RequestContext:
         self.flexible_header = flexible_header
         self.waited_ms = waited_ms  # the time for which the gate held the request before it declined, or NOT_HELD
         self.answered = False
+        self.cost: RequestCost | None = None  # None while no client has a quota
+        self.mutation_quota: MutationQuota | None = None  # of a request that creates or deletes partitions
         # In a cluster: the bytes of a request that may be forwarded, and the function that completes the response.
         self.payload: bytes | None = None
         self.merge: Callable[[Any], Response] | None = None
 
-    def respond(self, response: Response | None) -> None:
+    def respond(self, response: Response | None, throttle_ms: int = 0) -> None:
         """Sends `response`, a message of the API's response class; None ends the request without a response.
 
         None is for clients that expect no response (acks=0). A response that cannot be encoded is a bug: it is logged,
         and the connection is closed, because the client would wait forever.
+
+        `throttle_ms` is the time by which a quota delays the client. The response is sent at once and contains this
+        time, or that of the quota of requests if it is longer; meanwhile no further request is read.
         """
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")
         self.answered = True
+        if self.cost is not None and response is not None:
+            throttle_ms = max(throttle_ms, self.cost.charge_time())
+        if self.mutation_quota is not None:
+            throttle_ms = max(throttle_ms, self.mutation_quota.remaining_ms(self.services.clock.monotonic_ms()))
         if response is None:
             self.connection.respond(None)
+            self._mute(throttle_ms)
             return
+        if throttle_ms:
+            _set_throttle_time(response, throttle_ms)
         error = getattr(response, "error_code", 0)
         if error:
             self.services.request_errors.count(self.api_key, error)
@@ -129,11 +147,21 @@ class RequestContext:
             self.connection.close("the response could not be encoded")
             return
         self.connection.respond(chunks)
+        self._mute(throttle_ms)
+
+    def _mute(self, throttle_ms: int) -> None:
+        if throttle_ms:
+            self.connection.mute(throttle_ms)
 
     def respond_encoded(self, response: bytes) -> None:
-        """Sends a response that is encoded already, header and body."""
+        """Sends a response that is encoded already, header and body. It is that of the active controller; its throttle
+        time delays the client here."""
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")
+        if self.cost is not None or self.api_key in MUTATING_APIS:
+            message = self._decode(response)
+            self.respond(message, getattr(message, "throttle_time_ms", 0))
+            return
         self.answered = True
         self.connection.respond([response])
 
@@ -169,3 +197,9 @@ class RequestContext:
         reader = Reader(response)
         ResponseHeader.read(reader, response_header_version(key, self.api_version))
         return response_class(key).decode(response, self.api_version, reader.pos)
+
+
+def _set_throttle_time(response: Any, throttle_ms: int) -> None:
+    """Sets the field in which the client finds the time to wait, if the response has one."""
+    if "throttle_time_ms" in response.FIELDS:
+        response.throttle_time_ms = throttle_ms

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from kafkapy.server.controller_operations import ControllerOperations
     from kafkapy.server.fetch_session import FetchSessions
     from kafkapy.server.forwarding_port import ForwardingPort
+    from kafkapy.server.gate_rights import GateRights
     from kafkapy.server.listener_authentication import ListenerAuthentication
+    from kafkapy.server.quotas.client_quotas import ClientQuotas
+    from kafkapy.server.quotas.mutation_quota import MutationQuotas
     from kafkapy.server.transaction_markers import LocalMarkerWriter
     from kafkapy.server.transaction_verification import TransactionVerification
     from kafkapy.storage.log_manager import LogManager
@@ -70,7 +73,9 @@ class ControllerServices:
     join. `kraft_version` returns the finalized level of kraft.version, which is in the quorum's own log.
     `quorum_leader` returns the id of the quorum's leader, -1 while the leader is unknown; it is None if this node is
     the only voter. Without an `authorizer` every request is allowed. `authentication` has the listeners with SASL by
-    name; it is None if there are none.
+    name; it is None if there are none. `gate_rights` is set if an authorizer decides about requests that the data gate
+    serves. `quotas` and `mutation_quotas` are None until the first quota is set
+    (`server/quota_listener`).
     """
 
     def __init__(
@@ -110,6 +115,9 @@ class ControllerServices:
         self._quorum = quorum
         self.authorizer = authorizer
         self.authentication = authentication
+        self.gate_rights: GateRights | None = None
+        self.quotas: ClientQuotas | None = None
+        self.mutation_quotas: MutationQuotas | None = None
         self.request_errors = RequestErrors()
 
     @cached_property

@@ -55,6 +55,7 @@ class AdminHarness(QuorumHarness):
         self.services: Any = SimpleNamespace(
             forwarding=None, authorizer=None,
             config=self.config, clock=self.clock, metadata=self.loop.cache, node_id=1, cluster_id="cluster",
+            quotas=None, mutation_quotas=None, gate_rights=None,
             controller=self.loop, reactor=self.reactor, policies=Policies.from_config(self.config),
             client_telemetry=ClientTelemetry(), request_errors=RequestErrors(), handler_pool=QueuePool(self.reactor),
         )  # fmt: skip

@@ -1,6 +1,6 @@
 """Configuration keys: metrics and quotas."""
 
-from kafkapy.config.row import CLASS, CLUSTER_WIDE, INT, LIST, LONG, LOW, READ_ONLY, STRING, inert
+from kafkapy.config.row import CLASS, CLUSTER_WIDE, INT, LIST, LONG, LOW, READ_ONLY, STRING, inert, key
 from kafkapy.config.validator import ANY, at_least, list_of
 
 ROWS = (
@@ -20,6 +20,6 @@ ROWS = (
         "client.quota.callback.class", CLASS, None, ANY, LOW, READ_ONLY,
         "Java class that decides client quotas; kafkapy cannot run it and refuses to start.",
     ),
-    inert("quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY, "Samples kept for client quotas."),
-    inert("quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY, "Length of a sample for client quotas."),
+    key("quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY, "Samples kept for client quotas."),
+    key("quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY, "Length of a sample for client quotas."),
 )

@@ -49,11 +49,11 @@ ROWS = (
         "controller.quorum.retry.backoff.ms", INT, 20, at_least(0), LOW, READ_ONLY,
         "Pause before a request in the quorum is tried again.",
     ),
-    inert(
+    key(
         "controller.quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY,
         "Samples kept for the quota of controller mutations.",
     ),
-    inert(
+    key(
         "controller.quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY,
         "Length of a sample for the quota of controller mutations.",
     ),

@@ -24,6 +24,7 @@ from kafkapy.network.socket_server import SocketServer
 from kafkapy.server.exposition.clients import write_clients
 from kafkapy.server.exposition.cluster import ClusterMetrics
 from kafkapy.server.exposition.coordinators import write_groups, write_transactions
+from kafkapy.server.exposition.quotas import write_quotas
 from kafkapy.server.exposition.requests import RequestMetrics
 from kafkapy.server.exposition.storage import write_storage
 from kafkapy.server.exposition.topics import TopicMetrics
@@ -70,6 +71,8 @@ class BrokerPage:
         write_storage(page, services, self._log_cleaner)
         write_groups(page, services, self._limit)
         write_transactions(page, services)
+        write_quotas(page, services, self._limit)
+        page.one(table.MUTED_CONNECTIONS, services.reactor.counters()["connections_muted"])
         write_clients(page, services.client_telemetry, services.clock.monotonic_ms())
         self._process.write(page)
         page.one(table.PAGES, self._pages)

@@ -47,6 +47,9 @@ class EnvelopedConnection:
         data = None if chunks is None else b"".join(chunks)
         self._outer.respond(EnvelopeResponse(response_data=data))
 
+    def mute(self, delay_ms: int) -> None:
+        """Does nothing: the broker that forwarded the request delays the client, by the time in the response."""
+
     def close(self, reason: str) -> None:
         """Responds with UNSUPPORTED_VERSION, which makes the broker close the client's connection."""
         self._outer.respond(EnvelopeResponse(error_code=Error.UNSUPPORTED_VERSION))

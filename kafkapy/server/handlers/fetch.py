@@ -35,6 +35,9 @@ from kafkapy.server.fetch_session import FetchContext, Results
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
 from kafkapy.server.request_context import NOT_HELD, RequestContext
 
+# About the size of a response without topics, and of a partition in it without its records.
+RESPONSE_BYTES = 16
+PARTITION_BYTES = 48
 _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
@@ -98,7 +101,12 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
         count_results(context, params, results)
         if refused:
             count_results(context, params, refused)
-        context.respond(fetch_response(context, session, results + refused if refused else results))
+        found = results + refused if refused else results
+        throttle_ms = charge_fetch(context, params, found)
+        if throttle_ms:
+            context.respond(throttled_response(session), throttle_ms)
+        else:
+            context.respond(fetch_response(context, session, found))
 
     if version < FetchRequest.FIRST_VERSION_WITH_BATCHES:
         fetch_in_old_format(context, params, to_read, respond)
@@ -125,6 +133,30 @@ def _permitted(
     return allowed
 
 
+def charge_fetch(context: RequestContext, params: FetchParams, results: Results) -> int:
+    """Charges the response to the quotas of the consumer, and returns the throttle time; followers have none.
+
+    Nothing is charged to the quota of bytes if the client is throttled, because the response will have no records.
+    """
+    cost = context.cost
+    if cost is None:
+        return 0
+    if params.is_from_follower:
+        cost.is_exempt = True
+        return 0
+    size = RESPONSE_BYTES + sum(PARTITION_BYTES + len(result.records) for _, result in results if len(result.records))
+    throttle_ms = max(cost.charge_time(), cost.charge_fetch(size))
+    if throttle_ms:
+        cost.refund_fetch(size)
+    return throttle_ms
+
+
+def throttled_response(session: FetchContext) -> FetchResponse:
+    """Returns a response without partitions, which leaves the client's position in the session as it is."""
+    error, session_id = session.throttled_answer()
+    return FetchResponse(error_code=error, session_id=session_id)
+
+
 def count_results(context: RequestContext, params: FetchParams, results: Results) -> None:
     """Counts the results in the metrics: the fetches of each topic, the bytes sent to consumers, and the errors."""
     counters_of = context.services.replica_manager.counters_of
@@ -145,6 +177,8 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
     max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
     if version < FetchRequest.FIRST_VERSION_WITH_BATCHES:
         max_bytes = min(max_bytes, LARGEST_CONVERSION_BYTES)
+    if context.cost is not None:
+        max_bytes = context.cost.largest_fetch(max_bytes)
     return FetchParams(
         replica_id=request.replica_state.replica_id if has_replica_state else request.replica_id,
         replica_epoch=request.replica_state.replica_epoch if has_replica_state else -1,

@@ -219,13 +219,14 @@ class ProduceOperation:
         for response in responses.values():
             if response.error:
                 context.services.request_errors.count(context.api_key, response.error)
+        throttle_ms = 0 if context.cost is None else context.cost.charge_produce()
         if self._request.acks != 0:
-            context.respond(produce_response(context, self._request, self._names, responses))
+            context.respond(produce_response(context, self._request, self._names, responses), throttle_ms)
         elif self._has_error(responses):
             # A producer that expects no response notices nothing but a closed connection.
             context.connection.close(f"produce with acks=0 from client {context.client_id} failed")
         else:
-            context.respond(None)
+            context.respond(None, throttle_ms)
 
     def _has_error(self, responses: Responses) -> bool:
         if not responses:

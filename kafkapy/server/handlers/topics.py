@@ -19,6 +19,7 @@ from kafkapy.config.describe import describe_topic
 from kafkapy.controller.result import ErrorMessage
 from kafkapy.controller.topic_name import CLUSTER_METADATA_TOPIC
 from kafkapy.controller.topics import (
+    Charge,
     CreatedTopic,
     MorePartitions,
     NewTopic,
@@ -26,6 +27,7 @@ from kafkapy.controller.topics import (
     create_partitions,
     create_topics,
     delete_topics,
+    uncharged,
 )
 from kafkapy.errors import Error
 from kafkapy.metadata.image import MetadataImage
@@ -48,12 +50,34 @@ DENIED = ErrorMessage(Error.TOPIC_AUTHORIZATION_FAILED, Error.TOPIC_AUTHORIZATIO
 # The first version whose clients know TOPIC_DELETION_DISABLED.
 DELETION_DISABLED_VERSION = 3
 
+# The first versions whose clients know THROTTLING_QUOTA_EXCEEDED (KIP-599).
+STRICT_CREATE_TOPICS, STRICT_DELETE_TOPICS, STRICT_CREATE_PARTITIONS = 6, 5, 3
+
 TopicResult = CreateTopicsResponse.CreatableTopicResult
 DeletedTopic = DeleteTopicsResponse.DeletableTopicResult
 
 
-def placement_rules(services: Services) -> PlacementRules:
-    return PlacementRules(services.config, services.node_id, policies=services.policies)
+def placement_rules(services: Services, charge: Charge = uncharged) -> PlacementRules:
+    return PlacementRules(services.config, services.node_id, policies=services.policies, charge=charge)
+
+
+def mutation_charge(context: RequestContext, strict_from: int) -> Charge:
+    """Returns the function that charges created or deleted partitions to the client's quota of mutations. Requests from
+    version `strict_from` on are refused if the quota is exceeded, older ones are only delayed."""
+    quotas = context.services.mutation_quotas
+    if quotas is None:
+        return uncharged
+    monotonic_ms = context.services.clock.monotonic_ms
+    quota = quotas.quota(
+        context.principal.name,
+        context.client_id or "",
+        monotonic_ms(),
+        is_strict=context.api_version >= strict_from,
+    )
+    if quota is None:
+        return uncharged
+    context.mutation_quota = quota
+    return lambda partitions: quota.charge(partitions, monotonic_ms())
 
 
 # -- CreateTopics
@@ -80,7 +104,7 @@ def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) 
     wanted = [_new_topic(topic) for topic in request.topics if counts[topic.name] == 1 and topic.name not in denied]
     failed = {name: DUPLICATE_NAME for name, count in counts.items() if count > 1}
     failed |= dict.fromkeys(denied, CREATION_DENIED)
-    rules = placement_rules(services)
+    rules = placement_rules(services, mutation_charge(context, STRICT_CREATE_TOPICS))
 
     def answer(created: dict[str, CreatedTopic]) -> CreateTopicsResponse:
         results = [_failed_topic(name, error) for name, error in failed.items()]
@@ -164,6 +188,7 @@ def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) 
     wanted += [(name, ZERO_UUID) for name in request.topic_names]
     image = context.services.metadata.image
     names_and_ids, failed = _resolve(image, wanted, _denied_deletions(context, image, wanted))
+    charge = mutation_charge(context, STRICT_DELETE_TOPICS)
 
     def answer(deleted: dict[bytes, ErrorMessage]) -> DeleteTopicsResponse:
         responses = list(failed)
@@ -173,7 +198,7 @@ def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) 
 
     answer_when_committed(
         context,
-        lambda image: delete_topics(image, list(names_and_ids)),
+        lambda image: delete_topics(image, list(names_and_ids), charge),
         answer,
         lambda error, message: delete_topics_error(request, version, error, message),
     )
@@ -274,7 +299,7 @@ def handle_create_partitions(context: RequestContext, request: CreatePartitionsR
         for topic in request.topics
         if topic.name not in failed
     ]
-    rules = placement_rules(context.services)
+    rules = placement_rules(context.services, mutation_charge(context, STRICT_CREATE_PARTITIONS))
 
     def answer(results: dict[str, ErrorMessage]) -> CreatePartitionsResponse:
         return CreatePartitionsResponse(

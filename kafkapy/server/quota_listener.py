@@ -1,0 +1,109 @@
+"""Applies the quotas of the metadata to clients and connections.
+
+The modules that measure quotas are imported, and their objects made, when the first quota is set.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataImage, QuotaEntity
+
+if TYPE_CHECKING:
+    from kafkapy._core.gate.data_gate import DataGate
+    from kafkapy.network.connection_quotas import ConnectionQuotas
+    from kafkapy.server.services import ControllerServices
+
+logger = logging.getLogger("kafka.server.ClientQuotaManager")
+
+IP, CONNECTION_RATE = "ip", "connection_creation_rate"
+IDLE_CHECK_MS = 600_000
+
+Quotas = Mapping[QuotaEntity, Mapping[str, float]]
+
+
+class QuotaListener:
+    """A listener of the metadata, which gives the quotas to the parts that enforce them.
+
+    `on_metadata` runs on the controller's thread, the rest on the reactor's thread.
+    """
+
+    def __init__(
+        self,
+        services: ControllerServices,
+        connection_quotas: Callable[[], ConnectionQuotas],
+        gate: DataGate | None = None,
+    ) -> None:
+        """`connection_quotas` returns the limits on connections. Without a `gate` the node is only a controller, which
+        enforces no quotas of bytes and of time."""
+        self._services = services
+        self._connection_quotas = connection_quotas
+        self._gate = gate
+        self._has_addresses = False
+
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        if delta.changed_quotas:
+            self.post(image)
+
+    def post(self, image: MetadataImage) -> None:
+        """Applies the quotas of the image on the reactor's thread."""
+        quotas = image.client_quotas
+        if quotas or self._services.mutation_quotas is not None:
+            rates = _address_rates(quotas)
+            self._services.reactor.post(lambda: self._apply(quotas, rates))
+
+    def _apply(self, quotas: Quotas, rates: dict[str | None, float]) -> None:
+        services, config = self._services, self._services.config
+        if services.mutation_quotas is None:
+            from kafkapy.server.quotas.mutation_quota import MutationQuotas
+
+            services.mutation_quotas = MutationQuotas(
+                config.controller_quota_window_num, config.controller_quota_window_size_seconds * 1000
+            )
+            if self._gate is not None:
+                from kafkapy.server.quotas.client_quotas import ClientQuotas
+
+                services.quotas = ClientQuotas(config, self._gate, services.reactor)
+                services.reactor.schedule(IDLE_CHECK_MS, self._drop_idle)
+        services.mutation_quotas.apply(quotas)
+        if services.quotas is not None:
+            services.quotas.apply(quotas)
+        if rates or self._has_addresses:
+            self._has_addresses = bool(rates)
+            self._connection_quotas().set_address_rates(rates)
+
+    def _drop_idle(self) -> None:
+        services = self._services
+        if services.quotas is not None:
+            services.quotas.drop_idle(services.reactor.monotonic_ms)
+        services.reactor.schedule(IDLE_CHECK_MS, self._drop_idle)
+
+
+def _address_rates(quotas: Quotas) -> dict[str | None, float]:
+    """Returns the connections per second that each IP address may create; the key None stands for all others.
+
+    Resolves names, which may block.
+    """
+    rates: dict[str | None, float] = {}
+    for entity, values in quotas.items():
+        if len(entity) == 1 and entity[0][0] == IP and CONNECTION_RATE in values:
+            name = entity[0][1]
+            for address in [None] if name is None else _addresses(name):
+                rates[address] = values[CONNECTION_RATE]
+    return rates
+
+
+def _addresses(name: str) -> list[str]:
+    try:
+        return [str(ipaddress.ip_address(name))]
+    except ValueError:
+        try:
+            return sorted({str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
+        except (OSError, UnicodeError) as error:
+            logger.error("The ip quota of %s is ignored: %s", name, error)
+            return []

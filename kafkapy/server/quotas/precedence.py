@@ -1,0 +1,64 @@
+"""The choice of the stored quota that applies to a client, and of the clients that share its limit (KIP-55, KIP-546).
+
+    (user, client id), (user, any client id), (user),
+    (any user, client id), (any user, any client id), (any user),
+    (client id), (any client id)
+
+The first of these entities that has the quota decides. Clients share a bucket if they have the same user, client id or
+both, whatever the kind of the entity contains: a default limit applies to each of them on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafkapy.metadata.image import QuotaEntity
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+PRODUCE, FETCH, REQUEST, MUTATION = (
+    "producer_byte_rate",
+    "consumer_byte_rate",
+    "request_percentage",
+    "controller_mutation_rate",
+)
+CLIENT_KEYS = (PRODUCE, FETCH, REQUEST, MUTATION)
+CONNECTION_RATE = "connection_creation_rate"
+
+
+class Bucket(NamedTuple):
+    """The clients that share a limit. An empty name stands for all of the other part's clients."""
+
+    user: str
+    client_id: str
+
+
+class Limit(NamedTuple):
+    """A limit, and the bucket to which it applies."""
+
+    bucket: Bucket
+    bound: float
+
+
+def limits_of_key(quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -> dict[QuotaEntity, float]:
+    """Returns the limits of one quota key, by entity."""
+    return {entity: values[key] for entity, values in quotas.items() if key in values}
+
+
+def find_limit(limits: Mapping[QuotaEntity, float], user: str, client_id: str) -> Limit | None:
+    """Returns the limit of the client among those of one key, or None if there is none."""
+    if not limits:
+        return None
+    for user_name in (user, None):
+        for client_name in (client_id, None):
+            bound = limits.get(((CLIENT_ID, client_name), (USER, user_name)))
+            if bound is not None:
+                return Limit(Bucket(user, client_id), bound)
+        bound = limits.get(((USER, user_name),))
+        if bound is not None:
+            return Limit(Bucket(user, ""), bound)
+    for client_name in (client_id, None):
+        bound = limits.get(((CLIENT_ID, client_name),))
+        if bound is not None:
+            return Limit(Bucket("", client_id), bound)
+    return None
