@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 from kafkapy._core.reactor.reactor import OutgoingConnection, Reactor, Request
+from kafkapy._core.tls.tls_context import TlsContext
 
 # The opened connection, or the error with which it could not be opened.
 OnOpened = Callable[[OutgoingConnection | OSError], None]
@@ -18,10 +19,23 @@ OnOpened = Callable[[OutgoingConnection | OSError], None]
 class OutgoingConnector:
     """Opens connections on the reactor. Used by the reactor's thread only."""
 
-    def __init__(self, reactor: Reactor, run_in_background: Callable[[Callable[[], None]], None]) -> None:
-        """`run_in_background` runs a function, which may wait for a name server, on another thread."""
+    def __init__(
+        self,
+        reactor: Reactor,
+        run_in_background: Callable[[Callable[[], None]], None],
+        *,
+        tls: Callable[[], TlsContext] | None = None,
+        verifies_name: bool = True,
+    ) -> None:
+        """`run_in_background` runs a function, which may wait for a name server, on another thread.
+
+        With `tls`, which returns the context for the next connection, connections are encrypted; the certificate of the
+        server must be for the host that is connected to if `verifies_name`.
+        """
         self._reactor = reactor
         self._run_in_background = run_in_background
+        self._tls = tls
+        self._verifies_name = verifies_name
         self._numbers = count()
 
     def connect(
@@ -55,7 +69,8 @@ class OutgoingConnector:
             on_opened(
                 self._reactor.adopt_outgoing(
                     opened.detach(), host, port, name, on_response=on_response, on_closed=on_closed,
-                    max_response_bytes=max_response_bytes,
+                    max_response_bytes=max_response_bytes, tls=None if self._tls is None else self._tls(),
+                    tls_server_name=host, tls_verifies_name=self._verifies_name,
                 )
             )  # fmt: skip
 
