@@ -208,6 +208,22 @@ FETCH_SESSIONS = gauge(
     "kafka_server_fetchsessioncache_numincrementalfetchsessions", "Incremental fetch sessions (KIP-227)."
 )
 
+# -- authorization -----------------------------------------------------------------------------------------------------
+
+_PLUGINS = "kafka_server_plugins"
+_PLUGIN_LABELS = ("class", "config", "role")
+ACLS = gauge(f"{_PLUGINS}_acls_total_count", "ACLs that the authorizer uses.", *_PLUGIN_LABELS)
+AUTHORIZATION_RATE = gauge(
+    f"{_PLUGINS}_authorization_request_rate_per_minute", "Decisions per minute, in the last minute.", *_PLUGIN_LABELS
+)
+AUTHORIZATION_ALLOWED_RATE = gauge(
+    f"{_PLUGINS}_authorization_allowed_rate_per_minute", "Permissions per minute, in the last minute.", *_PLUGIN_LABELS
+)
+AUTHORIZATION_DENIED_RATE = gauge(
+    f"{_PLUGINS}_authorization_denied_rate_per_minute", "Denials per minute, in the last minute.", *_PLUGIN_LABELS
+)
+AUTHORIZATIONS = counter("kafkapy_authorizations_total", "Decisions of the authorizer.", "result")
+
 # -- logs --------------------------------------------------------------------------------------------------------------
 
 OFFLINE_DIRECTORIES = gauge("kafka_log_logmanager_offlinelogdirectorycount", "Log directories that have failed.")

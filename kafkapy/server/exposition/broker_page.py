@@ -21,6 +21,7 @@ from kafkapy.metrics.http_server import Pending, Response
 from kafkapy.metrics.page import PAGE_TYPE, Page
 from kafkapy.metrics.process import ProcessMetrics
 from kafkapy.network.socket_server import SocketServer
+from kafkapy.server.exposition.authorization import AuthorizationMetrics
 from kafkapy.server.exposition.clients import write_clients
 from kafkapy.server.exposition.cluster import ClusterMetrics
 from kafkapy.server.exposition.coordinators import write_groups, write_transactions
@@ -53,6 +54,7 @@ class BrokerPage:
         self._topics = TopicMetrics(services, limit)
         self._cluster = ClusterMetrics(services, state)
         self._requests = RequestMetrics(services, socket_server)
+        self._authorization = AuthorizationMetrics(services)
         self._process = ProcessMetrics()
         self._page: MetricsPage | None = None
         self._made_s = 0.0
@@ -68,6 +70,7 @@ class BrokerPage:
         self._topics.write(page)
         self._cluster.write(page)
         self._requests.write(page)
+        self._authorization.write(page)
         write_storage(page, services, self._log_cleaner)
         write_groups(page, services, self._limit)
         write_transactions(page, services)
