@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.config.value import Password
+from kafkapy.named_tuple import NamedTuple
 
 PEM_TYPE = "PEM"
 CRL_KEY = "kafkapy.ssl.crl.location"

@@ -8,8 +8,8 @@ import secrets
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.tls.certificate import BASIC_CONSTRAINTS, SUBJECT_ALTERNATIVE_NAME
 from kafkapy.security.tls.der import (
     BOOLEAN,

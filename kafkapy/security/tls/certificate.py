@@ -7,8 +7,8 @@ import ipaddress
 import re
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.tls.der import (
     BOOLEAN,
     GENERALIZED_TIME,

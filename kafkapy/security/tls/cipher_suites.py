@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 
 # IANA's name -> OpenSSL's name, for TLS 1.2 and older: the suites that authenticate by a certificate.
 _OPENSSL_NAMES = {

@@ -7,7 +7,9 @@ keys and certificates from a source of its own instead of the stores, such as a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from kafkapy.named_tuple import NamedTuple
 
 
 class TlsIdentity(NamedTuple):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.tls.pem import CERTIFICATE, encode_block
 
 

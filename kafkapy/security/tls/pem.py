@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from typing import NamedTuple
+
+from kafkapy.named_tuple import NamedTuple
 
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END ([A-Z0-9 ]+)-----")
 _WHITE_SPACE = re.compile(r"\s+")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.tls.certificate import Certificate, in_chain_order, parse_certificate
 from kafkapy.security.tls.der import BMP_STRING, INTEGER_TAG, NULL, OCTET_STRING, SEQUENCE, SET, DerError, DerReader
 from kafkapy.security.tls.der import context as context_tag

@@ -8,9 +8,9 @@ A backslash escapes `/`, `,` needs no escape inside a rule. The first rule whose
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 
 KEY = "ssl.principal.mapping.rules"
 _PART = r"(?:\\.|[^\\/])*"

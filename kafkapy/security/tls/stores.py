@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kafkapy.config.ssl_settings import CRL_KEY, PEM_TYPE, SslSettings, StoreSettings
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.tls.jks_store import JCEKS_MAGIC, JKS_MAGIC, read_jks
 from kafkapy.security.tls.key_store import KeyStore, StoreError
 from kafkapy.security.tls.pem_store import read_pem_key_store, read_pem_trust_store

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 from kafkapy.config.ssl_settings import SslSettings
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.tls.certificate import Certificate, date_text, parse_certificate
 from kafkapy.security.tls.cipher_suites import CipherSuites, choose_suites
 from kafkapy.security.tls.der import DerError
