@@ -150,14 +150,18 @@ class Broker(ClusterNode):
         log_manager.lock()
         self._raise_fatal()
         self._socket_server = SocketServer(
-            [*config.broker_listeners, *config.controller_listeners], config, self.reactor
+            [*config.broker_listeners, *config.controller_listeners], config, self.reactor, self._read_tls()
         )
         if config.kafkapy_metrics_listener:
             self._metrics_server = _bind_metrics(config)
         quorum, image = open_quorum(self._foundation)
         self.cluster_id = quorum.config.cluster_id
-        parts = self._parts = build_parts(self._foundation, quorum, self.cluster_id, self._policies, self._fail)
-        self.reactor.dispatch = Dispatcher(parts.services).dispatch
+        parts = self._parts = build_parts(
+            self._foundation, quorum, self.cluster_id, self._policies, self._fail, self._tls
+        )
+        dispatcher = Dispatcher(parts.services)
+        self.reactor.dispatch = dispatcher.dispatch
+        self._socket_server.on_encrypted = dispatcher.begin_session
         if config.is_controller:
             self._foundation.other_nodes.watch_brokers(parts.services, self.socket_server)
         if self._is_gated:

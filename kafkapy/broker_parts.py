@@ -55,6 +55,7 @@ from kafkapy.types import Clock, TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy.controller.periodic_tasks import PeriodicTasks
+    from kafkapy.network.listener_tls import TlsListeners
     from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
     from kafkapy.server.broker_requests import BrokerRequests
     from kafkapy.server.listener_authentication import ListenerAuthentication
@@ -183,9 +184,10 @@ def build_parts(
     cluster_id: str,
     policies: Policies,
     on_fatal: Callable[[BaseException], None],
+    tls: TlsListeners | None,
 ) -> Parts:
     """Constructs the parts that serve clients; starts nothing. `on_fatal` is called after a failure that the broker
-    cannot survive, by the thread in which the failure occurred."""
+    cannot survive, by the thread in which the failure occurred. `tls` is None if no listener uses TLS."""
     config, clock, reactor, node_id = foundation.config, foundation.clock, foundation.reactor, foundation.config.node_id
     metadata = MetadataCache()
     controller = ControllerLoop(quorum, metadata, clock, on_fatal)
@@ -219,6 +221,7 @@ def build_parts(
         disk_thread=SerialThread("kafka-log-directories", on_fatal),
         on_topics_deleted=group_coordinator.forget_topics,
         report_directories=link.assign_directories,
+        on_broker_config=lambda: None if tls is None else tls.refresh(),
     )  # fmt: skip
     handler_pool = build_handler_pool(config, reactor)
     services = Services(
@@ -232,6 +235,7 @@ def build_parts(
         kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
         forwarding=link.forwarding, authorizer=make_authorizer(config),
         authentication=build_authentication(config, reactor, handler_pool, clock, metadata),
+        tls_listeners=tls,
     )  # fmt: skip
     controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)

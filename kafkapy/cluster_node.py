@@ -5,9 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from kafkapy.config import BrokerConfig
+from kafkapy.config.listener import PROTOCOLS_WITH_TLS
 from kafkapy.network.socket_server import create_reactor
+
+if TYPE_CHECKING:
+    from kafkapy.network.listener_tls import TlsListeners
 
 logger = logging.getLogger("kafka.server.KafkaRaftServer")
 
@@ -26,12 +31,14 @@ class ClusterNode:
         self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
         self._on_fatal = on_fatal
         self._fatal: BaseException | None = None
+        self._tls: TlsListeners | None = None
 
     def reload(self, properties: Mapping[str, str]) -> None:
         """Applies those values of the configuration file that may change while the node runs; `properties` are the
         content of the file. Any thread.
 
-        Raises ConfigError, and changes nothing, if the node cannot work with the values of the file.
+        Stores of keys and certificates are read again if their files have changed. Raises ConfigError, and changes
+        nothing, if the node cannot work with the values of the file.
         """
         changed, fixed = self.config.reload(properties)
         if fixed:
@@ -40,6 +47,18 @@ class ClusterNode:
         logger.info("Configuration read again; changed: %s", ", ".join(sorted(changed)) or "nothing")
         if changed:
             self._config_changed()
+        if self._tls is not None:
+            self._tls.refresh()
+
+    def _read_tls(self) -> TlsListeners | None:
+        """Reads the stores of the listeners with TLS, and returns their TLS; None if there are none. Raises
+        ConfigError."""
+        if all(listener.security_protocol not in PROTOCOLS_WITH_TLS for listener in self.config.listeners):
+            return None
+        from kafkapy.network.listener_tls import TlsListeners
+
+        self._tls = TlsListeners(self.config)
+        return self._tls
 
     def _config_changed(self) -> None:
         """Is called after a reload that has changed values. A subclass notifies the parts that keep values of the

@@ -58,7 +58,9 @@ class ControllerNode(ClusterNode):
             logger.warning("%s", warning)
         foundation.background.start()
         foundation.log_manager.lock()
-        socket_server = self._socket_server = SocketServer(config.controller_listeners, config, self.reactor)
+        socket_server = self._socket_server = SocketServer(
+            config.controller_listeners, config, self.reactor, self._read_tls()
+        )
         quorum, image = open_quorum(foundation)
         metadata = MetadataCache()
         loop = self._loop = ControllerLoop(quorum, metadata, foundation.clock, self._fail)
@@ -70,9 +72,12 @@ class ControllerNode(ClusterNode):
             authentication=build_authentication(
                 config, self.reactor, self._handler_pool, foundation.clock, metadata
             ),
+            tls_listeners=self._tls,
         )  # fmt: skip
         loop.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
-        self.reactor.dispatch = Dispatcher(services).dispatch
+        dispatcher = Dispatcher(services)
+        self.reactor.dispatch = dispatcher.dispatch
+        self._socket_server.on_encrypted = dispatcher.begin_session
         foundation.other_nodes.watch_brokers(services, self._socket_server)
         early, late = split_early(config, self._authorizer)
         self._socket_server.start(early)

@@ -18,7 +18,7 @@ NO_STORE = StoreSettings("JKS", None, None, None)
 @cache
 def authority() -> CertificateAuthority:
     """Returns the authority that all tests of a process share."""
-    return CertificateAuthority((("CN", "Test CA"),), 30)
+    return CertificateAuthority((("CN", "Test CA"),), 60)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kafkapy.config.keys.security import RECONFIGURABLE_KEYS
 from kafkapy.config.row import PER_BROKER, READ_ONLY, Row
 from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS
 from kafkapy.config.value import parse_value
@@ -31,6 +32,13 @@ def validate_broker_overrides(overrides: Mapping[str, str], *, per_broker: bool)
     fixed = [name for name, row in rows.items() if row is not None and row.mode is READ_ONLY]
     if fixed:
         raise ApiError(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: {_shown(fixed)}")
+    unprefixed = [name for name in overrides if name in RECONFIGURABLE_KEYS]
+    if unprefixed:
+        raise ApiError(
+            Error.INVALID_REQUEST,
+            "These security configs can be dynamically updated only per-listener using the listener prefix: "
+            + _shown(unprefixed),
+        )
     if not per_broker:
         single = [
             name for name, row in rows.items() if row is not None and (row.mode is PER_BROKER or row.name != name)

@@ -9,6 +9,7 @@ from kafkapy.errors import ConfigError
 from kafkapy.named_tuple import NamedTuple
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+PROTOCOLS_WITH_TLS = frozenset({"SSL", "SASL_SSL"})
 _ENDPOINT = re.compile(
     r"(?P<name>[^:/]*)://(?:\[(?P<ipv6>[0-9a-fA-F:.%\w]*)\]|(?P<host>[0-9a-zA-Z\-%._]*)):(?P<port>\d+)"
 )

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.keys.security import RECONFIGURABLE_KEYS
+from kafkapy.config.listener import PROTOCOLS_WITH_TLS
 from kafkapy.config.ssl_settings import (
     CLIENT_AUTH_KEY,
     CLIENT_AUTH_NONE,
     CRL_KEY,
-    PROTOCOLS_WITH_TLS,
-    RECONFIGURABLE_KEYS,
     SslSettings,
 )
 from kafkapy.config.table import STATIC_ROWS
-from kafkapy.config.value import parse_value
+from kafkapy.config.value import default_value, parse_value
 
 SASL_SSL = "SASL_SSL"
 
@@ -30,16 +30,23 @@ def listener_ssl_settings(
 ) -> SslSettings:
     """Returns the settings of a listener with the security protocol SSL or SASL_SSL.
 
-    `overrides` are the broker's dynamic texts, if they are others than the present ones. Raises ConfigError for one
-    that cannot be parsed.
+    Only the keys of stores may change while the broker runs; all others are those of the file. `overrides` are the
+    broker's dynamic texts, if they are others than the present ones. Raises ConfigError for a text that cannot be
+    parsed.
     """
     prefix = listener_prefix(name)
 
     def value_of(key: str) -> Any:
-        if overrides is None or key not in RECONFIGURABLE_KEYS:
-            return config.for_listener(name, key)
-        text = overrides.get(prefix + key, config.originals.get(prefix + key))
-        return config[key] if text is None else parse_value(STATIC_ROWS[key], text)
+        if key not in RECONFIGURABLE_KEYS:
+            text = config.originals.get(prefix + key, config.originals.get(key))
+        elif overrides is None:
+            text = config.text(prefix + key)
+        else:
+            text = overrides.get(prefix + key, config.originals.get(prefix + key))
+        if text is None and key in RECONFIGURABLE_KEYS:
+            return config[key]
+        row = STATIC_ROWS[key]
+        return default_value(row) if text is None else parse_value(row, text)
 
     client_auth = value_of(CLIENT_AUTH_KEY)
     if protocol == SASL_SSL and not _is_set_for(config, prefix):
@@ -68,4 +75,4 @@ def listeners_with_tls(config: BrokerConfig) -> dict[str, str]:
 
 
 def _is_set_for(config: BrokerConfig, prefix: str) -> bool:
-    return prefix + CLIENT_AUTH_KEY in config.originals or prefix + CLIENT_AUTH_KEY in config.dynamic_broker
+    return prefix + CLIENT_AUTH_KEY in config.originals

@@ -12,23 +12,6 @@ PEM_TYPE = "PEM"
 CRL_KEY = "kafkapy.ssl.crl.location"
 CLIENT_AUTH_KEY = "ssl.client.auth"
 CLIENT_AUTH_NONE = "none"
-PROTOCOLS_WITH_TLS = frozenset({"SSL", "SASL_SSL"})
-
-# The keys that may change while the broker runs, with a listener's prefix only (KIP-226, KIP-651).
-RECONFIGURABLE_KEYS = frozenset(
-    {
-        "ssl.keystore.type",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.key.password",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.truststore.type",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.certificates",
-    }
-)
 
 
 class StoreSettings(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from kafkapy.config.listener import PROTOCOLS_WITH_TLS
 from kafkapy.config.python_class import load_class
 from kafkapy.config.table import DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
 from kafkapy.config.validator import list_of
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from kafkapy.config.broker_config import BrokerConfig
 
 _JAAS_WITHOUT_MECHANISM = re.compile(r"(listener\.name\.[^.]+\.)?sasl\.jaas\.config")
-# The security protocols of the listeners that a broker can serve.
-SERVED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
-_SERVED = " and ".join(SERVED_PROTOCOLS)
 
 # Keys of Java classes (or lists of them) that would change the service -> the purpose of the class.
 _JAVA_CLASSES = {
@@ -113,19 +111,14 @@ def refuse(config: BrokerConfig) -> None:
             f"zookeeper.connect={originals['zookeeper.connect']}: this broker keeps the cluster's state in its own "
             "metadata log and does not connect to ZooKeeper; remove the key, and set process.roles=broker,controller"
         )
-    for listener in config.listeners:
-        if listener.security_protocol not in SERVED_PROTOCOLS:
-            raise ConfigError(
-                f"Invalid value {listener} for configuration listeners: its security protocol is "
-                f"{listener.security_protocol}, and this broker serves {_SERVED} only; serving it unprotected "
-                "would weaken the service"
-            )
-    protocol = config.security_inter_broker_protocol
-    if protocol not in SERVED_PROTOCOLS:
-        raise ConfigError(
-            f"Invalid value {protocol} for configuration security.inter.broker.protocol: this broker speaks "
-            f"{_SERVED} only"
-        )
+    if not config.forms_own_cluster:
+        names = {config.inter_broker_listener_name, *config.controller_listener_names}
+        for name in sorted(names):
+            if config.security_protocols.get(name) in PROTOCOLS_WITH_TLS:
+                raise ConfigError(
+                    f"Invalid value {name} for configuration inter.broker.listener.name or controller.listener.names: "
+                    "kafkapy does not encrypt connections between nodes yet; use a PLAINTEXT listener for them"
+                )
     for name, purpose in _JAVA_CLASSES.items():
         if config.has_other_than_default(name):
             raise ConfigError(

@@ -80,7 +80,7 @@ def _alter_configs(
     for resource, resource_changes in changes.items():
         try:
             _check_resource(image, resource)
-            overrides = _overrides_after(image, broker_config, resource, resource_changes)
+            overrides = overrides_after(image, broker_config, resource, resource_changes)
             validate_overrides(broker_config, resource, overrides)
             _check_min_isr(image, resource, resource_changes)
             shown = {name: overrides.get(name) for name in requested[resource]}
@@ -156,9 +156,10 @@ def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: Sequ
         )
 
 
-def _overrides_after(
+def overrides_after(
     image: MetadataImage, broker_config: BrokerConfig, resource: ConfigResource, changes: Sequence[ConfigChange]
 ) -> dict[str, str]:
+    """Returns the overrides of a resource after the changes. Raises ApiError for a change that is invalid by itself."""
     overrides = dict(image.config(*resource))
     for change in changes:
         if change.operation == OperationType.DELETE:

@@ -6,12 +6,16 @@ import errno
 import logging
 import socket
 import struct
+from typing import TYPE_CHECKING
 
 from kafkapy._core.reactor.reactor import Reactor, Watch
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.config.listener_security import uses_sasl
 from kafkapy.network.connection_quotas import ConnectionQuotas
+
+if TYPE_CHECKING:
+    from kafkapy.network.listener_tls import ListenerTls
 
 logger = logging.getLogger("kafka.network.DataPlaneAcceptor")
 
@@ -71,11 +75,14 @@ class Acceptor:
     descriptor.
     """
 
-    def __init__(self, listener: Listener, config: BrokerConfig, reactor: Reactor) -> None:
+    def __init__(
+        self, listener: Listener, config: BrokerConfig, reactor: Reactor, tls: ListenerTls | None = None
+    ) -> None:
         self._socket = bind_listener(listener, config)
         self.port: int = self._socket.getsockname()[1]
         self.listener = listener._replace(port=self.port)
         self._reactor = reactor
+        self._tls = tls
         self._quotas: ConnectionQuotas | None = None
         self._watch: Watch | None = None
         self._accepted = 0
@@ -182,7 +189,8 @@ class Acceptor:
         identity = f"{str(local[0]).removeprefix('::ffff:')}:{local[1]}-{host}:{port}-0-{self._accepted}"
         self._accepted += 1
         accepted.setblocking(False)
-        connection = self._reactor.adopt(accepted.fileno(), self.listener, host, port, identity, self._is_gated)
+        tls = None if self._tls is None else self._tls.context
+        connection = self._reactor.adopt(accepted.fileno(), self.listener, host, port, identity, self._is_gated, tls)
         if self._max_token_bytes is not None:
             connection.begin_authentication(self._max_token_bytes)
         accepted.detach()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 from kafkapy._core.reactor import reactor as reactor_module
 from kafkapy._core.reactor.reactor import Connection, Reactor
@@ -11,6 +12,9 @@ from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.network.acceptor import Acceptor
 from kafkapy.network.connection_quotas import ConnectionQuotas
+
+if TYPE_CHECKING:
+    from kafkapy.network.listener_tls import TlsListeners
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
@@ -53,19 +57,32 @@ class SocketServer:
     serve.
     """
 
-    def __init__(self, listeners: Sequence[Listener], config: BrokerConfig, reactor: Reactor) -> None:
-        """Binds all `listeners`.
+    def __init__(
+        self,
+        listeners: Sequence[Listener],
+        config: BrokerConfig,
+        reactor: Reactor,
+        tls: TlsListeners | None = None,
+    ) -> None:
+        """Binds all `listeners`. Those in `tls` encrypt their connections.
 
         If one cannot be bound, raises OSError, which names the listener, and binds none of them.
         """
         self._reactor = reactor
+        # Called after a TLS handshake, before the first request. Raises ValueError for a client without a principal.
+        self.on_encrypted: Callable[[Connection], None] | None = None
+        self._failure_delay_ms: int = config.connection_failed_authentication_delay_ms
+        self._failed_handshakes: set[str] = set()
+        if tls is not None:
+            reactor.on_handshake = self._on_handshake
         self._acceptors: list[Acceptor] = []
         self.quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.monotonic_ms)
         self.on_connection_end: Callable[[Connection], None] | None = None
         reactor.on_close = self._on_close
         try:
             for listener in listeners:
-                self._acceptors.append(Acceptor(listener, config, reactor))
+                own_tls = None if tls is None else tls.of(listener.name)
+                self._acceptors.append(Acceptor(listener, config, reactor, own_tls))
         except OSError:
             self.close()
             raise
@@ -97,6 +114,27 @@ class SocketServer:
             acceptor.close()
         self._acceptors.clear()
 
+    def _on_handshake(self, connection: Connection, error: str | None) -> None:
+        """Admits a client whose TLS handshake is complete. Ends the connection of any other client after a delay, so
+        that clients do not repeat their attempts at once."""
+        delay_ms = self._failure_delay_ms
+        if error is None:
+            try:
+                if self.on_encrypted is not None:
+                    self.on_encrypted(connection)
+                return
+            except ValueError as refused:
+                error, delay_ms = str(refused), 0  # the reactor would serve the client after this call
+        reason = f"SSL handshake failed: {error}"
+        logger.info("Failed authentication with /%s (channelId=%s) (%s)", connection.peer_host, connection.id, reason)
+        if connection.is_closed:
+            return
+        self._failed_handshakes.add(connection.id)
+        if delay_ms:
+            self._reactor.schedule(delay_ms, lambda: connection.close(reason))
+        else:
+            connection.close(reason)
+
     def _on_close(self, connection: Connection, kind: int) -> None:
         connection.unmute()
         self.quotas.remove(connection.listener.name, connection.peer_host)
@@ -104,7 +142,9 @@ class SocketServer:
             acceptor.resume()
         if self.on_connection_end is not None:
             self.on_connection_end(connection)
-        if kind in NOTEWORTHY:
+        if connection.id in self._failed_handshakes:
+            self._failed_handshakes.discard(connection.id)
+        elif kind in NOTEWORTHY:
             logger.warning(
                 "Unexpected error from /%s:%d (channelId=%s); closing connection: %s",
                 connection.peer_host, connection.peer_port, connection.id, connection.describe_close(),

@@ -47,6 +47,17 @@ class Dispatcher:
             else:
                 self._serve(request)
 
+    def begin_session(self, connection: Connection) -> None:
+        """Begins the session of a client whose TLS handshake is complete.
+
+        Raises ValueError if no rule maps the subject of the client's certificate to a principal.
+        """
+        session = connection.state = self._new_session(connection)
+        tls = self._services.tls_listeners
+        listener_tls = None if tls is None else tls.of(connection.listener.name)
+        if listener_tls is not None and connection.listener.security_protocol == "SSL":
+            session.principal = listener_tls.principal(connection.peer_certificate())
+
     def _serve(self, request: Request) -> None:
         connection = request.connection
         payload = request.payload

@@ -52,13 +52,15 @@ class MetadataPublisher:
         disk_thread: SerialThread | None = None,
         on_topics_deleted: Callable[[list[str]], None] = lambda topics: None,
         report_directories: Callable[[Directories], object] = lambda found: None,
+        on_broker_config: Callable[[], object] = lambda: None,
     ) -> None:
         """Creates a publisher for the replicas of the node `node_id`.
 
         `post(work)` runs work on the reactor's thread later; `run_on_owner(work)` runs work on that thread and waits.
         `disk_thread` creates and deletes logs; without it, the caller of `on_metadata` does. `on_topics_deleted` is
         called on the reactor's thread after the replicas were removed. `report_directories` is called, on any thread,
-        with the directories of new logs, if the metadata has assigned no directory to them.
+        with the directories of new logs, if the metadata has assigned no directory to them. `on_broker_config` is
+        called by the caller of `on_metadata` when a request has set keys of brokers, also to the same values.
         """
         self._config = config
         self._log_manager = log_manager
@@ -68,6 +70,7 @@ class MetadataPublisher:
         self._run_on_owner = run_on_owner
         self._disk_thread = disk_thread
         self._report_directories = report_directories
+        self._on_broker_config = on_broker_config
         self._on_topics_deleted = on_topics_deleted
         self._offline: set[TopicPartition] = set()
 
@@ -196,3 +199,4 @@ class MetadataPublisher:
             config_logger.error("%s", complaint)
         if changed:
             config_logger.info("Dynamic configuration changed: %s", ", ".join(sorted(changed)))
+        self._on_broker_config()

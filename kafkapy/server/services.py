@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kafkapy.coordinator.producer_id_manager import ProducerIdManager
     from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
     from kafkapy.network.handler_pool import HandlerPool
+    from kafkapy.network.listener_tls import TlsListeners
     from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
     from kafkapy.replica.replica_manager import ReplicaManager
@@ -63,6 +64,7 @@ class CommonServices(TypedDict):
     quorum: NotRequired[ControllerLoop | None]
     authorizer: NotRequired[Authorizer | None]
     authentication: NotRequired[Mapping[str, ListenerAuthentication] | None]
+    tls_listeners: NotRequired[TlsListeners | None]
 
 
 class ControllerServices:
@@ -73,9 +75,9 @@ class ControllerServices:
     join. `kraft_version` returns the finalized level of kraft.version, which is in the quorum's own log.
     `quorum_leader` returns the id of the quorum's leader, -1 while the leader is unknown; it is None if this node is
     the only voter. Without an `authorizer` every request is allowed. `authentication` has the listeners with SASL by
-    name; it is None if there are none. `gate_rights` is set if an authorizer decides about requests that the data gate
-    serves. `quotas` and `mutation_quotas` are None until the first quota is set
-    (`server/quota_listener`).
+    name; it is None if there are none, and `tls_listeners` is None if no listener uses TLS. `gate_rights` is set if an
+    authorizer decides about requests that the data gate serves. `quotas` and `mutation_quotas` are None until the first
+    quota is set (`server/quota_listener`).
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class ControllerServices:
         quorum: ControllerLoop | None = None,
         authorizer: Authorizer | None = None,
         authentication: Mapping[str, ListenerAuthentication] | None = None,
+        tls_listeners: TlsListeners | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -118,6 +121,7 @@ class ControllerServices:
         self.gate_rights: GateRights | None = None
         self.quotas: ClientQuotas | None = None
         self.mutation_quotas: MutationQuotas | None = None
+        self.tls_listeners = tls_listeners
         self.request_errors = RequestErrors()
 
     @cached_property

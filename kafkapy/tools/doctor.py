@@ -13,6 +13,7 @@ from kafkapy.config import BrokerConfig
 from kafkapy.errors import ConfigError
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.diagnosis.access import check_access
+from kafkapy.tools.diagnosis.certificates import check_certificates
 from kafkapy.tools.diagnosis.clock import check_clock, is_synchronized
 from kafkapy.tools.diagnosis.configuration import check_configuration
 from kafkapy.tools.diagnosis.data import check_data, check_idle_topics, take_inventory
@@ -61,6 +62,7 @@ def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system
         return
     inventory = take_inventory(config.log_dirs)
     yield from check_configuration(config)
+    yield from check_certificates(config)
     yield from check_data(config, inventory)
     yield from check_access(config)
     yield from check_limits(system, inventory.partitions)

@@ -53,7 +53,7 @@ class AdminHarness(QuorumHarness):
         self.on_metadata(None, self.loop.image)
         self.reactor = QueueReactor()
         self.services: Any = SimpleNamespace(
-            forwarding=None, authorizer=None,
+            forwarding=None, authorizer=None, tls_listeners=None,
             config=self.config, clock=self.clock, metadata=self.loop.cache, node_id=1, cluster_id="cluster",
             quotas=None, mutation_quotas=None, gate_rights=None,
             controller=self.loop, reactor=self.reactor, policies=Policies.from_config(self.config),

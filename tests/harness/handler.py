@@ -73,6 +73,7 @@ class HandlerHarness(ReplicaHarness):
             request_errors=RequestErrors(),
             forwarding=None,
             authorizer=None,
+            tls_listeners=None,
         )
 
     def send(self, handler, request, version, *, client_id="test", correlation_id=7):

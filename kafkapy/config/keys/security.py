@@ -16,6 +16,22 @@ from kafkapy.config.row import (
 )
 from kafkapy.config.validator import ANY, NON_NULL_STRING, at_least, list_of, one_of
 
+# The keys that may change while the broker runs, with a listener's prefix only (KIP-226, KIP-651).
+RECONFIGURABLE_KEYS = frozenset(
+    {
+        "ssl.keystore.type",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.truststore.type",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.certificates",
+    }
+)
+
 ROWS = (
     key(
         "authorizer.class.name", STRING, "", NON_NULL_STRING, LOW, READ_ONLY,
@@ -42,11 +58,11 @@ ROWS = (
         "delegation.token.expiry.check.interval.ms", LONG, 3600000, at_least(1), LOW, READ_ONLY,
         "Interval of the removal of expired tokens.",
     ),
-    inert(
+    key(
         "ssl.allow.dn.changes", BOOLEAN, False, ANY, LOW, READ_ONLY,
         "Allow a reloaded certificate to change its distinguished name.",
     ),
-    inert(
+    key(
         "ssl.allow.san.changes", BOOLEAN, False, ANY, LOW, READ_ONLY,
         "Allow a reloaded certificate to lose alternative names.",
     ),

@@ -46,7 +46,7 @@ _ESCAPED = frozenset(',=+<>#;"\\')
 _ESCAPED_AT_ENDS = " \r"
 
 
-def name_text(name: bytes) -> str:
+def name_text(name: bytes, separator: str = ",") -> str:
     """Returns the text of a DER-encoded Name, such as `O=Test,OU=clients,CN=alice`. Raises DerError."""
     names = DerReader(name).enter(SEQUENCE)
     texts: list[str] = []
@@ -57,7 +57,7 @@ def name_text(name: bytes) -> str:
             attribute = attributes.enter(SEQUENCE)
             parts.append(_attribute_text(oid_text(attribute.read(OID)), attribute.element()))
         texts.append("+".join(parts))
-    return ",".join(reversed(texts))
+    return separator.join(reversed(texts))
 
 
 def _attribute_text(kind: str, value: bytes) -> str:

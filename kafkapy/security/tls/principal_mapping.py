@@ -12,7 +12,7 @@ import re
 from kafkapy.errors import ConfigError
 from kafkapy.named_tuple import NamedTuple
 
-KEY = "ssl.principal.mapping.rules"
+MAPPING_KEY = "ssl.principal.mapping.rules"
 _PART = r"(?:\\.|[^\\/])*"
 _RULE = re.compile(rf"\s*(?:(DEFAULT)|RULE:({_PART})/({_PART})/([LU]?))\s*(?:,|$)", re.DOTALL)
 _EMPTY = re.compile(r"\s*(?:,|$)")
@@ -53,7 +53,7 @@ class _Rule(NamedTuple):
 class PrincipalMapping:
     """The rules of a listener. Immutable."""
 
-    def __init__(self, text: str, key: str = KEY) -> None:
+    def __init__(self, text: str, key: str = MAPPING_KEY) -> None:
         """Parses the rules. Raises ConfigError, which names `key` and the rule."""
         self._text = text
         self._rules = tuple(_parse(text, key))

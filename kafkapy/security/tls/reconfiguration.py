@@ -6,6 +6,7 @@ import ssl
 
 from kafkapy.errors import ConfigError
 from kafkapy.security.tls.certificate import Certificate
+from kafkapy.security.tls.distinguished_name import name_text
 from kafkapy.security.tls.python_context import client_context, server_context
 from kafkapy.security.tls.tls_material import TlsMaterial
 
@@ -82,7 +83,7 @@ def _check_entries(old: TlsMaterial, new: TlsMaterial, *, allow_dn_changes: bool
         if old_certificate.subject != new_certificate.subject and not allow_dn_changes:
             raise ConfigError(
                 f"Keystore DistinguishedName does not match: existing={{alias={old_alias}, "
-                f"DN={old_certificate.subject_text}}}, new={{alias={new_alias}, DN={new_certificate.subject_text}}}; "
+                f"DN={_subject(old_certificate)}}}, new={{alias={new_alias}, DN={_subject(new_certificate)}}}; "
                 "with ssl.allow.dn.changes=true it need not"
             )
         if not old_certificate.alternative_names <= new_certificate.alternative_names and not allow_san_changes:
@@ -91,6 +92,10 @@ def _check_entries(old: TlsMaterial, new: TlsMaterial, *, allow_dn_changes: bool
                 f"SAN={_shown(old_certificate)}}}, new={{alias={new_alias}, SAN={_shown(new_certificate)}}}; with "
                 "ssl.allow.san.changes=true they need not"
             )
+
+
+def _subject(certificate: Certificate) -> str:
+    return name_text(certificate.subject, ", ")
 
 
 def _shown(certificate: Certificate) -> str:

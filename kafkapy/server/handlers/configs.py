@@ -25,6 +25,7 @@ from kafkapy.controller.configs import (
     OperationType,
     incremental_alter_configs,
     legacy_alter_configs,
+    overrides_after,
 )
 from kafkapy.controller.result import ControllerResult, ErrorMessage
 from kafkapy.controller.topic_name import validate_topic_name
@@ -53,6 +54,7 @@ from kafkapy.server.controller_answer import answer_when_done
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.resource_configs import describe_client_metrics, describe_group
 from kafkapy.server.services import Services
+from kafkapy.server.store_changes import check_store_changes
 
 DescribedResource = DescribeConfigsResponse.DescribeConfigsResult
 DescribedEntry = DescribeConfigsResponse.DescribeConfigsResourceResult
@@ -273,7 +275,7 @@ def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) 
         ]
         for resource in request.resources
     }
-    failed = _preprocess(context, keys, changes)
+    failed = _preprocess(context, keys, changes, replaces_all=True)
     wanted = {
         resource: {change.name: change.value for change in changes[resource]}
         for resource in changes
@@ -306,7 +308,7 @@ def handle_incremental_alter_configs(context: RequestContext, request: Increment
         ]
         for resource in request.resources
     }
-    done = _preprocess(context, keys, changes)
+    done = _preprocess(context, keys, changes, replaces_all=False)
     for resource in changes:
         if resource[0] == BROKER_LOGGER_RESOURCE and resource not in done:
             done[resource] = _alter_loggers(context, changes[resource], validate_only=request.validate_only)
@@ -369,11 +371,16 @@ def _results(responses: Iterable[Any]) -> dict[ConfigResource, ErrorMessage]:
 
 
 def _preprocess(
-    context: RequestContext, keys: list[ConfigResource], changes: Mapping[ConfigResource, list[ConfigChange]]
+    context: RequestContext,
+    keys: list[ConfigResource],
+    changes: Mapping[ConfigResource, list[ConfigChange]],
+    *,
+    replaces_all: bool,
 ) -> dict[ConfigResource, ErrorMessage]:
     """Returns the resources whose changes are invalid whatever the metadata contains, with their errors.
 
-    A controller changes the configuration of any broker; a broker changes only its own.
+    A controller changes the configuration of any broker; a broker changes only its own. With `replaces_all` the
+    changes replace all overrides of their resource.
     """
     own_only = (BROKER_LOGGER_RESOURCE,) if context.session.is_controller else (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)
     failed: dict[ConfigResource, ErrorMessage] = {}
@@ -385,9 +392,27 @@ def _preprocess(
             if resource[0] in own_only and resource[1]:
                 _check_node_id(context.services, resource[1])
             _check_changes(resource_changes)
+            _check_stores(context, resource, resource_changes, replaces_all=replaces_all)
         except ApiError as error:
             failed[resource] = ErrorMessage(error.error, error.message)
     return failed
+
+
+def _check_stores(
+    context: RequestContext, resource: ConfigResource, changes: list[ConfigChange], *, replaces_all: bool
+) -> None:
+    """Raises ApiError if the changes give a TLS listener of this broker stores that it may not have."""
+    services = context.services
+    if services.tls_listeners is None or resource != (BROKER_RESOURCE, str(services.node_id)):
+        return
+    image = services.metadata.image
+    if replaces_all:
+        overrides = {change.name: change.value for change in changes if change.value is not None}
+        names = overrides.keys() | image.config(*resource).keys()
+    else:
+        overrides = overrides_after(image, services.config, resource, changes)
+        names = {change.name for change in changes}
+    check_store_changes(services.tls_listeners, overrides, names)
 
 
 def _check_node_id(services: Services, name: str) -> None:

@@ -112,12 +112,18 @@ def test_keys_that_mean_nothing_are_named(key, warning):
 @pytest.mark.parametrize(
     ("properties", "message"),
     [
-        ({"listeners": "SASL_SSL://h:1"}, r"listeners: its security protocol is SASL_SSL"),
         (
-            {"listeners": "PLAINTEXT://h:1,X://h:2", "listener.security.protocol.map": "X:SSL,PLAINTEXT:PLAINTEXT"},
-            r"X://h:2 for configuration listeners: its security protocol is SSL",
+            {
+                "process.roles": "broker",
+                "node.id": "1",
+                "controller.quorum.bootstrap.servers": "h:9",
+                "controller.listener.names": "C",
+                "listeners": "SSL://h:1",
+                "listener.security.protocol.map": "C:PLAINTEXT,SSL:SSL",
+                "inter.broker.listener.name": "SSL",
+            },
+            r"^Invalid value SSL for configuration inter\.broker\.listener\.name .* does not encrypt connections",
         ),
-        ({"security.inter.broker.protocol": "SSL"}, r"security\.inter\.broker\.protocol"),
         ({"authorizer.class.name": "x.Y"}, r"^authorizer\.class\.name=x\.Y: .* every request would be allowed"),
         ({"create.topic.policy.class.name": "x.Y"}, r"^create\.topic\.policy.*No module named 'x'"),
         ({"alter.config.policy.class.name": "x.Y"}, r"^alter\.config\.policy.*No module named 'x'"),

@@ -30,8 +30,8 @@ def test_a_new_certificate_of_the_same_name_is_accepted():
 def test_a_name_may_change_only_if_that_is_allowed():
     new = material((("O", "Test"), ("CN", "other")))
     expected = (
-        r"Keystore DistinguishedName does not match: existing=\{alias=kafka, DN=CN=localhost,OU=brokers,O=Test\}, "
-        r"new=\{alias=kafka, DN=CN=other,O=Test\}"
+        r"Keystore DistinguishedName does not match: existing=\{alias=kafka, DN=CN=localhost, OU=brokers, O=Test\}, "
+        r"new=\{alias=kafka, DN=CN=other, O=Test\}"
     )
     with pytest.raises(ConfigError, match=expected):
         check(material(), new)

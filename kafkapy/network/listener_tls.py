@@ -1,0 +1,140 @@
+"""The TLS of a node's listeners: their contexts, the principals of their clients, and changes of their stores.
+
+A node without such listeners does not import this module.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+
+from kafkapy._core.tls.tls_context import TlsContext
+from kafkapy.config import BrokerConfig
+from kafkapy.config.keys.security import RECONFIGURABLE_KEYS
+from kafkapy.config.listener_ssl import listener_prefix, listener_ssl_settings, listeners_with_tls, ssl_warnings
+from kafkapy.errors import ConfigError
+from kafkapy.security.principal import ANONYMOUS, USER_TYPE, Principal
+from kafkapy.security.tls.certificate import subject_text
+from kafkapy.security.tls.cipher_suites import weak_protocols
+from kafkapy.security.tls.native_context import make_tls_context
+from kafkapy.security.tls.principal_mapping import MAPPING_KEY, PrincipalMapping
+from kafkapy.security.tls.reconfiguration import check_change, check_trust
+from kafkapy.security.tls.stores import file_states
+from kafkapy.security.tls.tls_material import TlsMaterial, certificate_warnings, load_material, make_factory
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+
+class ListenerTls:
+    """The TLS of one listener. `context` is for the next connection; open connections keep theirs.
+
+    The reactor thread reads `context`; the thread that applies changes of the metadata replaces it.
+    """
+
+    def __init__(self, config: BrokerConfig, name: str, protocol: str) -> None:
+        """Reads the stores. Raises ConfigError, whose text says which key to correct."""
+        self._config = config
+        self._name = name
+        self._protocol = protocol
+        self._is_inter_broker = name == config.inter_broker_listener_name and config.is_broker
+        prefix = listener_prefix(name)
+        rules = config.for_listener(name, MAPPING_KEY)
+        has_own_rules = prefix + MAPPING_KEY in config.originals
+        self._mapping = PrincipalMapping(rules, prefix + MAPPING_KEY if has_own_rules else MAPPING_KEY)
+        self._material = load_material(listener_ssl_settings(config, name, protocol), is_server=True)
+        self.context: TlsContext = make_tls_context(self._material, is_server=True)
+        if self._is_inter_broker and not config.forms_own_cluster:
+            check_trust(self._material, self._material)
+        self._warn(self._material)
+
+    def principal(self, certificate: bytes | None) -> Principal:
+        """Returns the principal of a client that has shown this certificate, in DER, or none.
+
+        Raises ValueError if no rule applies to its subject.
+        """
+        if certificate is None:
+            return ANONYMOUS
+        return Principal(USER_TYPE, self._mapping.principal_name(subject_text(certificate)))
+
+    def check(self, overrides: Mapping[str, str]) -> None:
+        """Raises ConfigError if the broker's dynamic configuration may not become `overrides`, a mapping of keys to
+        texts."""
+        settings = listener_ssl_settings(self._config, self._name, self._protocol, overrides)
+        if settings == self._material.settings and not self._has_changed_files():
+            return
+        material = load_material(settings, is_server=True)
+        check_change(
+            self._material,
+            material,
+            allow_dn_changes=self._config.for_listener(self._name, "ssl.allow.dn.changes"),
+            allow_san_changes=self._config.for_listener(self._name, "ssl.allow.san.changes"),
+            is_inter_broker=self._is_inter_broker,
+        )
+        make_tls_context(material, is_server=True)
+
+    def refresh(self) -> None:
+        """Reads the stores again if their keys or files have changed. Keeps the present stores if that fails."""
+        try:
+            settings = listener_ssl_settings(self._config, self._name, self._protocol)
+            if settings == self._material.settings and not self._has_changed_files():
+                return
+            material = load_material(settings, is_server=True)
+            self.context = make_tls_context(material, is_server=True)
+        except ConfigError as error:
+            logger.error("The stores of listener %s are not changed: %s", self._name, error)
+            return
+        self._material = material
+        logger.info("The stores of listener %s were read again", self._name)
+        self._warn(material)
+
+    def _has_changed_files(self) -> bool:
+        settings = self._material.settings
+        if settings.engine_factory_class:
+            return make_factory(settings).should_be_rebuilt(settings.as_configs())
+        return file_states(settings) != self._material.files
+
+    def _warn(self, material: TlsMaterial) -> None:
+        for warning in certificate_warnings(material):
+            logger.warning("%s", warning)
+        weak = weak_protocols(material.settings.enabled_protocols)
+        if weak:
+            logger.warning(
+                "Listener %s does not offer the protocols %s of ssl.enabled.protocols, which are insecure",
+                self._name, ", ".join(weak),
+            )  # fmt: skip
+
+
+class TlsListeners:
+    """The TLS of all listeners that use it, by name."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        """Reads the stores of all listeners. Raises ConfigError."""
+        for warning in ssl_warnings(config):
+            logger.warning("%s", warning)
+        self._listeners = {
+            name: ListenerTls(config, name, protocol) for name, protocol in listeners_with_tls(config).items()
+        }
+
+    def of(self, name: str) -> ListenerTls | None:
+        """Returns the TLS of a listener; None if it does not use TLS."""
+        return self._listeners.get(name)
+
+    def check(self, overrides: Mapping[str, str], names: Collection[str]) -> None:
+        """Raises ConfigError if a listener may not have the stores that `overrides`, the broker's dynamic
+        configuration, describes. `names` are the keys that the request sets or removes."""
+        fixed = [name for name in names if name.startswith("ssl.") and name not in RECONFIGURABLE_KEYS]
+        if fixed:
+            raise ConfigError(
+                f"Configs cannot be updated dynamically for existing listener {', '.join(self._listeners)}, restart "
+                f"broker or create a new listener for update: [{', '.join(fixed)}]"
+            )
+        for name, listener in self._listeners.items():
+            prefix = listener_prefix(name)
+            own = [key.removeprefix(prefix) for key in names if key.startswith(prefix)]
+            if not RECONFIGURABLE_KEYS.isdisjoint(own):
+                listener.check(overrides)
+
+    def refresh(self) -> None:
+        """Reads the stores of all listeners again whose keys or files have changed."""
+        for listener in self._listeners.values():
+            listener.refresh()

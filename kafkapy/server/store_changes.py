@@ -1,0 +1,26 @@
+"""Checks of requests that change the keys and certificates of this broker's listeners while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from kafkapy.errors import ApiError, ConfigError, Error
+
+if TYPE_CHECKING:
+    from kafkapy.network.listener_tls import TlsListeners
+
+
+def check_store_changes(tls: TlsListeners, overrides: Mapping[str, str], names: Collection[str]) -> None:
+    """Raises ApiError(INVALID_REQUEST) if a listener may not have the stores that `overrides` describe.
+
+    `overrides` are the dynamic keys of this broker after the request, `names` the keys that the request sets, be it to
+    the same values. Reads the stores of the changed listeners, and performs a handshake between them if brokers use the
+    listener: some milliseconds.
+    """
+    try:
+        tls.check(overrides, names)
+    except ConfigError as error:
+        raise ApiError(
+            Error.INVALID_REQUEST, f"Validation of dynamic config update of SSLFactory failed: {error}"
+        ) from error

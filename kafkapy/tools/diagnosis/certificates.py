@@ -1,0 +1,126 @@
+"""Checks of TLS: stores that cannot be read, certificates that expire, weak protocols and suites, readable keys."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from kafkapy.config import BrokerConfig
+from kafkapy.config.listener_ssl import listener_ssl_settings, listeners_with_tls, ssl_warnings
+from kafkapy.config.ssl_settings import SslSettings
+from kafkapy.errors import ConfigError
+from kafkapy.security.tls.certificate import Certificate, date_text
+from kafkapy.security.tls.cipher_suites import weak_protocols, weak_suites
+from kafkapy.security.tls.tls_material import TlsMaterial, load_material
+from kafkapy.tools.diagnosis.configuration import LOOPBACK
+from kafkapy.tools.diagnosis.data import DAY_S
+from kafkapy.tools.diagnosis.finding import GOOD, NOTE, PROBLEM, WARNING, Finding, Findings
+
+SUBJECT = "certificates"
+# Certificates are often valid for 90 days and renewed 30 days before their end.
+SOON_DAYS = 30
+_METRICS = "METRICS"
+
+
+def check_certificates(config: BrokerConfig, now_s: float | None = None) -> Findings:
+    """Yields findings on the listeners with TLS, and on the metrics listener; nothing if none uses TLS or a password.
+
+    `now_s` is the time to compare the certificates' dates with; by default the present one.
+    """
+    now = time.time() if now_s is None else now_s
+    for warning in ssl_warnings(config):
+        yield Finding(WARNING, SUBJECT, warning.rstrip("."))
+    protocols = listeners_with_tls(config)
+    if config.kafkapy_metrics_listener and config.kafkapy_metrics_tls_enable:
+        protocols = {**protocols, _METRICS: "SSL"}
+    for name, protocol in protocols.items():
+        settings = listener_ssl_settings(config, name, protocol)
+        try:
+            material = load_material(settings, is_server=True)
+        except ConfigError as error:
+            yield Finding(PROBLEM, SUBJECT, f"listener {name}: {error}", "the broker refuses to start")
+            continue
+        yield from _dates(name, material, now)
+        yield from _strength(name, material)
+        yield from _permissions(name, settings)
+    yield from _metrics_password(config)
+
+
+def _dates(name: str, material: TlsMaterial, now: float) -> Findings:
+    """Yields a finding for each certificate that is not valid or expires soon, or one good finding for the listener."""
+    complaints = [
+        *(_judged(f"listener {name}: certificate", alias, certificate, now) for alias, certificate in
+          material.own_certificates),
+        *(_judged(f"listener {name}: trusted certificate", alias, certificate, now) for alias, certificate in
+          material.trusted_certificates),
+    ]  # fmt: skip
+    found = [finding for finding in complaints if finding is not None]
+    if not found:
+        end = min(certificate.not_after_s for _, certificate in material.own_certificates)
+        found = [
+            Finding(GOOD, SUBJECT, f"listener {name}: all certificates are valid, the own one until {date_text(end)}")
+        ]
+    yield from found
+
+
+def _judged(what: str, alias: str, certificate: Certificate, now: float) -> Finding | None:
+    named = f"{what} {certificate.subject_text} (alias {alias})"
+    is_own = "trusted" not in what
+    if certificate.not_after_s < now:
+        advice = "clients refuse it: renew it" if is_own else "remove it; certificates issued by it are refused"
+        return Finding(
+            PROBLEM if is_own else WARNING, SUBJECT, f"{named} expired on {date_text(certificate.not_after_s)}", advice
+        )
+    if certificate.not_before_s > now:
+        text = f"{named} becomes valid on {date_text(certificate.not_before_s)}"
+        return Finding(PROBLEM if is_own else WARNING, SUBJECT, text, "check the clock, or wait")
+    days = int((certificate.not_after_s - now) / DAY_S)
+    if days < SOON_DAYS:
+        advice = (
+            "renew it, and set ssl.keystore.location again while the broker runs, or restart it"
+            if is_own
+            else "add its successor to the trust store"
+        )
+        text = f"{named} expires in {days} days, on {date_text(certificate.not_after_s)}"
+        return Finding(WARNING, SUBJECT, text, advice)
+    return None
+
+
+def _strength(name: str, material: TlsMaterial) -> Findings:
+    protocols = weak_protocols(material.settings.enabled_protocols)
+    if protocols:
+        text = (
+            f"listener {name}: ssl.enabled.protocols has {', '.join(protocols)}, which are insecure and never offered"
+        )
+        yield Finding(WARNING, SUBJECT, text, "set ssl.enabled.protocols=TLSv1.2,TLSv1.3")
+    suites = weak_suites(material.suites)
+    if suites:
+        text = f"listener {name}: suites without forward secrecy or authenticated encryption: {', '.join(suites)}"
+        yield Finding(WARNING, SUBJECT, text, "remove them from ssl.cipher.suites")
+    if material.settings.client_auth == "required" and material.trust_store is None:
+        text = f"listener {name}: without a trust store, certificates of every public authority are accepted"
+        yield Finding(WARNING, SUBJECT, text, "set ssl.truststore.location to the authority of the clients")
+
+
+def _permissions(name: str, settings: SslSettings) -> Findings:
+    location = settings.key_store.location
+    if location is None or settings.engine_factory_class:
+        return
+    mode = os.stat(location).st_mode
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        text = f"listener {name}: every user of the machine can read the private key in {location}"
+        yield Finding(WARNING, SUBJECT, text, f"chmod o-rw {location}")
+
+
+def _metrics_password(config: BrokerConfig) -> Findings:
+    listener = config.kafkapy_metrics_listener
+    if not listener or config.kafkapy_metrics_tls_enable:
+        return
+    is_local = (listener.rpartition(":")[0].strip("[]") or "localhost") in LOOPBACK
+    if config.kafkapy_metrics_password is not None and not is_local:
+        text = "the password of the metrics listener is readable on the network"
+        yield Finding(WARNING, SUBJECT, text, "set kafkapy.metrics.tls.enable=true")
+    elif not is_local:
+        text = "every machine that can connect to the metrics listener can read the metrics"
+        yield Finding(NOTE, SUBJECT, text, "set kafkapy.metrics.username, and kafkapy.metrics.tls.enable=true")
