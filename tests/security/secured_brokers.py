@@ -8,20 +8,15 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from kafkapy._core.reactor.reactor import Connection
-from kafkapy.broker import Broker
-from kafkapy.config import BrokerConfig
 from kafkapy.protocol.api import ApiKey, response_class
-from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.protocol.messages.create_acls import CreateAclsRequest
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkapy.security.acl import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
-from kafkapy.security.principal import Principal
-from kafkapy.server.request_context import Session
 from tests.api_client import ask
+from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka
 from tests.ports import free_ports
 
@@ -70,51 +65,12 @@ class SecuredKafka(ApacheKafka):
         return super()._settings(secured(self.port, self.controller_port, self._users))
 
 
-class SecuredKafkapy:
-    """A single node of kafkapy with both roles, broker and controller, in this process.
-
-    Its listeners are PLAINTEXT. The principal of a connection is the user for whom `connect` made it.
-    """
+class SecuredKafkapy(BrokerProcess):
+    """A single node of kafkapy with both roles, broker and controller."""
 
     def __init__(self, directory: Path, users: Iterable[str]) -> None:
-        self.port, self.controller_port = free_ports(2)
-        properties = {
-            key: value.replace("SASL_PLAINTEXT", "PLAINTEXT")
-            for key, value in secured(self.port, self.controller_port, users).items()
-            if "sasl" not in key
-        }
-        factors = dict.fromkeys(
-            (
-                "offsets.topic.replication.factor",
-                "transaction.state.log.replication.factor",
-                "transaction.state.log.min.isr",
-            ),
-            "1",
-        )
-        self._broker = Broker(BrokerConfig({**properties, **factors, "log.dirs": str(directory)}))
-        self._user = ADMIN
-
-    def __enter__(self) -> Self:
-        self._broker.start()
-        dispatcher = self._broker.reactor.dispatch.__self__
-        new_session = dispatcher._new_session
-
-        def authenticated_session(connection: Connection) -> Session:
-            session: Session = new_session(connection)
-            session.principal = Principal("User", self._user)
-            return session
-
-        dispatcher._new_session = authenticated_session
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._broker.stop()
-
-    def connect(self, user: str, port: int) -> socket.socket:
-        client = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
-        self._user = user
-        ask(client, ApiKey.API_VERSIONS, 0, ApiVersionsRequest(), ApiVersionsResponse)  # makes the session
-        return client
+        port, self.controller_port = free_ports(2)
+        super().__init__(directory, secured(port, self.controller_port, users), port=port)
 
 
 SecuredBroker = SecuredKafka | SecuredKafkapy
@@ -122,8 +78,6 @@ SecuredBroker = SecuredKafka | SecuredKafkapy
 
 def connect(server: SecuredBroker, user: str, port: int | None = None) -> socket.socket:
     """Returns a connection of the user, who is authenticated, to the listener of the broker or to another port."""
-    if isinstance(server, SecuredKafkapy):
-        return server.connect(user, port or server.port)
     client = socket.create_connection(("127.0.0.1", port or server.port), timeout=TIMEOUT_S)
     shaken = ask(client, ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
     assert shaken.error_code == 0, shaken

@@ -49,6 +49,7 @@ from tests.security.secured_brokers import (
 )
 from tests.wire.every_version import comparable, decode_answer, fill, header
 
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 USERS = [f"user{number}" for number in range(len(CASES))]
 REGEX_USER = "regex"
 WAIT_S = 60
