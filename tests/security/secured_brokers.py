@@ -19,6 +19,7 @@ from tests.api_client import ask
 from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka
 from tests.ports import free_ports
+from tests.server_process import ServerProcess
 
 ADMIN = "admin"
 LISTENER, CONTROLLER_LISTENER = "SASL_PLAINTEXT", "CONTROLLER"
@@ -28,9 +29,6 @@ AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 def secured(port: int, controller_port: int, users: Iterable[str]) -> dict[str, str]:
     """Returns the properties of a node with both roles, whose users have their names as passwords."""
-    accounts = " ".join(f'user_{user}="{user}"' for user in (ADMIN, *users))
-    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    jaas = f'{module} required username="{ADMIN}" password="{ADMIN}" {accounts};'
     controller = f"localhost:{controller_port}"
     return {
         "process.roles": "broker,controller",
@@ -40,17 +38,28 @@ def secured(port: int, controller_port: int, users: Iterable[str]) -> dict[str, 
         "advertised.listeners": f"{LISTENER}://localhost:{port}",
         "controller.listener.names": CONTROLLER_LISTENER,
         "inter.broker.listener.name": LISTENER,
-        "listener.security.protocol.map": f"{LISTENER}:SASL_PLAINTEXT,{CONTROLLER_LISTENER}:SASL_PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "sasl.mechanism.inter.broker.protocol": "PLAIN",
-        "sasl.mechanism.controller.protocol": "PLAIN",
-        f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config": jaas,
-        f"listener.name.{CONTROLLER_LISTENER.lower()}.plain.sasl.jaas.config": jaas,
-        "authorizer.class.name": AUTHORIZER,
-        "super.users": f"User:{ADMIN}",
         "group.initial.rebalance.delay.ms": "0",
         "group.consumer.session.timeout.ms": "3600000",
         "group.consumer.max.session.timeout.ms": "3600000",
+        **secured_listeners(LISTENER, users),
+    }
+
+
+def secured_listeners(listener: str, users: Iterable[str]) -> dict[str, str]:
+    """Returns the properties by which clients and nodes authenticate at the listener of brokers and at the one of
+    controllers, and need permissions."""
+    accounts = " ".join(f'user_{user}="{user}"' for user in (ADMIN, *users))
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    jaas = f'{module} required username="{ADMIN}" password="{ADMIN}" {accounts};'
+    return {
+        "listener.security.protocol.map": f"{listener}:SASL_PLAINTEXT,{CONTROLLER_LISTENER}:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        f"listener.name.{listener.lower()}.plain.sasl.jaas.config": jaas,
+        f"listener.name.{CONTROLLER_LISTENER.lower()}.plain.sasl.jaas.config": jaas,
+        "authorizer.class.name": AUTHORIZER,
+        "super.users": f"User:{ADMIN}",
     }
 
 
@@ -76,7 +85,7 @@ class SecuredKafkapy(BrokerProcess):
 SecuredBroker = SecuredKafka | SecuredKafkapy
 
 
-def connect(server: SecuredBroker, user: str, port: int | None = None) -> socket.socket:
+def connect(server: ServerProcess, user: str, port: int | None = None) -> socket.socket:
     """Returns a connection of the user, who is authenticated, to the listener of the broker or to another port."""
     client = socket.create_connection(("127.0.0.1", port or server.port), timeout=TIMEOUT_S)
     shaken = ask(client, ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
@@ -87,7 +96,7 @@ def connect(server: SecuredBroker, user: str, port: int | None = None) -> socket
     return client
 
 
-def ask_as_admin(server: SecuredBroker, key: ApiKey, version: int, request: Any) -> Any:
+def ask_as_admin(server: ServerProcess, key: ApiKey, version: int, request: Any) -> Any:
     with connect(server, ADMIN) as client:
         return ask(client, key, version, request, response_class(key))
 
@@ -100,7 +109,7 @@ def parse(permission: str) -> tuple[Operation, ResourceType, str]:
     return operations[operation.lower()], resource_type, name[0] if name else CLUSTER_NAME
 
 
-def allow(server: SecuredBroker, permissions: Mapping[str, Iterable[str]]) -> None:
+def allow(server: ServerProcess, permissions: Mapping[str, Iterable[str]]) -> None:
     """Creates the ACLs that give each user, the key, its permissions."""
     creations = []
     for user, texts in permissions.items():
