@@ -71,8 +71,9 @@ class Authenticator:
         self._expires_monotonic_ms: int | None = None
 
     def versions_sent(self) -> None:
-        """Notes that the client has received the versions of the APIs, which it may ask for once."""
-        self._state = _State.VERSIONS_KNOWN
+        """Notes that the client has received the versions of the APIs, which it may ask for once before a session."""
+        if self._state is _State.START:
+            self._state = _State.VERSIONS_KNOWN
 
     def admits(self, request: Request, find: FindApi) -> bool:
         """Returns whether the handlers have to serve the request. Otherwise this object has handled it.

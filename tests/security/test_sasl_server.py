@@ -344,6 +344,17 @@ def test_a_client_may_authenticate_again(server: Secured) -> None:
         assert client.metadata().brokers
 
 
+def test_a_client_may_ask_for_versions_during_a_session(server: Secured) -> None:
+    """Java's clients do, after each authentication of a connection."""
+    with server.connect_to_session() as client:
+        assert client.versions().error_code == 0
+        assert client.log_in("alice", "alice-secret").session_lifetime_ms
+        assert client.versions().error_code == 0
+        assert client.metadata().brokers
+        assert client.log_in("alice", "alice-secret").error_code == 0
+        assert client.metadata().brokers
+
+
 def test_a_client_may_authenticate_again_after_the_lifetime(server: Secured) -> None:
     with server.connect_to_session() as client:
         client.log_in("alice", "alice-secret")

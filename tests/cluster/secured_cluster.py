@@ -1,0 +1,66 @@
+"""A cluster whose nodes authenticate, and encrypt if wanted, what they send to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.cluster.cluster import Cluster, Spec, Voters
+from tests.ports import free_port
+from tests.security.certificates import PASSWORD, Authority
+from tests.security.secured_kafka import PLAIN_MODULE, SCRAM_MODULE
+
+USER, SECRET = "node", "node-secret"
+MECHANISM = "SCRAM-SHA-512"
+# A session between nodes ends after this time.
+SESSION_MS = 4000
+
+
+class SecuredCluster(Cluster):
+    """Nodes that reach brokers by the listener NODES with SCRAM, and controllers by CONTROLLER with PLAIN.
+
+    Clients use the listener PLAINTEXT. With `has_tls` both listeners are SASL_SSL, otherwise SASL_PLAINTEXT.
+    """
+
+    def __init__(
+        self, directory: Path, specs: Sequence[Spec], *, has_tls: bool = False, voters: Voters = Voters.INITIAL
+    ) -> None:
+        protocol = "SASL_SSL" if has_tls else "SASL_PLAINTEXT"
+        plain = f'{PLAIN_MODULE} required username="{USER}" password="{SECRET}" user_{USER}="{SECRET}";'
+        scram = f'{SCRAM_MODULE} required username="{USER}" password="{SECRET}";'
+        properties = {
+            "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,NODES:{protocol},CONTROLLER:{protocol}",
+            "sasl.mechanism.inter.broker.protocol": MECHANISM,
+            "sasl.mechanism.controller.protocol": "PLAIN",
+            "listener.name.nodes.sasl.enabled.mechanisms": MECHANISM,
+            f"listener.name.nodes.{MECHANISM.lower()}.sasl.jaas.config": scram,
+            f"listener.name.nodes.{MECHANISM.lower()}.connections.max.reauth.ms": str(SESSION_MS),
+            "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.controller.plain.sasl.jaas.config": plain,
+            "listener.name.controller.plain.connections.max.reauth.ms": str(SESSION_MS),
+            **(_tls(directory / "certificates") if has_tls else {}),
+        }
+        flags = ["--add-scram", f"{MECHANISM}=[name={USER},password={SECRET}]"]
+        super().__init__(directory, specs, voters=voters, properties=properties, flags=flags)
+        for node in self.brokers:
+            listeners = [f"PLAINTEXT://{node.bootstrap}", f"NODES://localhost:{free_port()}"]
+            if node.is_controller:
+                listeners.append(f"CONTROLLER://{node.controller_address}")
+            node.properties |= {
+                "listeners": ",".join(listeners),
+                "advertised.listeners": ",".join(listeners),
+                "inter.broker.listener.name": "NODES",
+            }
+            node.write_config(self._quorum)
+
+
+def _tls(directory: Path) -> dict[str, str]:
+    authority = Authority(directory)
+    store = authority.issue("node", "/CN=node/OU=brokers/O=Test").pkcs12
+    return {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(store),
+        "ssl.keystore.password": PASSWORD,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.certificate),
+    }

@@ -1,0 +1,31 @@
+"""Clusters whose nodes authenticate to each other: traffic passes, sessions are renewed, and strangers are refused."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cluster import Spec, three
+from tests.cluster.nodes import BROKER, CONTROLLER, Flavour
+from tests.cluster.scenarios import Course
+from tests.cluster.secured_cluster import SESSION_MS, SecuredCluster
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+OURS, THEIRS = Flavour.KAFKAPY, Flavour.KAFKA_43
+CLUSTERS = {
+    "three of ours": three(OURS),
+    "two of ours and one of theirs": [Spec(OURS), Spec(OURS), Spec(THEIRS)],
+    "our brokers under their controller": [Spec(THEIRS, CONTROLLER), Spec(OURS, BROKER), Spec(OURS, BROKER)],
+    "a broker of theirs under our controller": [Spec(OURS, CONTROLLER), Spec(THEIRS, BROKER), Spec(OURS, BROKER)],
+}
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_records_pass_between_nodes_that_authenticate(tmp_path: Path, name: str) -> None:
+    with SecuredCluster(tmp_path, CLUSTERS[name]) as cluster, Course(cluster, is_transactional=False) as course:
+        course.await_progress()
+        end = time.monotonic() + 2 * SESSION_MS / 1000
+        while time.monotonic() < end:  # until every session had to be renewed
+            course.await_progress()
