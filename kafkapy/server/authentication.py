@@ -23,7 +23,8 @@ from kafkapy.protocol.api import API_TABLE, ApiKey, decode_request_header, reque
 from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from kafkapy.security.principal import Principal
+from kafkapy.security.principal import ANONYMOUS
+from kafkapy.security.principal_builder import AuthenticatedConnection, PrincipalBuilder
 from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism, TemporaryFailure
 from kafkapy.server.api_registry import ServedApi
 from kafkapy.server.listener_authentication import ListenerAuthentication
@@ -56,14 +57,22 @@ class Authenticator:
     the end of the connection.
     """
 
-    def __init__(self, listener: ListenerAuthentication, connection: Connection, session: Session) -> None:
+    def __init__(
+        self,
+        listener: ListenerAuthentication,
+        connection: Connection,
+        session: Session,
+        principal_builder: Callable[[], PrincipalBuilder],
+    ) -> None:
         self._listener = listener
+        self._principal_builder = principal_builder
         self._connection = connection
         self._session = session
         self._state = _State.START
         self._mechanism_name = ""
         self._other_mechanism = ""
         self._mechanism: ServerMechanism | None = None
+        self._principal = ANONYMOUS
         self._has_headers = False  # whether the tokens are in SaslAuthenticate requests
         self._can_authenticate_again = False
         self._is_again = False
@@ -172,7 +181,7 @@ class Authenticator:
         self._listener.handler_pool.submit(work)
 
     def _answer_raw_token(self, result: StepResult) -> None:
-        failure = result if isinstance(result, Exception) else self._refusal_of_principal()
+        failure = result if isinstance(result, Exception) else self._check_principal()
         if failure is None:
             assert isinstance(result, bytes)
             if self._mechanism is not None and self._mechanism.is_complete:
@@ -182,7 +191,7 @@ class Authenticator:
             self._refuse(failure, None)
 
     def _answer_authenticate(self, header: RequestHeader, result: StepResult) -> None:
-        failure = result if isinstance(result, Exception) else self._refusal_of_principal()
+        failure = result if isinstance(result, Exception) else self._check_principal()
         if failure is not None:
             self._refuse(failure, header)
             return
@@ -200,7 +209,8 @@ class Authenticator:
             self._end_at_once(str(failure))
             return
         if not isinstance(failure, AuthenticationFailed):
-            logger.error("Unexpected error of SASL mechanism %s", self._mechanism_name, exc_info=failure)
+            logger.error("Unexpected error of SASL mechanism %s or of the principal builder", self._mechanism_name,
+                         exc_info=failure)  # fmt: skip
             self._end_at_once(f"the SASL mechanism {self._mechanism_name} failed")
             return
         chunks = None
@@ -216,13 +226,26 @@ class Authenticator:
 
     # -- the session ---------------------------------------------------------------------------------------------
 
-    def _refusal_of_principal(self) -> AuthenticationFailed | None:
-        """Returns the refusal of a re-authentication under another name; None in all other cases."""
+    def _check_principal(self) -> Exception | None:
+        """Names the client at the end of the exchange.
+
+        Returns the refusal of a re-authentication under another name, or the exception of the principal builder; None
+        in all other cases.
+        """
         mechanism, before = self._mechanism, self._session.principal
-        if mechanism is None or not (self._is_again and mechanism.is_complete):
+        if mechanism is None or not mechanism.is_complete:
             return None
-        now = mechanism.principal
-        if now[:2] == before[:2]:
+        listener = self._connection.listener
+        try:
+            now = self._principal = self._principal_builder().build(
+                AuthenticatedConnection(
+                    mechanism.principal, listener.name, listener.security_protocol, self._connection.peer_host,
+                    sasl_mechanism=self._mechanism_name,
+                )
+            )  # fmt: skip
+        except Exception as error:
+            return error
+        if not self._is_again or now[:2] == before[:2]:
             return None
         text = (
             f"Cannot change principals during re-authentication from {before.type}.{before.name}: {now.type}.{now.name}"
@@ -244,8 +267,7 @@ class Authenticator:
     def _complete(self, lifetime_ms: int | None) -> None:
         """Begins the session of the authenticated client; the answer to the last token follows."""
         assert self._mechanism is not None
-        now_ms, counts = self._listener.clock.monotonic_ms(), self._listener.counts
-        principal: Principal = self._mechanism.principal
+        now_ms, counts, principal = self._listener.clock.monotonic_ms(), self._listener.counts, self._principal
         if self._is_again:
             assert self._began_again_ms is not None
             counts.succeeded_again += 1

@@ -126,7 +126,10 @@ class Dispatcher:
         if authentication is not None and listener.name in authentication:
             from kafkapy.server.authentication import Authenticator  # most brokers do not need it
 
-            session.authenticator = Authenticator(authentication[listener.name], connection, session)
+            listener_authentication = authentication[listener.name]
+            session.authenticator = Authenticator(
+                listener_authentication, connection, session, lambda: self._services.principal_builder
+            )
         return session
 
     def _is_admitted(self, session: Session, request: Request) -> bool:

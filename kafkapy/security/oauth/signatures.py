@@ -8,7 +8,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kafkapy.errors import ConfigError
+from kafkapy.security.tls import der
 
+NULL = 0x05  # the tag of an element without content
 _PSS_PADDING = 6
 _SALT_LENGTH_OF_DIGEST = -1
 _SET_PADDING, _SET_SALT_LENGTH = 0x1001, 0x1002  # EVP_PKEY_ALG_CTRL + 1, + 2
@@ -104,39 +106,30 @@ def libcrypto() -> Any:
 def ecdsa_der(signature: bytes) -> bytes:
     """Returns the DER form of an ECDSA signature, given as both numbers one after the other (RFC 7518, 3.4)."""
     half = len(signature) // 2
-    numbers = _der_integer(signature[:half]) + _der_integer(signature[half:])
-    return der(0x30, numbers)
+    return der.sequence(_unsigned(signature[:half]), _unsigned(signature[half:]))
 
 
-def _der_integer(number: bytes) -> bytes:
-    shortest = number.lstrip(b"\0") or b"\0"
-    return der(0x02, b"\0" + shortest if shortest[0] & 0x80 else shortest)
+def _unsigned(number: bytes) -> bytes:
+    return der.integer(int.from_bytes(number, "big"))
 
 
-def der(tag: int, content: bytes) -> bytes:
-    """Returns one element in DER form."""
-    size = len(content)
-    if size < 0x80:
-        return bytes((tag, size)) + content
-    length = size.to_bytes((size.bit_length() + 7) // 8, "big")
-    return bytes((tag, 0x80 | len(length))) + length + content
-
-
-_RSA_IDENTIFIER = bytes.fromhex("300d06092a864886f70d0101010500")
-_EC_IDENTIFIER = bytes.fromhex("06072a8648ce3d0201")
-_CURVES = {  # name -> (object identifier in DER form, bytes of a coordinate)
-    "P-256": (bytes.fromhex("06082a8648ce3d030107"), 32),
-    "P-384": (bytes.fromhex("06052b81040022"), 48),
-    "P-521": (bytes.fromhex("06052b81040023"), 66),
+_RSA_IDENTIFIER = der.sequence(der.oid("1.2.840.113549.1.1.1"), der.element(NULL))
+_EC_IDENTIFIER = der.oid("1.2.840.10045.2.1")
+_CURVES = {  # name -> (object identifier, bytes of a coordinate)
+    "P-256": (der.oid("1.2.840.10045.3.1.7"), 32),
+    "P-384": (der.oid("1.3.132.0.34"), 48),
+    "P-521": (der.oid("1.3.132.0.35"), 66),
 }
 
 
 def rsa_public_key(modulus: bytes, exponent: bytes) -> PublicKey:
     """Returns an RSA key. Raises ValueError."""
-    if len(modulus.lstrip(b"\0")) < 256 or len(modulus) > 2048 or len(exponent) > 8:
+    if len(modulus.lstrip(b"\0")) < 256 or len(modulus) > 2048:
         raise ValueError("an RSA key must have 2048 to 16384 bits")
-    numbers = der(0x30, _der_integer(modulus) + _der_integer(exponent))
-    return PublicKey(der(0x30, _RSA_IDENTIFIER + der(0x03, b"\0" + numbers)))
+    if len(exponent) > 8 or int.from_bytes(exponent, "big") < 3:
+        raise ValueError("the exponent of an RSA key must be from 3 to 2**64")
+    numbers = der.sequence(_unsigned(modulus), _unsigned(exponent))
+    return PublicKey(der.sequence(_RSA_IDENTIFIER, der.bit_string(numbers)))
 
 
 def ec_public_key(curve: str, x: bytes, y: bytes) -> PublicKey:
@@ -146,7 +139,7 @@ def ec_public_key(curve: str, x: bytes, y: bytes) -> PublicKey:
     identifier, size = _CURVES[curve]
     if len(x) != size or len(y) != size:
         raise ValueError(f"a coordinate of {curve} has {size} bytes")
-    return PublicKey(der(0x30, der(0x30, _EC_IDENTIFIER + identifier) + der(0x03, b"\0\x04" + x + y)))
+    return PublicKey(der.sequence(der.sequence(_EC_IDENTIFIER, identifier), der.bit_string(b"\x04" + x + y)))
 
 
 def signature_size(algorithm: Algorithm) -> int | None:
