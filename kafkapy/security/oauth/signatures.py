@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from kafkapy.errors import ConfigError
 from kafkapy.security.tls import der
 
-NULL = 0x05  # the tag of an element without content
 _PSS_PADDING = 6
 _SALT_LENGTH_OF_DIGEST = -1
 _SET_PADDING, _SET_SALT_LENGTH = 0x1001, 0x1002  # EVP_PKEY_ALG_CTRL + 1, + 2
@@ -113,7 +112,7 @@ def _unsigned(number: bytes) -> bytes:
     return der.integer(int.from_bytes(number, "big"))
 
 
-_RSA_IDENTIFIER = der.sequence(der.oid("1.2.840.113549.1.1.1"), der.element(NULL))
+_RSA_IDENTIFIER = der.sequence(der.oid("1.2.840.113549.1.1.1"), der.element(der.NULL))
 _EC_IDENTIFIER = der.oid("1.2.840.10045.2.1")
 _CURVES = {  # name -> (object identifier, bytes of a coordinate)
     "P-256": (der.oid("1.2.840.10045.3.1.7"), 32),
