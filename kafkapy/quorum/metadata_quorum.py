@@ -169,6 +169,7 @@ class MetadataQuorum:
                 self._snapshot_id = found[-1]
                 self._load_snapshot(loader)
             at_snapshot = loader.delta.to_image(*self._snapshot_id)
+            loader = loader.continued_on(at_snapshot)  # the delta would change the image, which shares its parts
             scanned = LogScanner(self.log.directory)
             scanned.scan(self._snapshot_id.offset, lambda batch: self._visit(loader, batch))
             if scanned.start_offset > self._snapshot_id.offset:

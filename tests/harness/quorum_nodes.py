@@ -51,6 +51,12 @@ class QuorumNode:
         )
 
     def start(self) -> None:
+        image = self.open()
+        self.is_up = True
+        self.loop.start(image)
+
+    def open(self) -> MetadataImage:
+        """Opens the quorum, which does not take part in an election yet; returns its image."""
         formatted = format_node(
             self.config.log_dirs,
             self.config.metadata_log_dir,
@@ -71,9 +77,7 @@ class QuorumNode:
             lambda: self,
         )
         self.loop = ControllerLoop(self.quorum, MetadataCache(), self._nodes.clock, self.faults.append)
-        image = self.quorum.open()
-        self.is_up = True
-        self.loop.start(image)
+        return self.quorum.open()
 
     def stop(self) -> None:
         """Leaves the quorum and closes the log."""

@@ -71,6 +71,21 @@ def test_all_nodes_start_again_with_what_was_committed(tmp_path: Path) -> None:
         assert keys(quorum.wait_for_equal_images()) == {"again", *(f"k{number}" for number in range(5))}
 
 
+def test_a_node_starts_with_its_snapshot_alone(tmp_path: Path) -> None:
+    """The records after the snapshot are replayed when they are known to be committed, and only then."""
+    with QuorumNodes(tmp_path) as quorum:
+        quorum.submit(put("before"))
+        quorum.wait_for_equal_images()
+        node = quorum.leader()
+        node.loop.call(lambda: node.quorum.write_snapshot(node.image)).result(10)
+        quorum.submit(put("after"))
+        quorum.wait_for_equal_images()
+        node.kill()
+        assert keys(node.open()) == {"before"}
+        node.start()
+        assert keys(quorum.wait_for_equal_images()) == {"before", "after"}
+
+
 def test_a_node_that_was_away_for_long_loads_a_snapshot(tmp_path: Path) -> None:
     limits = {
         "metadata_log_max_record_bytes_between_snapshots": "2000",
