@@ -3,7 +3,7 @@
     socket -> session -> slab -> frames          phase 1, where a plaintext connection is read
     output -> plaintext -> session -> socket     phase 3, where a plaintext connection is written
 
-The steps of a handshake run on the handshake pool. While one runs, or Python has not been notified of the end of the
+The steps of a handshake run on the handshake pool, except the last one if it is cheap. While one runs there, or Python has not been notified of the end of the
 handshake yet, the connection is neither read nor written: `readable` is false, and `was_readable` of the session
 remembers an event. `readable` of an open connection stays true until OpenSSL wants more bytes and the socket has none,
 because the session may hold decrypted bytes of a muted connection, for which no event will come.
@@ -25,7 +25,8 @@ from kafkapy._core.tls.handshake_pool cimport pool_submit, pool_take_done, pool_
 from kafkapy._core.tls.tls_session cimport (
     TLS_BROKEN, TLS_CLOSED, TLS_ESTABLISHED, TLS_FAILED, TLS_HANDSHAKE, TLS_OK, TLS_OPEN, TLS_SOCKET_ERROR,
     TLS_WANTS_INPUT, TlsBuffer, buffer_free, buffer_reserve, buffer_size, tls_check_first_bytes, tls_read, tls_refuse,
-    tls_session_free, tls_write,
+    tls_handshake, tls_session_free,
+    tls_step_is_cheap, tls_write,
 )
 
 cdef extern from "<sys/socket.h>" nogil:
@@ -59,10 +60,14 @@ cdef void tls_begin(ReactorState *state, ConnectionState *connection) noexcept n
 
 
 cdef void step(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Passes the session to the pool for the next step of its handshake."""
+    """Runs the next step of the handshake if it is cheap, or passes the session to the pool."""
     connection.tls.was_readable = connection.readable
     connection.readable = False
-    pool_submit(state.tls.pool, connection.tls)
+    if tls_step_is_cheap(connection.tls):
+        tls_handshake(connection.tls)
+        stepped(state, connection)
+    else:
+        pool_submit(state.tls.pool, connection.tls)
 
 
 cdef void tls_continue(ReactorState *state) noexcept nogil:

@@ -140,7 +140,7 @@ cdef struct OpenSslFunctions:
     int (*SSL_get_ex_data_X509_STORE_CTX_idx)() noexcept nogil
     X509_VERIFY_PARAM *(*SSL_get0_param)(SSL *) noexcept nogil
     long (*SSL_get_verify_result)(SSL *) noexcept nogil
-    int (*SSL_version)(SSL *) noexcept nogil
+    size_t (*SSL_get_finished)(SSL *, void *room, size_t size) noexcept nogil
     const char *(*SSL_get_version)(SSL *) noexcept nogil
     const void *(*SSL_get_current_cipher)(SSL *) noexcept nogil
     const char *(*SSL_CIPHER_standard_name)(const void *cipher) noexcept nogil

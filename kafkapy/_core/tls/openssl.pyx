@@ -131,7 +131,7 @@ cdef bint find_sessions(void *handle) noexcept nogil:
                       <void **> &functions.SSL_get_ex_data_X509_STORE_CTX_idx)
             and found(handle, "SSL_get0_param", <void **> &functions.SSL_get0_param)
             and found(handle, "SSL_get_verify_result", <void **> &functions.SSL_get_verify_result)
-            and found(handle, "SSL_version", <void **> &functions.SSL_version)
+            and found(handle, "SSL_get_finished", <void **> &functions.SSL_get_finished)
             and found(handle, "SSL_get_version", <void **> &functions.SSL_get_version)
             and found(handle, "SSL_get_current_cipher", <void **> &functions.SSL_get_current_cipher)
             and found(handle, "SSL_CIPHER_standard_name", <void **> &functions.SSL_CIPHER_standard_name)

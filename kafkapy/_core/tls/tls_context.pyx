@@ -324,7 +324,7 @@ cdef class TlsContext:
         cdef bytes name
         if session == NULL:
             raise MemoryError()
-        session.checks_expiry = self.is_server and self.client_auth != CLIENT_AUTH_NONE
+        session.checks_peer = self.is_server and self.client_auth != CLIENT_AUTH_NONE
         if server_name is not None:
             name = server_name.rstrip(".").encode("idna" if not server_name.isascii() else "ascii")
             rules = openssl.SSL_get0_param(session.ssl)

@@ -29,7 +29,7 @@ cdef struct TlsBuffer:              # owned; allocated bytes between `start` and
 cdef struct TlsSession:
     SSL *ssl                        # owned; NULL once ended
     bint is_server
-    bint checks_expiry              # the peer's certificate of a resumed session has to be checked again
+    bint checks_peer                # a server that asks for certificates
     int fd                          # borrowed
     int phase
     int status                      # of the last step or read
@@ -58,6 +58,8 @@ cdef void tls_session_free(TlsSession *session) noexcept nogil
 cdef void tls_session_end(TlsSession *session) noexcept nogil
 
 cdef int tls_handshake(TlsSession *session) noexcept nogil
+# Returns whether the next step only checks the client's Finished message: no signature, key exchange or certificate.
+cdef bint tls_step_is_cheap(TlsSession *session) noexcept nogil
 cdef int tls_read(TlsSession *session, void *room, size_t size, size_t *count) noexcept nogil
 cdef int tls_write(TlsSession *session, const uint8_t *data, size_t size) noexcept nogil
 # Checks the first bytes from a client. Returns TLS_BROKEN, with an alert in the output, if they cannot be TLS.

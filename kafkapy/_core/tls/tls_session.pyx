@@ -213,7 +213,7 @@ cdef int tls_handshake(TlsSession *session) noexcept nogil:
     openssl.ERR_clear_error()
     result = openssl.SSL_do_handshake(session.ssl)
     if result == 1:
-        if session.checks_expiry and openssl.SSL_session_reused(session.ssl) and certificate_has_expired(session):
+        if session.checks_peer and openssl.SSL_session_reused(session.ssl) and certificate_has_expired(session):
             session.status = tls_refuse(session, "the certificate of the resumed session has expired")
         else:
             session.phase = TLS_ESTABLISHED
@@ -226,6 +226,11 @@ cdef int tls_handshake(TlsSession *session) noexcept nogil:
             # OpenSSL sends no alert to a peer that does not speak TLS.
             append_output(session, PLAINTEXT_ALERT, 7)
     return session.status
+
+
+cdef bint tls_step_is_cheap(TlsSession *session) noexcept nogil:
+    cdef char room
+    return session.is_server and not session.checks_peer and openssl.SSL_get_finished(session.ssl, &room, 1) > 0
 
 
 cdef bint certificate_has_expired(TlsSession *session) noexcept nogil:
