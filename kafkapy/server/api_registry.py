@@ -22,7 +22,10 @@ CONTROLLER = "controller"
 
 
 class Response(Protocol):
-    """A response that can be sent: a message of an API's response class, or an encoded response body."""
+    """A response that can be sent: a message of an API's response class, or an encoded response body.
+
+    One that is no message also has a method `delayed(version, throttle_ms)`, which returns it with the throttle time.
+    """
 
     def encode_chunks(self, version: int, prefix: bytes = b"") -> list[Any]:
         """Returns `prefix` and the bytes of the response, as a list of parts to send."""

@@ -135,7 +135,7 @@ class RequestContext:
             self._mute(throttle_ms)
             return
         if throttle_ms:
-            _set_throttle_time(response, throttle_ms)
+            response = _delayed(response, self.api_version, throttle_ms)
         error = getattr(response, "error_code", 0)
         if error:
             self.services.request_errors.count(self.api_key, error)
@@ -199,7 +199,10 @@ class RequestContext:
         return response_class(key).decode(response, self.api_version, reader.pos)
 
 
-def _set_throttle_time(response: Any, throttle_ms: int) -> None:
-    """Sets the field in which the client finds the time to wait, if the response has one."""
+def _delayed(response: Any, version: int, throttle_ms: int) -> Any:
+    """Returns the response with the time that the client has to wait, if it has a field for that."""
+    if not isinstance(response, Message):
+        return response.delayed(version, throttle_ms)
     if "throttle_time_ms" in response.FIELDS:
-        response.throttle_time_ms = throttle_ms
+        response.throttle_time_ms = throttle_ms  # type: ignore[attr-defined]
+    return response

@@ -20,6 +20,7 @@ MAY_BE_EMPTY = {
     "kafkapy_client_metric",
     "kafkapy_authorizations_total",
     *(name for name in METRICS if name.startswith("kafka_server_plugins_")),
+    *(name for name, metric in METRICS.items() if metric.labels == ("user", "client_id")),
 }
 TOPIC_METRICS = "kafka_server_brokertopicmetrics"
 

@@ -62,6 +62,12 @@ class EncodedResponse:
     def __init__(self, body: bytes) -> None:
         self.body = body
 
+    def delayed(self, version: int, throttle_ms: int) -> EncodedResponse:
+        """Returns the response with this throttle time, if the version has one: then it is the first field."""
+        if version < MetadataResponse.FIRST_VERSION_WITH_THROTTLE_TIME_MS:
+            return self
+        return EncodedResponse(throttle_ms.to_bytes(4, "big") + self.body[4:])
+
     def encode_chunks(self, version: int, prefix: bytes = b"") -> list[bytes]:
         return [prefix + self.body]
 

@@ -81,7 +81,7 @@ class RequestCost:
             return 0
         self._is_charged = True
         percent = (self._used_ns or perf_counter_ns() - self._started_ns) * PERCENT_PER_NS
-        return min(self._record(REQUEST, percent), self._quotas.sample_ms)
+        return self._record(REQUEST, percent)
 
     def charge_produce(self) -> int:
         """Records the size of a produce request, and returns the throttle time."""
@@ -112,6 +112,7 @@ class _Kind:
         self.limits: dict[QuotaEntity, float] = {}
         self.sensors: dict[Bucket, QuotaSensor] = {}
         self.throttled: dict[Bucket, Throttled] = {}
+        self.longest_ms = sample_ms if key == REQUEST else INT_MAX  # of the throttle times
         self._sample_limit = sample_limit
         self._sample_ms = sample_ms
 
@@ -217,7 +218,7 @@ class ClientQuotas:
             return 0
         monotonic_ms = self._reactor.monotonic_ms
         sensor.record(value, monotonic_ms)
-        throttle_ms = min(sensor.throttle_ms(monotonic_ms), INT_MAX)
+        throttle_ms = min(sensor.throttle_ms(monotonic_ms), kind.longest_ms)
         if throttle_ms:
             kind.note_throttled(user, client_id, Throttled(throttle_ms, monotonic_ms))
         return throttle_ms
