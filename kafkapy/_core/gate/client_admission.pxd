@@ -12,12 +12,6 @@ from kafkapy._core.reactor.reactor_state cimport ConnectionState
 # serve the request: it cannot be read, the client is not known yet, or it has exceeded its quota of time.
 cdef bint admits_client(GateContext gate, ConnectionState *connection, FrameCursor *cursor,
                         bint flexible) noexcept nogil
-# Returns whether the quota of the client allows a produce request of this size.
-cdef bint admits_produce(GateContext gate, int64_t size) noexcept nogil
-cdef void pay_produce(GateContext gate, int64_t size) noexcept nogil
-# Returns whether the quota of the client allows a response of this size to a fetch.
-cdef bint admits_fetch(GateContext gate, int64_t size) noexcept nogil
-cdef void pay_fetch(GateContext gate, int64_t size) noexcept nogil
 # Counts a request that the gate has served, whose time `pay_times` records.
 cdef void note_time(GateContext gate) noexcept nogil
 # Divides the time since the first request of the wake-up among the clients, at the end of a gathering.
@@ -37,6 +31,44 @@ cdef inline bint has_right(GateContext gate, ClientRights rights, int32_t topic,
 cdef inline bint may_follow(GateContext gate) noexcept nogil:
     """Returns whether the client may certainly fetch as a follower."""
     return gate.rights == NULL or (<ClientRights> gate.rights).may_follow
+
+
+cdef inline bint admits_produce(GateContext gate, int64_t size) noexcept nogil:
+    """Returns whether the quota of the client allows a produce request of this size."""
+    return gate.limits == NULL or has_produce_room(gate, <ClientLimits> gate.limits, size)
+
+
+cdef inline bint has_produce_room(GateContext gate, ClientLimits limits, int64_t size) noexcept nogil:
+    return not limits.limits_produce or limits.produce.admits(<double> size, gate.shared.monotonic_ms)
+
+
+cdef inline void pay_produce(GateContext gate, int64_t size) noexcept nogil:
+    if gate.limits != NULL:
+        add_produce(gate, <ClientLimits> gate.limits, size)
+
+
+cdef inline void add_produce(GateContext gate, ClientLimits limits, int64_t size) noexcept nogil:
+    if limits.limits_produce:
+        limits.produce.add(<double> size, gate.shared.monotonic_ms)
+
+
+cdef inline bint admits_fetch(GateContext gate, int64_t size) noexcept nogil:
+    """Returns whether the quota of the client allows a response of this size to a fetch."""
+    return gate.limits == NULL or has_fetch_room(gate, <ClientLimits> gate.limits, size)
+
+
+cdef inline bint has_fetch_room(GateContext gate, ClientLimits limits, int64_t size) noexcept nogil:
+    return not limits.limits_fetch or limits.fetch.admits(<double> size, gate.shared.monotonic_ms)
+
+
+cdef inline void pay_fetch(GateContext gate, int64_t size) noexcept nogil:
+    if gate.limits != NULL:
+        add_fetch(gate, <ClientLimits> gate.limits, size)
+
+
+cdef inline void add_fetch(GateContext gate, ClientLimits limits, int64_t size) noexcept nogil:
+    if limits.limits_fetch:
+        limits.fetch.add(<double> size, gate.shared.monotonic_ms)
 
 
 cdef inline int64_t largest_fetch(GateContext gate, int64_t max_bytes) noexcept nogil:

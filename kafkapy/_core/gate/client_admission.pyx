@@ -58,42 +58,6 @@ cdef bint admits_requests(GateContext gate, ClientLimits limits, const uint8_t *
     return True
 
 
-cdef bint admits_produce(GateContext gate, int64_t size) noexcept nogil:
-    return gate.limits == NULL or has_produce_room(gate, <ClientLimits> gate.limits, size)
-
-
-cdef inline bint has_produce_room(GateContext gate, ClientLimits limits, int64_t size) noexcept nogil:
-    return not limits.limits_produce or limits.produce.admits(<double> size, gate.shared.monotonic_ms)
-
-
-cdef void pay_produce(GateContext gate, int64_t size) noexcept nogil:
-    if gate.limits != NULL:
-        add_produce(gate, <ClientLimits> gate.limits, size)
-
-
-cdef inline void add_produce(GateContext gate, ClientLimits limits, int64_t size) noexcept nogil:
-    if limits.limits_produce:
-        limits.produce.add(<double> size, gate.shared.monotonic_ms)
-
-
-cdef bint admits_fetch(GateContext gate, int64_t size) noexcept nogil:
-    return gate.limits == NULL or has_fetch_room(gate, <ClientLimits> gate.limits, size)
-
-
-cdef inline bint has_fetch_room(GateContext gate, ClientLimits limits, int64_t size) noexcept nogil:
-    return not limits.limits_fetch or limits.fetch.admits(<double> size, gate.shared.monotonic_ms)
-
-
-cdef void pay_fetch(GateContext gate, int64_t size) noexcept nogil:
-    if gate.limits != NULL:
-        add_fetch(gate, <ClientLimits> gate.limits, size)
-
-
-cdef inline void add_fetch(GateContext gate, ClientLimits limits, int64_t size) noexcept nogil:
-    if limits.limits_fetch:
-        limits.fetch.add(<double> size, gate.shared.monotonic_ms)
-
-
 cdef void note_time(GateContext gate) noexcept nogil:
     gate.timed_requests += 1
     if gate.limits != NULL:
