@@ -42,6 +42,7 @@ TOOLS = {
     ),
     "server-stop": ("kafkapy.tools.server_stop", "stop the brokers of this user on this host"),
     "doctor": ("kafkapy.tools.doctor", "check a broker's machine, configuration and data for problems"),
+    "security": ("kafkapy.security_command", "create the keys, certificates and files of a secured broker"),
     "jobs": ("kafkapy.tools.jobs", "run Spark jobs over topics, and feed topics with sample data"),
     "sandbox": ("kafkapy.sandbox.command", "run a cluster on this machine, and kill or pause its nodes"),
 }
@@ -51,7 +52,7 @@ ABOUT_TOOLS = {
     "install-links": ("kafkapy.script_links", "create links with the names of Apache Kafka's scripts"),
 }
 # Tools without a script in Apache Kafka.
-OUR_OWN = ("broker", "doctor", "jobs", "metrics", "probe", "sandbox")
+OUR_OWN = ("broker", "doctor", "jobs", "metrics", "probe", "sandbox", "security")
 # Scripts of Apache Kafka whose name is not the tool's name after `kafka-`.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
 RUN_CLASS = "kafka-run-class"

@@ -23,7 +23,7 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 # Run by name, not imported: the program, and the generator that setup.py runs.
 ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.protocol.generator"}
 # Built and tested before its user, which the quorum's driver will be.
-AHEAD_OF_USE: set[str] = {"kafkapy.security.tls.authority"}
+AHEAD_OF_USE: set[str] = set()
 
 
 def shown(path):

@@ -79,6 +79,11 @@ class CertificateAuthority:
         """The authority's own certificate as PEM."""
         return encode_block(CERTIFICATE, self._certificate)
 
+    @property
+    def private_key(self) -> bytes:
+        """The authority's private key as PEM (PKCS #8)."""
+        return encode_block(PRIVATE_KEY, self._key.private_key)
+
     def issue(
         self, name: Name, days: float, *, hosts: Sequence[str] = (), usages: Sequence[str] = (CLIENT_AUTH,)
     ) -> IssuedCertificate:
