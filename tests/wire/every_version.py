@@ -531,6 +531,8 @@ _CONFIGS = ["cleanup.policy", "retention.ms", "max.message.bytes", "compression.
 TABLE: list[Any] = [
     (ApiKey.API_VERSIONS, "all", always(client_software_name="tests", client_software_version="1.0")),
     (ApiKey.API_VERSIONS, "a bad name", always(client_software_name="-", client_software_version=""), range(3, 9)),
+    (ApiKey.SASL_HANDSHAKE, "without SASL", always(mechanism="PLAIN")),
+    (ApiKey.SASL_AUTHENTICATE, "without SASL", always(auth_bytes=b"\0a\0b")),
     (ApiKey.METADATA, "a topic", metadata([TOPIC])),
     (ApiKey.METADATA, "unknown and bad", metadata(["nobody", "bad/name", ""])),
     (ApiKey.METADATA, "none", metadata([]), range(1, 99)),

@@ -42,9 +42,10 @@ from kafkapy.storage.log import Log
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import TopicPartition
 from tests.lossy_filesystem import LossyFilesystem, PowerFailure
+from tests.simulation.network import Action
 from tests.simulation.replication.connection import FIRST_PORT, connect
 from tests.simulation.replication.controller import ALTER_PARTITION_VERSION
-from tests.simulation.replication.world import CONTROLLER, Action, Timer, World
+from tests.simulation.replication.world import CONTROLLER, Timer, World
 
 HEARTBEAT_MS = 500
 STOPPING_HEARTBEAT_MS = 100
@@ -81,6 +82,7 @@ class Context:
     waited_ms = NOT_HELD
     listener = LISTENER
     connection = CONNECTION
+    cost = None
 
     def __init__(self, services: Any, api_key: int, api_version: int, respond: Callable[[Any], None]) -> None:
         self.services = services
