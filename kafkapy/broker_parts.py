@@ -295,7 +295,15 @@ def build_fetchers(
 
     config, reactor, background = foundation.config, foundation.reactor, foundation.background
     listener_name = config.inter_broker_listener_name
-    connector = OutgoingConnector(reactor, lambda work: background.soon("resolve", work))
+    client = foundation.other_nodes.broker_client
+    tls = None if client is None else client.tls
+    connector = OutgoingConnector(
+        reactor,
+        lambda work: background.soon("resolve", work),
+        tls=None if tls is None else tls.reactor_context,
+        verifies_name=tls is None or tls.verifies_name,
+    )
+    security = None if client is None else client.security
 
     def leader_endpoint(broker_id: int) -> tuple[str, int] | None:
         registration = metadata.image.brokers.get(broker_id)
@@ -315,7 +323,7 @@ def build_fetchers(
         metadata_version=lambda: metadata.image.metadata_version,
         on_high_watermarks=replica_manager.on_followed_high_watermarks,
         on_truncated=foundation.log_cleaner.manager.truncate_checkpoint,
-        sasl_mechanism=foundation.other_nodes.broker_mechanism,
+        sasl_mechanism=(lambda: None) if security is None else security.mechanism,
     )
     return ReplicaFetcherManager(FetchSettings.from_config(config), ports, may_follow)
 

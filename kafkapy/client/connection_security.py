@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafkapy.client.errors import AuthenticationError
@@ -22,23 +23,24 @@ class ConnectionSecurity:
     Secrets are in the context and in the login only, which do not show them.
     """
 
-    __slots__ = ("_context", "_login")
+    __slots__ = ("_find_context", "_login")
 
-    def __init__(self, context: SSLContext | None, login: SaslLogin | None) -> None:
-        """`context` is None without TLS, `login` None without SASL."""
-        self._context = context
+    def __init__(self, find_context: Callable[[], SSLContext] | None, login: SaslLogin | None) -> None:
+        """`find_context` returns the TLS context for the next connection; None without TLS. `login` is None without
+        SASL."""
+        self._find_context = find_context
         self._login = login
 
     @property
     def has_tls(self) -> bool:
-        return self._context is not None
+        return self._find_context is not None
 
     def tls_frames(self, fd: int, max_frame_bytes: int, host: str) -> TlsFrameSocket:
         """Returns the encrypted end of a connection to `host`. Called with `has_tls` only."""
         from kafkapy._core.client.tls_frame_socket import TlsFrameSocket
 
-        assert self._context is not None
-        return TlsFrameSocket(fd, max_frame_bytes, self._context, host)
+        assert self._find_context is not None
+        return TlsFrameSocket(fd, max_frame_bytes, self._find_context(), host)
 
     def mechanism(self) -> ClientMechanism | None:
         """Returns the mechanism for one authentication; None without SASL."""
@@ -70,20 +72,29 @@ def tls_refusal(label: str, cause: Exception) -> AuthenticationError | None:
     return refusal
 
 
-def connection_security(values: SecurityValues, entry: JaasEntry | None = None) -> ConnectionSecurity | None:
+def connection_security(
+    values: SecurityValues,
+    entry: JaasEntry | None = None,
+    find_context: Callable[[], SSLContext] | None = None,
+) -> ConnectionSecurity | None:
     """Returns the security that the configuration of a client asks for; None for PLAINTEXT.
 
-    `entry` is the login module, None for that of `sasl.jaas.config`. Reads files, and may wait for an OAuth provider.
-    Raises ConfigError for invalid values.
+    `entry` is the login module, None for that of `sasl.jaas.config`. `find_context` returns the TLS context for the
+    next connection, if `values` does not have the keys of TLS. Reads files, and may wait for an OAuth provider. Raises
+    ConfigError for invalid values.
     """
     protocol = values["security.protocol"].upper()
     if protocol == "PLAINTEXT":
         return None
-    context = login = None
+    login = None
     if protocol in ("SSL", "SASL_SSL"):
-        context = tls_context(values)
+        if find_context is None:
+            context = tls_context(values)
+            find_context = lambda: context  # noqa: E731
+    else:
+        find_context = None
     if protocol in ("SASL_PLAINTEXT", "SASL_SSL"):
         from kafkapy.client.sasl_login import log_in
 
         login = log_in(values, entry)
-    return ConnectionSecurity(context, login)
+    return ConnectionSecurity(find_context, login)

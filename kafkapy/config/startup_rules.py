@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from kafkapy.config.listener import PROTOCOLS_WITH_TLS
 from kafkapy.config.python_class import load_class
 from kafkapy.config.table import DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
 from kafkapy.config.validator import list_of
@@ -111,14 +110,6 @@ def refuse(config: BrokerConfig) -> None:
             f"zookeeper.connect={originals['zookeeper.connect']}: this broker keeps the cluster's state in its own "
             "metadata log and does not connect to ZooKeeper; remove the key, and set process.roles=broker,controller"
         )
-    if not config.forms_own_cluster:
-        names = {config.inter_broker_listener_name, *config.controller_listener_names}
-        for name in sorted(names):
-            if config.security_protocols.get(name) in PROTOCOLS_WITH_TLS:
-                raise ConfigError(
-                    f"Invalid value {name} for configuration inter.broker.listener.name or controller.listener.names: "
-                    "kafkapy does not encrypt connections between nodes yet; use a PLAINTEXT listener for them"
-                )
     for name, purpose in _JAVA_CLASSES.items():
         if config.has_other_than_default(name):
             raise ConfigError(

@@ -7,15 +7,29 @@ the listener's own JAAS configuration, as in Apache Kafka.
 
 from __future__ import annotations
 
+import logging
 import os
+from ssl import SSLContext
 from typing import Any
 
+from kafkapy._core.tls.tls_context import TlsContext
 from kafkapy.client.connection_security import ConnectionSecurity, connection_security
 from kafkapy.config import BrokerConfig
+from kafkapy.config.listener import PROTOCOLS_WITH_TLS
 from kafkapy.config.listener_security import SASL_PROTOCOLS, SaslSettings
+from kafkapy.config.listener_ssl import listener_ssl_settings
+from kafkapy.config.ssl_settings import SslSettings
+from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.nodes.node_thread import NodeSecurity
 from kafkapy.security.jaas import jaas_file_of, read_jaas_file
 from kafkapy.security.sasl.server_factory import jaas_entries
+from kafkapy.security.tls.native_context import make_tls_context
+from kafkapy.security.tls.python_context import client_context
+from kafkapy.security.tls.stores import file_states
+from kafkapy.security.tls.tls_material import TlsMaterial, load_material
+
+logger = logging.getLogger("kafka.server.KafkaServer")
 
 PLAINTEXT = "PLAINTEXT"
 
@@ -37,16 +51,91 @@ class ListenerClientValues:
         return self._settings.value(self._mechanism, key)
 
 
-def node_security(config: BrokerConfig) -> NodeSecurity:
+class ListenerClientTls:
+    """The TLS of connections to one listener of the cluster. Any thread.
+
+    Key store and trust store are those of this node's listener with the same name. They are read again for the next
+    connection after their keys or files have changed.
+    """
+
+    def __init__(self, config: BrokerConfig, listener_name: str) -> None:
+        """Reads the stores. Raises ConfigError."""
+        self._config = config
+        self._name = listener_name
+        self._protocol = config.security_protocols[listener_name]
+        self._material = self._load(self._settings())
+        self._contexts = self._make(self._material)
+
+    @property
+    def verifies_name(self) -> bool:
+        """True if a certificate has to be for the host that is connected to."""
+        return bool(self._material.settings.endpoint_identification_algorithm)
+
+    def context(self) -> SSLContext:
+        """Returns the context of connections on the thread for other nodes."""
+        self._refresh()
+        return self._contexts[0]
+
+    def reactor_context(self) -> TlsContext:
+        """Returns the context of the reactor's connections."""
+        self._refresh()
+        return self._contexts[1]
+
+    def _settings(self) -> SslSettings:
+        return listener_ssl_settings(self._config, self._name, self._protocol)
+
+    @staticmethod
+    def _load(settings: SslSettings) -> TlsMaterial:
+        return load_material(settings, is_server=False)
+
+    @staticmethod
+    def _make(material: TlsMaterial) -> tuple[SSLContext, TlsContext]:
+        return client_context(material), make_tls_context(material, is_server=False)
+
+    def _refresh(self) -> None:
+        try:
+            settings = self._settings()
+            if settings == self._material.settings and file_states(settings) == self._material.files:
+                return
+            material = self._load(settings)
+            self._contexts = self._make(material)
+            self._material = material
+        except ConfigError as error:
+            logger.error("The stores for connections to %s are not changed: %s", self._name, error)
+
+
+class ListenerClient(NamedTuple):
+    """The security of connections to one listener; `tls` is None without TLS."""
+
+    security: ConnectionSecurity | None
+    tls: ListenerClientTls | None
+
+
+class NodeClients(NamedTuple):
+    """The security of connections to other brokers and to controllers; None for PLAINTEXT."""
+
+    brokers: ListenerClient | None = None
+    controllers: ListenerClient | None = None
+
+    @property
+    def of_channels(self) -> NodeSecurity:
+        """The security of connections on the thread for other nodes."""
+        return NodeSecurity(
+            brokers=None if self.brokers is None else self.brokers.security,
+            controllers=None if self.controllers is None else self.controllers.security,
+        )
+
+
+def node_clients(config: BrokerConfig) -> NodeClients:
     """Returns the security of connections to brokers and to controllers. Reads files. Raises ConfigError."""
     names = config.controller_listener_names
-    return NodeSecurity(
+    return NodeClients(
         brokers=listener_client(config, config.inter_broker_listener_name, config.sasl_mechanism_inter_broker_protocol),
         controllers=listener_client(config, names[0], config.sasl_mechanism_controller_protocol) if names else None,
     )
 
 
-def listener_client(config: BrokerConfig, listener_name: str, mechanism: str) -> ConnectionSecurity | None:
+def listener_client(config: BrokerConfig, listener_name: str, mechanism: str) -> ListenerClient | None:
     """Returns the security of connections to a listener of the cluster; None for PLAINTEXT. Raises ConfigError.
 
     A listener that the configuration does not have is that of a node with another role, which this one does not use.
@@ -59,4 +148,6 @@ def listener_client(config: BrokerConfig, listener_name: str, mechanism: str) ->
         path = jaas_file_of(os.environ)
         jaas_file = None if path is None else read_jaas_file(path)
         [entry, *_] = jaas_entries(mechanism, SaslSettings(config, listener_name), jaas_file)
-    return connection_security(ListenerClientValues(config, listener_name, mechanism), entry)
+    tls = ListenerClientTls(config, listener_name) if protocol in PROTOCOLS_WITH_TLS else None
+    values = ListenerClientValues(config, listener_name, mechanism)
+    return ListenerClient(connection_security(values, entry, None if tls is None else tls.context), tls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from kafkapy.config import BrokerConfig
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from kafkapy.network.socket_server import SocketServer
     from kafkapy.nodes.controller_channel import FindController
     from kafkapy.nodes.node_channel import Destination
-    from kafkapy.nodes.node_thread import NodeSecurity, NodeThread
+    from kafkapy.nodes.node_thread import NodeThread
     from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.quorum.raft_transport import RaftTransport
-    from kafkapy.security.sasl.client_mechanism import ClientMechanism
     from kafkapy.server.dead_brokers import DeadBrokers
+    from kafkapy.server.node_security import ListenerClient, NodeClients
     from kafkapy.server.services import ControllerServices
 
 
@@ -39,24 +39,24 @@ class OtherNodes:
 
         with self._lock:
             if self._thread is None:
-                self._thread = NodeThread(security=self._security())
+                self._thread = NodeThread(security=None if self._clients is None else self._clients.of_channels)
             return self._thread
 
-    def broker_mechanism(self) -> ClientMechanism | None:
-        """Returns the mechanism for one authentication with another broker; None without SASL."""
-        security = self.thread.security.brokers
-        return None if security is None else security.mechanism()
+    @property
+    def broker_client(self) -> ListenerClient | None:
+        """The security of connections to other brokers; None for PLAINTEXT. Raises ConfigError."""
+        clients = self._clients
+        return None if clients is None else clients.brokers
 
-    def _security(self) -> NodeSecurity:
-        from kafkapy.nodes.node_thread import NodeSecurity
-
+    @cached_property
+    def _clients(self) -> NodeClients | None:
         protocols = self._config.security_protocols
         names = (self._config.inter_broker_listener_name, *self._config.controller_listener_names[:1])
         if all(protocols.get(name, "PLAINTEXT") == "PLAINTEXT" for name in names):
-            return NodeSecurity()  # and nothing is imported
-        from kafkapy.server.node_security import node_security
+            return None  # and nothing is imported
+        from kafkapy.server.node_security import node_clients
 
-        return node_security(self._config)
+        return node_clients(self._config)
 
     @property
     def client_id(self) -> str:

@@ -19,13 +19,13 @@ SESSION_MS = 4000
 class SecuredCluster(Cluster):
     """Nodes that reach brokers by the listener NODES with SCRAM, and controllers by CONTROLLER with PLAIN.
 
-    Clients use the listener PLAINTEXT. With `has_tls` both listeners are SASL_SSL, otherwise SASL_PLAINTEXT.
+    `protocol` is the security protocol of both listeners; with SSL they require certificates instead. Clients use the
+    listener PLAINTEXT.
     """
 
     def __init__(
-        self, directory: Path, specs: Sequence[Spec], *, has_tls: bool = False, voters: Voters = Voters.INITIAL
+        self, directory: Path, specs: Sequence[Spec], protocol: str, *, voters: Voters = Voters.INITIAL
     ) -> None:
-        protocol = "SASL_SSL" if has_tls else "SASL_PLAINTEXT"
         plain = f'{PLAIN_MODULE} required username="{USER}" password="{SECRET}" user_{USER}="{SECRET}";'
         scram = f'{SCRAM_MODULE} required username="{USER}" password="{SECRET}";'
         properties = {
@@ -38,7 +38,7 @@ class SecuredCluster(Cluster):
             "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
             "listener.name.controller.plain.sasl.jaas.config": plain,
             "listener.name.controller.plain.connections.max.reauth.ms": str(SESSION_MS),
-            **(_tls(directory / "certificates") if has_tls else {}),
+            **({} if protocol == "SASL_PLAINTEXT" else _tls(directory / "certificates")),
         }
         flags = ["--add-scram", f"{MECHANISM}=[name={USER},password={SECRET}]"]
         super().__init__(directory, specs, voters=voters, properties=properties, flags=flags)
@@ -63,4 +63,5 @@ def _tls(directory: Path) -> dict[str, str]:
         "ssl.keystore.password": PASSWORD,
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(authority.certificate),
+        "ssl.client.auth": "required",  # has no effect with SASL_SSL
     }

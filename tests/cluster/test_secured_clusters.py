@@ -22,9 +22,14 @@ CLUSTERS = {
 }
 
 
-@pytest.mark.parametrize("name", CLUSTERS)
-def test_records_pass_between_nodes_that_authenticate(tmp_path: Path, name: str) -> None:
-    with SecuredCluster(tmp_path, CLUSTERS[name]) as cluster, Course(cluster, is_transactional=False) as course:
+CASES = [(name, protocol) for name in CLUSTERS for protocol in ("SASL_PLAINTEXT", "SASL_SSL")]
+CASES.append(("two of ours and one of theirs", "SSL"))
+
+
+@pytest.mark.parametrize(("name", "protocol"), CASES)
+def test_records_pass_between_nodes_that_authenticate(tmp_path: Path, name: str, protocol: str) -> None:
+    secured = SecuredCluster(tmp_path, CLUSTERS[name], protocol)
+    with secured as cluster, Course(cluster, is_transactional=False) as course:
         course.await_progress()
         end = time.monotonic() + 2 * SESSION_MS / 1000
         while time.monotonic() < end:  # until every session had to be renewed

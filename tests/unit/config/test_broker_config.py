@@ -112,18 +112,6 @@ def test_keys_that_mean_nothing_are_named(key, warning):
 @pytest.mark.parametrize(
     ("properties", "message"),
     [
-        (
-            {
-                "process.roles": "broker",
-                "node.id": "1",
-                "controller.quorum.bootstrap.servers": "h:9",
-                "controller.listener.names": "C",
-                "listeners": "SSL://h:1",
-                "listener.security.protocol.map": "C:PLAINTEXT,SSL:SSL",
-                "inter.broker.listener.name": "SSL",
-            },
-            r"^Invalid value SSL for configuration inter\.broker\.listener\.name .* does not encrypt connections",
-        ),
         ({"authorizer.class.name": "x.Y"}, r"^authorizer\.class\.name=x\.Y: .* every request would be allowed"),
         ({"create.topic.policy.class.name": "x.Y"}, r"^create\.topic\.policy.*No module named 'x'"),
         ({"alter.config.policy.class.name": "x.Y"}, r"^alter\.config\.policy.*No module named 'x'"),
