@@ -15,6 +15,7 @@ from kafkapy.client.connection import Connection, OnDone, PendingRequest, State
 from kafkapy.client.connection_security import connection_security
 from kafkapy.client.environment import Environment
 from kafkapy.client.errors import AuthenticationError, RequestTimedOut
+from kafkapy.client.throttling import ClientThrottling
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 
@@ -41,6 +42,7 @@ class BrokerConnections:
         self._setup_backoff = ExponentialBackoff(
             config["socket.connection.setup.timeout.ms"], config["socket.connection.setup.timeout.max.ms"]
         )
+        self.throttling = ClientThrottling()
         self._environment = environment
         self._security = connection_security(config)
         # The error of the last connection that failed to authenticate, until a caller has received it.
@@ -84,7 +86,11 @@ class BrokerConnections:
     def is_ready(self, node_id: int) -> bool:
         """Returns whether a request could be sent now; starts to connect if there is no connection."""
         connection = self._connection(node_id)
-        return connection is not None and connection.is_ready(self.in_flight_limit)
+        return (
+            connection is not None
+            and connection.is_ready(self.in_flight_limit)
+            and (not connection.throttled_until_ms or connection.throttled_until_ms <= self.clock.monotonic_ms())
+        )
 
     def is_congested(self) -> bool:
         """Returns whether some connection has so much to send that it accepts no more before the next step."""
@@ -93,10 +99,11 @@ class BrokerConnections:
     def ready_from_ms(self, node_id: int) -> int:
         """Returns the monotonic time (ms) at which to try again a broker that is not ready.
 
-        Returns NEVER while there is a connection, because an event on its socket will come first.
+        Returns NEVER while there is a connection that is not throttled, because an event on its socket comes first.
         """
-        if node_id in self._connections:
-            return NEVER
+        connection = self._connections.get(node_id)
+        if connection is not None:
+            return connection.throttled_until_ms if connection.throttled_until_ms > self.clock.monotonic_ms() else NEVER
         return max(self._failures.get(node_id, (0, 0))[1], self.clock.monotonic_ms() + 1)
 
     def versions(self, node_id: int) -> dict[int, tuple[int, int]]:
@@ -194,6 +201,7 @@ class BrokerConnections:
             setup_ms=self._setup_backoff.pause_ms(attempts),
             on_close=self._unregister,
             security=self._security,
+            throttling=self.throttling,
         )
         self._connections[node.node_id] = connection
         return connection

@@ -18,6 +18,7 @@ from kafkapy._core.client.frame_socket import FrameSocket
 from kafkapy.client.api_versions import SPOKEN, Versions, choose_version, finalized_features, served_versions
 from kafkapy.client.cluster import Node
 from kafkapy.client.errors import AuthenticationError
+from kafkapy.client.throttling import ClientThrottling
 from kafkapy.errors import ApiError, Error, ProtocolViolation
 from kafkapy.protocol.api import ApiKey, request_header_version, response_class, response_header_version
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -123,11 +124,12 @@ class Connection:
         on_close: Callable[[Connection], None],
         spoken: Mapping[ApiKey, tuple[int, int]] = SPOKEN,
         security: ConnectionSecurity | None = None,
+        throttling: ClientThrottling | None = None,
     ) -> None:
         """Takes over `opened`, which is connecting to the broker; `on_close` is called before that socket is closed.
 
         `spoken` has the lowest and highest version of each API that this client uses; see `choose_version`. `security`
-        is None for PLAINTEXT.
+        is None for PLAINTEXT. `throttling` counts the throttle times of responses, if it is given.
         """
         self.node = node
         self.state = State.CONNECTING
@@ -136,6 +138,7 @@ class Connection:
         self.last_used_ms = monotonic_ms
         self.failure: Exception | None = None
         self.was_ready = False
+        self.throttled_until_ms = 0  # monotonic; no request should be sent before
         self.was_idle = False  # closed while no request was waiting: not a failure of the broker
         self._client_id = client_id
         self._software_version = software_version
@@ -143,6 +146,7 @@ class Connection:
         self._setup_ms = setup_ms
         self._setup_deadline_ms = monotonic_ms + setup_ms
         self._security = security
+        self._throttling = throttling
         self._reauthenticate_at_ms: int | None = None  # monotonic
         self._on_close = on_close
         self._waiting: deque[PendingRequest] = deque()
@@ -403,6 +407,10 @@ class Connection:
         except ProtocolViolation:
             self._in_flight.appendleft((correlation_id, request))
             raise
+        if self._throttling is not None:
+            wait_ms = self._throttling.note(key, version, getattr(response, "throttle_time_ms", 0))
+            if wait_ms > 0:
+                self.throttled_until_ms = max(self.throttled_until_ms, self.last_used_ms + wait_ms)
         request.on_done(response, version, None)
 
     def _expire(self, monotonic_ms: int) -> None:

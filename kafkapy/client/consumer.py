@@ -22,6 +22,8 @@ from kafkapy.client.network import Network
 from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up_all
 from kafkapy.client.serialization import find_deserializer
 from kafkapy.client.subscription import Subscription, SubscriptionPattern
+from kafkapy.client.throttling import ThrottleTimes
+from kafkapy.protocol.api import ApiKey
 from kafkapy.types import TopicPartition
 
 # Fetches, commits and heartbeats do not wait for each other's responses on one connection.
@@ -366,6 +368,11 @@ class Consumer:
         """Returns the group and this member's ids, for `Producer.send_offsets_to_transaction`. Does not block."""
         self._group.commits.require_group()
         return GroupMetadata(self._group.group_id or "", self._group.identity)
+
+    @property
+    def throttle_times(self) -> ThrottleTimes:
+        """The throttle times of the responses to fetches, by which brokers delay a client beyond its quota."""
+        return self._network.throttling.times[ApiKey.FETCH]
 
     def close(self, timeout: float = 30.0) -> None:
         """Commits if auto-commit is on, leaves the group, and closes the connections. May be called again.

@@ -29,7 +29,9 @@ from kafkapy.client.partitioner import choose_sticky_partition, default_partitio
 from kafkapy.client.producer_id import ProducerIdSource
 from kafkapy.client.sender import Sender
 from kafkapy.client.serialization import find_serializer, load_object
+from kafkapy.client.throttling import ThrottleTimes
 from kafkapy.errors import ApiError, ConfigError, Error
+from kafkapy.protocol.api import ApiKey
 from kafkapy.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -154,6 +156,11 @@ class Producer(RecordAccumulator):
         finally:
             with self._network.lock:
                 self._sender.flushing -= 1
+
+    @property
+    def throttle_times(self) -> ThrottleTimes:
+        """The throttle times of the responses to produce requests, by which brokers delay a client beyond its quota."""
+        return self._network.throttling.times[ApiKey.PRODUCE]
 
     def close(self, timeout: float | None = None) -> None:
         """Aborts an open transaction, flushes, and closes the connections. May be called again.

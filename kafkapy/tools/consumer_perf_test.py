@@ -217,11 +217,13 @@ def run(arguments: Arguments) -> int:
     elif not arguments["show-detailed-stats"]:
         print(", ".join(_shown(each) if isinstance(each, float) else str(each) for each in totals.values()))
     if arguments["print-metrics"]:
-        client_id = properties["client.id"]
+        client_id, times = properties["client.id"], consumer.throttle_times
         print_metrics(
             {
                 f"consumer-fetch-manager-metrics:records-consumed-total:{{client-id={client_id}}}": test.count,
                 f"consumer-fetch-manager-metrics:bytes-consumed-total:{{client-id={client_id}}}": test.bytes,
+                f"consumer-fetch-manager-metrics:fetch-throttle-time-avg:{{client-id={client_id}}}": times.average_ms,
+                f"consumer-fetch-manager-metrics:fetch-throttle-time-max:{{client-id={client_id}}}": times.max_ms,
             }
         )
     if signals:

@@ -205,12 +205,14 @@ def run(arguments: Arguments) -> int:
         producer.flush()
         test.print_totals()
         if arguments["print-metrics"]:
-            client_id = properties["client.id"]
+            client_id, times = properties["client.id"], producer.throttle_times
             print_metrics(
                 {
                     f"producer-metrics:record-send-total:{{client-id={client_id}}}": test.stats.count,
                     f"producer-metrics:record-error-total:{{client-id={client_id}}}": test.failures,
                     f"producer-metrics:byte-total:{{client-id={client_id}}}": test.stats.bytes,
+                    f"producer-metrics:produce-throttle-time-avg:{{client-id={client_id}}}": times.average_ms,
+                    f"producer-metrics:produce-throttle-time-max:{{client-id={client_id}}}": times.max_ms,
                 }
             )
     return 0

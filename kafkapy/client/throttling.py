@@ -1,0 +1,82 @@
+"""The delays that brokers demand of a client that has exceeded a quota (KIP-124, KIP-219).
+
+A broker sends the response at once, with the time that the client has to wait before its next request to that broker.
+"""
+
+from __future__ import annotations
+
+from kafkapy.protocol.api import ApiKey
+
+# The first versions with which the client has to wait; a broker has sent the response to an older version late.
+WAITS_FROM = {
+    ApiKey.PRODUCE: 6,
+    ApiKey.FETCH: 8,
+    ApiKey.LIST_OFFSETS: 3,
+    ApiKey.METADATA: 6,
+    ApiKey.OFFSET_COMMIT: 4,
+    ApiKey.OFFSET_FETCH: 4,
+    ApiKey.FIND_COORDINATOR: 2,
+    ApiKey.JOIN_GROUP: 3,
+    ApiKey.HEARTBEAT: 2,
+    ApiKey.LEAVE_GROUP: 2,
+    ApiKey.SYNC_GROUP: 2,
+    ApiKey.DESCRIBE_GROUPS: 2,
+    ApiKey.LIST_GROUPS: 2,
+    ApiKey.CREATE_TOPICS: 3,
+    ApiKey.DELETE_TOPICS: 2,
+    ApiKey.API_VERSIONS: 2,
+    ApiKey.DESCRIBE_CONFIGS: 2,
+    ApiKey.INIT_PRODUCER_ID: 1,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 1,
+    ApiKey.ADD_OFFSETS_TO_TXN: 1,
+    ApiKey.END_TXN: 1,
+    ApiKey.TXN_OFFSET_COMMIT: 1,
+    ApiKey.DESCRIBE_ACLS: 1,
+    ApiKey.CREATE_ACLS: 1,
+    ApiKey.DELETE_ACLS: 1,
+    ApiKey.CREATE_DELEGATION_TOKEN: 1,
+    ApiKey.RENEW_DELEGATION_TOKEN: 1,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: 1,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: 1,
+    ApiKey.DELETE_RECORDS: 1,
+    ApiKey.ALTER_CONFIGS: 1,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: 1,
+    ApiKey.DESCRIBE_LOG_DIRS: 1,
+    ApiKey.CREATE_PARTITIONS: 1,
+    ApiKey.DELETE_GROUPS: 1,
+}
+
+
+class ThrottleTimes:
+    """The throttle times of the responses to one kind of request. Times are in milliseconds."""
+
+    __slots__ = ("count", "max_ms", "total_ms")
+
+    def __init__(self) -> None:
+        self.count = 0  # responses, most of which have a throttle time of 0
+        self.total_ms = 0
+        self.max_ms = 0
+
+    def add(self, throttle_ms: int) -> None:
+        self.count += 1
+        self.total_ms += throttle_ms
+        self.max_ms = max(self.max_ms, throttle_ms)
+
+    @property
+    def average_ms(self) -> float:
+        """The average of all responses, also of those that were not delayed; 0 before the first."""
+        return self.total_ms / self.count if self.count else 0.0
+
+
+class ClientThrottling:
+    """The throttle times of a client's connections, by API. Used with the network's lock held; any thread may read."""
+
+    def __init__(self) -> None:
+        self.times = {ApiKey.PRODUCE: ThrottleTimes(), ApiKey.FETCH: ThrottleTimes()}
+
+    def note(self, key: ApiKey, version: int, throttle_ms: int) -> int:
+        """Counts the throttle time of a response, and returns the time for which the client has to wait."""
+        times = self.times.get(key)
+        if times is not None:
+            times.add(throttle_ms)
+        return throttle_ms if version >= WAITS_FROM.get(key, 0) else 0
