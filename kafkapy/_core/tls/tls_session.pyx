@@ -33,8 +33,8 @@ cdef enum:
 cdef OpenSslFunctions *openssl = openssl_functions()
 cdef BIO_METHOD *bio_method = NULL
 
-# A fatal alert, unexpected_message, which Apache Kafka sends to a client that does not speak TLS.
-cdef uint8_t *PLAINTEXT_ALERT = b"\x15\x03\x03\x00\x02\x02\x0a"
+# A fatal alert, internal_error, which Apache Kafka sends to a client that does not speak TLS.
+cdef uint8_t *PLAINTEXT_ALERT = b"\x15\x03\x03\x00\x02\x02\x50"
 
 
 # ---- buffers
