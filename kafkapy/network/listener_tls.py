@@ -122,12 +122,6 @@ class TlsListeners:
     def check(self, overrides: Mapping[str, str], names: Collection[str]) -> None:
         """Raises ConfigError if a listener may not have the stores that `overrides`, the broker's dynamic
         configuration, describes. `names` are the keys that the request sets or removes."""
-        fixed = [name for name in names if name.startswith("ssl.") and name not in RECONFIGURABLE_KEYS]
-        if fixed:
-            raise ConfigError(
-                f"Configs cannot be updated dynamically for existing listener {', '.join(self._listeners)}, restart "
-                f"broker or create a new listener for update: [{', '.join(fixed)}]"
-            )
         for name, listener in self._listeners.items():
             prefix = listener_prefix(name)
             own = [key.removeprefix(prefix) for key in names if key.startswith(prefix)]

@@ -73,6 +73,8 @@ class SocketServer:
         self.on_encrypted: Callable[[Connection], None] | None = None
         self._failure_delay_ms: int = config.connection_failed_authentication_delay_ms
         self._failed_handshakes: set[str] = set()
+        # Listener with TLS -> the number of clients authenticated by TLS, and of failed handshakes.
+        self._handshakes: dict[str, list[int]] = {}
         if tls is not None:
             reactor.on_handshake = self._on_handshake
         self._acceptors: list[Acceptor] = []
@@ -100,6 +102,11 @@ class SocketServer:
         """Returns the number of open connections by the listener's name. May be called by any thread."""
         return self.quotas.by_listener()
 
+    def handshakes_by_listener(self) -> dict[str, tuple[int, int]]:
+        """Returns, for each listener with TLS that had clients, the number of clients that were authenticated by TLS
+        alone, and the number of failed handshakes. May be called by any thread."""
+        return {name: (counts[0], counts[1]) for name, counts in self._handshakes.copy().items()}
+
     def start(self, names: Collection[str]) -> None:
         """Accepts the clients of these listeners: those that wait, and those that connect later."""
         for acceptor in self._acceptors:
@@ -122,9 +129,11 @@ class SocketServer:
             try:
                 if self.on_encrypted is not None:
                     self.on_encrypted(connection)
+                self._count_handshake(connection, is_success=True)
                 return
             except ValueError as refused:
                 error, delay_ms = str(refused), 0  # the reactor would serve the client after this call
+        self._count_handshake(connection, is_success=False)
         reason = f"SSL handshake failed: {error}"
         logger.info("Failed authentication with /%s (channelId=%s) (%s)", connection.peer_host, connection.id, reason)
         if connection.is_closed:
@@ -134,6 +143,13 @@ class SocketServer:
             self._reactor.schedule(delay_ms, lambda: connection.close(reason))
         else:
             connection.close(reason)
+
+    def _count_handshake(self, connection: Connection, *, is_success: bool) -> None:
+        counts = self._handshakes.setdefault(connection.listener.name, [0, 0])
+        if not is_success:
+            counts[1] += 1
+        elif connection.listener.security_protocol == "SSL":
+            counts[0] += 1  # with SASL_SSL the client has yet to prove its identity
 
     def _on_close(self, connection: Connection, kind: int) -> None:
         connection.unmute()

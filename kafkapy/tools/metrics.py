@@ -5,17 +5,20 @@ It reads the page of the broker's metrics listener (`kafkapy.metrics.listener`),
 
 from __future__ import annotations
 
+import base64
 import csv
 import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from http.client import HTTPConnection, HTTPException
-from urllib.parse import urlsplit
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ssl import SSLContext
+from urllib.parse import unquote, urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.config.properties import read_properties
+from kafkapy.errors import ConfigError
 from kafkapy.metrics.http_server import parse_address
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.declaration import Example, Tool
@@ -24,6 +27,8 @@ from kafkapy.tools.tool import run_tool
 
 DEFAULT_URL = "http://localhost:9404/metrics"
 LISTENER_KEY = "kafkapy.metrics.listener"
+TLS_KEY = "kafkapy.metrics.tls.enable"
+USER_KEY, PASSWORD_KEY = "kafkapy.metrics.username", "kafkapy.metrics.password"
 TIMEOUT_S = 30
 # Addresses of a listener on every interface, which is reached as localhost.
 EVERY_ADDRESS = ("0.0.0.0", "::")
@@ -32,8 +37,17 @@ LARGEST_PAGE = 1 << 28
 COUNTED = ("_total", "_count", "_sum", "_bucket")
 
 OPTIONS = (
-    Option("url", f"The address of the page, {DEFAULT_URL} without --config.", "url"),
-    Option("config", f"The broker's configuration file; its {LISTENER_KEY} is the address.", "file", completes="file"),
+    Option(
+        "url",
+        f"The address of the page, {DEFAULT_URL} without --config; https, and user:password@ are accepted.",
+        "url",
+    ),
+    Option(
+        "config",
+        f"The broker's configuration file; its {LISTENER_KEY} is the address, with TLS and password if it has them.",
+        "file",
+        completes="file",
+    ),
     Option(
         "match", "Print only series whose name and labels contain a match of this regular expression.", "expression"
     ),
@@ -56,50 +70,102 @@ class Series(NamedTuple):
         return self.name.endswith(COUNTED)
 
 
-def page_url(arguments: Arguments) -> str:
-    """Returns the URL of the metrics page that the arguments name, or the default URL.
+class PageAddress(NamedTuple):
+    """The address of a metrics page, and what is needed to read it. Its representation hides the password."""
+
+    url: str
+    tls: SSLContext | None = None  # for https; None for the machine's authorities
+    user: str = ""
+    password: str = ""
+
+    def __repr__(self) -> str:
+        return f"PageAddress({self.url})"
+
+
+def page_address(arguments: Arguments) -> PageAddress:
+    """Returns the address of the metrics page that the arguments name, or the default address.
 
     Raises UsageError if --url and --config are combined, and ToolError if the file names no valid listener.
     """
     if arguments.has("url") and arguments.has("config"):
         raise UsageError("--url and --config cannot be used together")
     if not arguments.has("config"):
-        return str(arguments["url"] or DEFAULT_URL)
-    listener = read_properties(arguments["config"]).get(LISTENER_KEY, "")
+        return PageAddress(str(arguments["url"] or DEFAULT_URL))
+    path = arguments["config"]
+    properties = read_properties(path)
+    listener = properties.get(LISTENER_KEY, "")
     if not listener:
-        raise ToolError(f"{arguments['config']} sets no {LISTENER_KEY}: this broker has no metrics page")
+        raise ToolError(f"{path} sets no {LISTENER_KEY}: this broker has no metrics page")
     try:
         host, port = parse_address(listener)
     except ValueError as error:
-        raise ToolError(f"{LISTENER_KEY} in {arguments['config']}: {error}") from error
+        raise ToolError(f"{LISTENER_KEY} in {path}: {error}") from error
     if host in EVERY_ADDRESS:
         host = "localhost"
-    return f"http://[{host}]:{port}/metrics" if ":" in host else f"http://{host}:{port}/metrics"
+    tls = _own_context(path) if properties.get(TLS_KEY, "").strip().lower() == "true" else None
+    url = f"{'http' if tls is None else 'https'}://{f'[{host}]' if ':' in host else host}:{port}/metrics"
+    return PageAddress(url, tls, properties.get(USER_KEY, ""), properties.get(PASSWORD_KEY, ""))
 
 
-def fetch(url: str) -> str:
+def _own_context(path: str) -> SSLContext:
+    """Returns the TLS context for the metrics listener of the broker with this file. Raises ToolError.
+
+    The broker's own certificate is trusted, and is shown if the listener asks for one.
+    """
+    from kafkapy.config.broker_config import BrokerConfig
+    from kafkapy.config.listener_ssl import listener_ssl_settings
+    from kafkapy.security.tls.python_context import client_context
+    from kafkapy.security.tls.tls_material import load_material
+
+    try:
+        material = load_material(listener_ssl_settings(BrokerConfig.load(path), "METRICS", "SSL"), is_server=True)
+        context = client_context(material._replace(trust_store=material.key_store))
+    except ConfigError as error:
+        raise ToolError(str(error)) from error
+    context.check_hostname = False  # the certificate is the expected one, whatever its names
+    return context
+
+
+def fetch(address: PageAddress) -> str:
     """Returns the text of a page. Raises ToolError if it cannot be read."""
+    url = address.url
     try:
         parts = urlsplit(url if "//" in url else f"http://{url}")
-        port = parts.port or 80
+        port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:  # unbalanced brackets, or a port that is not a number
         parts, port = urlsplit(""), 0
-    if parts.scheme != "http" or not parts.hostname:
-        raise ToolError(f"{url} is not the address of a page: accepted is http://host:port/metrics")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ToolError(
+            f"{_shown(url)} is not the address of a page: accepted is http://host:port/metrics, with https and "
+            "user:password@ if the listener has them"
+        )
     path = parts.path if parts.path not in ("", "/") else "/metrics"
-    connection = HTTPConnection(parts.hostname, port, timeout=TIMEOUT_S)
+    connection: HTTPConnection = (
+        HTTPSConnection(parts.hostname, port, timeout=TIMEOUT_S, context=address.tls)
+        if parts.scheme == "https"
+        else HTTPConnection(parts.hostname, port, timeout=TIMEOUT_S)
+    )
+    user, password = unquote(parts.username or "") or address.user, unquote(parts.password or "") or address.password
+    headers = {}
+    if user:
+        headers["Authorization"] = f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         text = response.read(LARGEST_PAGE).decode("utf-8", "replace")
     except (OSError, HTTPException) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise ToolError(f"{url} cannot be read: {reason}") from error
+        raise ToolError(f"{_shown(url)} cannot be read: {reason}") from error
     finally:
         connection.close()
     if response.status != 200:
-        raise ToolError(f"{url} cannot be read: {response.status} {response.reason}")
+        raise ToolError(f"{_shown(url)} cannot be read: {response.status} {response.reason}")
     return text
+
+
+def _shown(url: str) -> str:
+    """Returns a URL without its password."""
+    return re.sub(r"//[^/@]*@", "//", url)
 
 
 def read_series(text: str, wanted: re.Pattern[str]) -> list[Series]:
@@ -155,7 +221,7 @@ class Printer:
 
 def run(arguments: Arguments) -> int:
     """Prints one page, or pages until --count or an interruption."""
-    url = page_url(arguments)
+    address = page_address(arguments)
     try:
         wanted = re.compile(arguments["match"] or "")
     except re.error as error:
@@ -166,7 +232,7 @@ def run(arguments: Arguments) -> int:
     printer = Printer(as_csv=arguments["csv"], rates=interval_s is not None)
     left = arguments["count"]
     while True:
-        printer.print_page(read_series(fetch(url), wanted), time.time())
+        printer.print_page(read_series(fetch(address), wanted), time.time())
         left = None if left is None else left - 1
         if interval_s is None or left == 0:
             return 0

@@ -6,8 +6,11 @@ import base64
 import http.client
 from pathlib import Path
 
+import pytest
+
 from kafkapy.security.tls.python_context import client_context
 from kafkapy.security.tls.tls_material import load_material
+from kafkapy.tools.metrics import main as metrics
 from tests.broker_process import BrokerProcess
 from tests.certificates import authority, pem_trust_store, server_certificate, settings
 from tests.ports import free_port
@@ -15,7 +18,7 @@ from tests.ports import free_port
 PASSWORD = "planted-secret-of-the-metrics"
 
 
-def test_metrics_need_tls_and_the_password(tmp_path: Path) -> None:
+def test_metrics_need_tls_and_the_password(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     port = free_port()
     store = tmp_path / "server.pem"
     store.write_bytes(server_certificate().private_key + server_certificate().certificate)
@@ -43,4 +46,11 @@ def test_metrics_need_tls_and_the_password(tmp_path: Path) -> None:
         assert status("/metrics", "wrong") == 401
         assert status("/metrics", None) == 401
         assert status("/ready", None) == 200
+        for words in (["--config", str(broker.config)], ["--config", str(broker.config), "--match", "build_info"]):
+            assert metrics(words) == 0
+        assert "kafkapy_build_info" in capsys.readouterr().out
+        assert metrics(["--url", f"http://prometheus:{PASSWORD}@localhost:{port}/metrics"]) == 1
+        said = capsys.readouterr().err
+        assert "cannot be read" in said
+        assert PASSWORD not in said
     assert PASSWORD not in broker.log()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import socket
 import ssl
@@ -167,6 +168,22 @@ def test_clients_without_a_certificate_are_refused_where_it_is_required(tmp_path
         assert any("certificate" in line and "expired" in line for line in refused)
         assert not [line for line in broker.log().splitlines() if "WARN" in line and "Unexpected error" in line
                     and "SSL" in line]  # fmt: skip
+
+
+def test_handshakes_are_counted_as_authentications(tmp_path: Path) -> None:
+    port = free_port()
+    properties = {"ssl.client.auth": "required", "kafkapy.metrics.listener": f"localhost:{port}"}
+    with TlsBroker(tmp_path / "broker", properties) as broker:
+        for identity in (client_certificate(), None, None):
+            with suppress(ssl.SSLError):
+                handshake(broker, identity, tmp_path)
+        connection = http.client.HTTPConnection("localhost", port, timeout=TIMEOUT_S)
+        connection.request("GET", "/metrics")
+        page = connection.getresponse().read().decode()
+        connection.close()
+    labels = '{listener="SSL",networkProcessor="0"}'
+    assert f"kafka_server_socket_server_metrics_successful_authentication_total{labels} 1" in page
+    assert f"kafka_server_socket_server_metrics_failed_authentication_total{labels} 2" in page
 
 
 def test_a_revoked_client_is_refused_and_a_new_list_is_read_at_sighup(tmp_path: Path) -> None:

@@ -36,6 +36,10 @@ AUTHENTICATION_COUNTS = (
 )
 
 
+# Attribute of AuthenticationCounts -> whether successful and failed TLS handshakes count.
+_COUNTED_HANDSHAKES = {"succeeded": (1, 0), "without_reauthentication": (1, 0), "failed": (0, 1)}
+
+
 class Meter(NamedTuple):
     """The totals of one API's requests since the start."""
 
@@ -157,13 +161,22 @@ class RequestMetrics:
         page.family(table.CONNECTIONS, [((listener, "0"), count) for listener, count in counts.items()])
 
     def _write_authentication(self, page: Page) -> None:
-        listeners = self._services.authentication
-        if listeners is None:
+        """Writes the authentications by SASL and by TLS.
+
+        As in Kafka, the handshake authenticates a client of an SSL listener, with or without a certificate.
+        """
+        listeners = self._services.authentication or {}
+        handshakes = self._socket_server.handshakes_by_listener()
+        if not listeners and not handshakes:
             return
         now_ms = self._services.clock.monotonic_ms()
         counts = {(name, "0"): each.counts for name, each in listeners.items()}
         for metric, attribute in AUTHENTICATION_COUNTS:
-            page.family(metric, [(labels, getattr(each, attribute)) for labels, each in counts.items()])
+            values = {labels: getattr(each, attribute) for labels, each in counts.items()}
+            for name, (succeeded, failed) in handshakes.items():
+                by_tls = _COUNTED_HANDSHAKES.get(attribute, (0, 0))
+                values[name, "0"] = values.get((name, "0"), 0) + by_tls[0] * succeeded + by_tls[1] * failed
+            page.family(metric, list(values.items()))
         latencies = {labels: each.latency.average_and_maximum(now_ms) for labels, each in counts.items()}
         page.family(table.REAUTHENTICATION_LATENCY_AVERAGE, [(labels, both[0]) for labels, both in latencies.items()])
         page.family(table.REAUTHENTICATION_LATENCY_MAXIMUM, [(labels, both[1]) for labels, both in latencies.items()])
