@@ -21,6 +21,7 @@ from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.types import TopicPartition
 from tests.harness.led_partitions import FIRST_EPOCH, FOLLOWERS, LedPartitions
+from tests.property.test_gate_permissions_twin import ChangingAuthorizer, install
 from tests.twin_brokers import PING, BrokerTwin, TwinBrokers, TwinRequest
 
 TOPICS = {"plain": (3, {}), "rolls": (1, {"segment.bytes": "1048576"})}
@@ -262,6 +263,13 @@ class Play:
                     self.ends[number][name, data.partition_index] = end
 
 
+class OutdatedAuthorizer(ChangingAuthorizer):
+    """Allows everything; the answers that the gate has stored become outdated with each new generation."""
+
+    def __init__(self) -> None:
+        super().__init__(random.Random(0))
+
+
 def requests_received(twin: BrokerTwin) -> int:
     """Returns the number of requests that the broker has received before this call, and sends it one more."""
     count: int = twin.broker.reactor.counters()["requests_received"]
@@ -288,17 +296,24 @@ def grouped(partitions) -> dict[str, list[int]]:
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_same_events_bring_the_same_answers_and_states(tmp_path, seed):
+@pytest.mark.parametrize(("seed", "is_authorized"), [(1, False), (2, False), (3, False), (4, True), (5, True)])
+def test_the_same_events_bring_the_same_answers_and_states(tmp_path, seed, is_authorized):
     twins = TwinBrokers(tmp_path, PROPERTIES)
     for name, (count, configs) in TOPICS.items():
         twins.create_topic(name, count, configs)
     play = Play(twins, random.Random(seed))
+    authorizer = OutdatedAuthorizer()
+    rights = [install(twin, authorizer) for twin in (twins.plain, twins.gated)] if is_authorized else []
     for event in range(EVENTS):
+        if is_authorized and play.chance.random() < 0.02:
+            authorizer.generation += 1
+            for each in rights:
+                each.check()
         play.event()
         if event % 30 == 29:
             play.heal()
     counters = twins.gate_counters()
+    assert (counters["rights_used"] > 0) is is_authorized, counters
     assert counters["batches_appended"] > EVENTS // 20, counters
     assert counters["follower_fetches_answered"] > EVENTS // 20, counters
     assert counters["produces_awaited"] >= EVENTS // 40, counters
