@@ -105,6 +105,7 @@ class Broker(ClusterNode):
         self._socket_server: SocketServer | None = None
         self._metrics_server: HttpServer | None = None
         self._policies = NO_POLICIES
+        self._quotas: QuotaListener | None = None
         self._descriptors = DescriptorWatch(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self._is_gated = clock is None and filesystem is None if gated is None else gated
         self._is_stop_requested = is_stop_requested
@@ -186,8 +187,8 @@ class Broker(ClusterNode):
             self._raise_fatal()
         self._descriptors.judge(len(log_manager.logs()))
         parts.publisher.take_over(image)
-        quota_listener = QuotaListener(parts.services, lambda: self.socket_server.quotas, parts.gate)
-        quota_listener.post(parts.controller.follow(quota_listener).result())
+        quotas = self._quotas = QuotaListener(parts.services, lambda: self.socket_server.quotas, parts.gate)
+        quotas.post(parts.controller.follow(quotas).result())
         self._foundation.run_on_reactor_or_here(
             lambda: parts.replica_manager.startup(image, waits_for_registration=not quorum.is_alone)
         )
@@ -419,6 +420,8 @@ class Broker(ClusterNode):
         parts.publisher.finish()
         self._foundation.other_nodes.stop()
         self._policies.close()
+        if self._quotas is not None:
+            self._quotas.close()
         parts.handler_pool.stop()
         self._foundation.background.stop()
         if self._fatal is not None:
@@ -465,6 +468,8 @@ class Broker(ClusterNode):
         if self._metrics_server is not None:
             self._metrics_server.close()
         self._policies.close()
+        if self._quotas is not None:
+            self._quotas.close()
         self._foundation.other_nodes.stop()
         self._foundation.background.stop()
         self.log_manager.unlock()

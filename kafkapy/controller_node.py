@@ -46,6 +46,7 @@ class ControllerNode(ClusterNode):
         )
         self._handler_pool = build_handler_pool(config, self.reactor)
         self._policies = Policies.from_config(config)
+        self._quotas: QuotaListener | None = None
         self._authorizer = make_authorizer(config)
         self._socket_server: SocketServer | None = None
         self._loop: ControllerLoop | None = None
@@ -84,8 +85,8 @@ class ControllerNode(ClusterNode):
         self._reactor_thread.start()
         loop.start(image)
         self._open_when_loaded(late, loop)
-        quota_listener = QuotaListener(services, lambda: socket_server.quotas)
-        loop.follow(quota_listener).add_done_callback(lambda following: quota_listener.post(following.result()))
+        quotas = self._quotas = QuotaListener(services, lambda: socket_server.quotas)
+        loop.follow(quotas).add_done_callback(lambda following: quotas.post(following.result()))
         foundation.other_nodes.register_controller(loop)
         logger.info("[ControllerServer id=%d] Kafka Server started", config.node_id)
 
@@ -132,6 +133,8 @@ class ControllerNode(ClusterNode):
     def _release(self) -> None:
         self._foundation.other_nodes.stop()
         self._policies.close()
+        if self._quotas is not None:
+            self._quotas.close()
         self._handler_pool.stop()
         self._foundation.background.stop()
         self._foundation.log_manager.unlock()

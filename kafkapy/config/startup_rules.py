@@ -25,7 +25,6 @@ _JAAS_WITHOUT_MECHANISM = re.compile(r"(listener\.name\.[^.]+\.)?sasl\.jaas\.con
 
 # Keys of Java classes (or lists of them) that would change the service -> the purpose of the class.
 _JAVA_CLASSES = {
-    "client.quota.callback.class": "decide the quotas of clients; without it they would be unlimited",
     "config.providers": "resolve variables in values; without it they would be taken as they stand",
 }
 
@@ -33,6 +32,7 @@ _JAVA_CLASSES = {
 _PYTHON_CLASSES = {
     "authorizer.class.name": "authorize requests; without it every request would be allowed",
     "principal.builder.class": "name the principals of connections; the built-in one might name others",
+    "client.quota.callback.class": "decide the quotas of clients; without it they would be unlimited",
     "create.topic.policy.class.name": "judge the creation of topics; without it every topic would be allowed",
     "alter.config.policy.class.name": "judge changes of configuration; without it every change would be allowed",
 }

@@ -84,9 +84,7 @@ class Dispatcher:
         )
         quotas = self._services.quotas
         if quotas is not None and quotas.is_limiting and not session.is_controller:
-            context.cost = quotas.begin(
-                connection, context.principal.name, context.client_id, context.api_key, len(payload)
-            )
+            context.cost = quotas.begin(connection, context.principal, context.client_id, context.api_key, len(payload))
         try:
             message = served.request_class.read(Reader(payload, pos), version)
         except ProtocolViolation as violation:

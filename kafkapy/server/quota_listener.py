@@ -17,12 +17,16 @@ from kafkapy.metadata.image import MetadataImage, QuotaEntity
 if TYPE_CHECKING:
     from kafkapy._core.gate.data_gate import DataGate
     from kafkapy.network.connection_quotas import ConnectionQuotas
+    from kafkapy.server.quotas.callback import QuotaCallback
+    from kafkapy.server.quotas.precedence import Limits
     from kafkapy.server.services import ControllerServices
 
 logger = logging.getLogger("kafka.server.ClientQuotaManager")
 
 IP, CONNECTION_RATE = "ip", "connection_creation_rate"
 IDLE_CHECK_MS = 600_000
+# How often the administrator's own class is asked whether limits have changed.
+CALLBACK_CHECK_MS = 1000
 
 Quotas = Mapping[QuotaEntity, Mapping[str, float]]
 
@@ -40,11 +44,25 @@ class QuotaListener:
         gate: DataGate | None = None,
     ) -> None:
         """`connection_quotas` returns the limits on connections. Without a `gate` the node is only a controller, which
-        enforces no quotas of bytes and of time."""
+        enforces no quotas of bytes and of time. The class of client.quota.callback.class, if there is one, decides
+        about clients instead of the stored quotas; raises ConfigError if it cannot be used."""
         self._services = services
         self._connection_quotas = connection_quotas
         self._gate = gate
+        self._callback: QuotaCallback | None = None
+        if services.config.client_quota_callback_class:
+            from kafkapy.server.quotas.callback import make_callback
+
+            self._callback = make_callback(services.config)
         self._has_addresses = False
+
+    def close(self) -> None:
+        """Closes the administrator's own class, if there is one."""
+        if self._callback is not None:
+            try:
+                self._callback.close()
+            except Exception:  # an error in the administrator's code does not keep the broker from stopping
+                logger.exception("The quota callback %s failed to close", type(self._callback).__name__)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         if delta.changed_quotas:
@@ -53,7 +71,7 @@ class QuotaListener:
     def post(self, image: MetadataImage) -> None:
         """Applies the quotas of the image on the reactor's thread."""
         quotas = image.client_quotas
-        if quotas or self._services.mutation_quotas is not None:
+        if quotas or self._services.mutation_quotas is not None or self._callback is not None:
             rates = _address_rates(quotas)
             self._services.reactor.post(lambda: self._apply(quotas, rates))
 
@@ -61,21 +79,41 @@ class QuotaListener:
         services, config = self._services, self._services.config
         if services.mutation_quotas is None:
             from kafkapy.server.quotas.mutation_quota import MutationQuotas
+            from kafkapy.server.quotas.precedence import MUTATION
 
             services.mutation_quotas = MutationQuotas(
-                config.controller_quota_window_num, config.controller_quota_window_size_seconds * 1000
+                self._make_limits(MUTATION),
+                config.controller_quota_window_num,
+                config.controller_quota_window_size_seconds * 1000,
             )
             if self._gate is not None:
                 from kafkapy.server.quotas.client_quotas import ClientQuotas
 
-                services.quotas = ClientQuotas(config, self._gate, services.reactor)
+                services.quotas = ClientQuotas(config, self._gate, services.reactor, self._make_limits)
                 services.reactor.schedule(IDLE_CHECK_MS, self._drop_idle)
+                if self._callback is not None:
+                    services.reactor.schedule(CALLBACK_CHECK_MS, self._check_callback)
         services.mutation_quotas.apply(quotas)
         if services.quotas is not None:
             services.quotas.apply(quotas)
         if rates or self._has_addresses:
             self._has_addresses = bool(rates)
             self._connection_quotas().set_address_rates(rates)
+
+    def _make_limits(self, key: str) -> Limits:
+        if self._callback is None:
+            from kafkapy.server.quotas.precedence import StoredLimits
+
+            return StoredLimits(key)
+        from kafkapy.server.quotas.callback import CallbackLimits
+
+        return CallbackLimits(self._callback, key)
+
+    def _check_callback(self) -> None:
+        services = self._services
+        if services.quotas is not None:
+            services.quotas.check()
+        services.reactor.schedule(CALLBACK_CHECK_MS, self._check_callback)
 
     def _drop_idle(self) -> None:
         services = self._services

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.errors import Error
+from kafkapy.errors import ConfigError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.security.principal import Principal
 from kafkapy.server.exposition.broker_page import BrokerPage
 from tests.api_client import ask, request_bytes
 from tests.reactor_harness import frame
@@ -171,3 +172,73 @@ def test_the_metrics_show_who_is_throttled(broker: BrokerTwin) -> None:
     assert 'kafkapy_quota_request_percentage{user="",client_id="slow"} 1e-09\n' in text
     assert 'kafka_server_controllermutation_tokens{user="ANONYMOUS",client_id=""} 9999' in text
     assert "kafkapy_network_muted_connections 1\n" in text
+
+
+class Callback:
+    """Limits the time of each principal by its own rule, which the test changes."""
+
+    made: list[Callback] = []
+
+    def __init__(self) -> None:
+        self.limit: float | None = None
+        self.stored: list[tuple[str, dict[str, str | None], float | None]] = []
+        self.is_changed = False
+        self.is_closed = False
+        Callback.made.append(self)
+
+    def configure(self, configs: dict[str, str]) -> None:
+        self.limit = float(configs["our.limit"])
+
+    def quota_tags(self, quota: str, principal: Principal, client_id: str) -> dict[str, str]:
+        if client_id == "broken":
+            raise RuntimeError("the callback fails")
+        return {"user": principal.name, "tenant": client_id[:3]}
+
+    def quota_limit(self, quota: str, tags: dict[str, str]) -> float | None:
+        return self.limit if quota == "request_percentage" and tags["tenant"] == "acm" else None
+
+    def update_quota(self, quota: str, entity: dict[str, str | None], value: float) -> None:
+        self.stored.append((quota, entity, value))
+
+    def remove_quota(self, quota: str, entity: dict[str, str | None]) -> None:
+        self.stored.append((quota, entity, None))
+
+    def quota_reset_required(self, quota: str) -> bool:
+        was_changed, self.is_changed = self.is_changed and quota == "request_percentage", False
+        return was_changed
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def throttle_ms(broker: BrokerTwin, client_id: str) -> int:
+    connection = broker.connection(1)
+    connection.sendall(frame(request_bytes(ApiKey.METADATA, 9, MetadataRequest(topics=[]), client_id=client_id)))
+    found: int = MetadataResponse.decode(receive(connection), 9, 5).throttle_time_ms
+    unmute(broker)
+    return found
+
+
+def test_a_class_of_the_administrator_decides(tmp_path: Path) -> None:
+    Callback.made.clear()
+    keys = {"client.quota.callback.class": f"{__name__}:Callback", "our.limit": "1e-9"}
+    broker = BrokerTwin(tmp_path, gated=True, properties=KEYS | keys)
+    (callback,) = Callback.made
+    assert throttle_ms(broker, "acme-1") == WINDOW_S * 1000
+    assert throttle_ms(broker, "other") == 0
+    assert throttle_ms(broker, "broken") == 0
+    set_quota(broker, {"user": "ANONYMOUS", "client-id": None}, "producer_byte_rate", 7)
+    set_quota(broker, {"user": "ANONYMOUS", "client-id": None}, "producer_byte_rate", None)
+    assert throttle_ms(broker, "other") == 0
+    entity = {"user": "ANONYMOUS", "client-id": None}
+    assert callback.stored == [("producer_byte_rate", entity, 7), ("producer_byte_rate", entity, None)]
+    callback.limit, callback.is_changed = 1e9, True
+    broker.broker.reactor.post(broker.broker.parts.services.quotas.check)
+    assert throttle_ms(broker, "acme-2") == 0
+    broker.stop()
+    assert callback.is_closed
+
+
+def test_a_class_without_the_methods_prevents_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="has no method quota_tags"):
+        BrokerTwin(tmp_path, gated=True, properties={"client.quota.callback.class": "builtins:object"})

@@ -16,9 +16,9 @@ ROWS = (
         "kafka.metrics.polling.interval.secs", INT, 10, at_least(1), LOW, READ_ONLY,
         "Interval of the Yammer reporters.",
     ),
-    inert(
+    key(
         "client.quota.callback.class", CLASS, None, ANY, LOW, READ_ONLY,
-        "Java class that decides client quotas; kafkapy cannot run it and refuses to start.",
+        "Python class that decides client quotas, as package.module:Class.",
     ),
     key("quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY, "Samples kept for client quotas."),
     key("quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY, "Length of a sample for client quotas."),

@@ -69,7 +69,7 @@ def mutation_charge(context: RequestContext, strict_from: int) -> Charge:
         return uncharged
     monotonic_ms = context.services.clock.monotonic_ms
     quota = quotas.quota(
-        context.principal.name,
+        context.principal,
         context.client_id or "",
         monotonic_ms(),
         is_strict=context.api_version >= strict_from,

@@ -8,7 +8,7 @@ request        -> begin                     its client's sensors, which the gate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter_ns
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -21,7 +21,8 @@ from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.row import INT_MAX
 from kafkapy.metadata.image import QuotaEntity
 from kafkapy.protocol.api import ApiKey
-from kafkapy.server.quotas.precedence import FETCH, PRODUCE, REQUEST, Bucket, find_limit, limits_of_key
+from kafkapy.security.principal import Principal
+from kafkapy.server.quotas.precedence import FETCH, PRODUCE, REQUEST, Bucket, Limits
 
 # Requests between brokers, whose time no quota limits. The fetches of followers are exempt too.
 EXEMPT_APIS = frozenset({ApiKey.WRITE_TXN_MARKERS})
@@ -52,18 +53,20 @@ class RequestCost:
     __slots__ = (
         "_client_id",
         "_is_charged",
+        "_principal",
         "_quotas",
         "_size",
         "_started_ns",
         "_used_ns",
-        "_user",
         "is_exempt",
     )
 
-    def __init__(self, quotas: ClientQuotas, user: str, client_id: str, size: int, *, is_exempt: bool) -> None:
+    def __init__(
+        self, quotas: ClientQuotas, principal: Principal, client_id: str, size: int, *, is_exempt: bool
+    ) -> None:
         """`is_exempt` says whether the quota of time does not apply to the request."""
         self._quotas = quotas
-        self._user = user
+        self._principal = principal
         self._client_id = client_id
         self._size = size
         self._started_ns = perf_counter_ns()
@@ -98,34 +101,33 @@ class RequestCost:
 
     def largest_fetch(self, max_bytes: int) -> int:
         """Returns `max_bytes`, or the largest response that the client's quota allows at all if that is smaller."""
-        return self._quotas.largest_fetch(self._user, self._client_id, max_bytes)
+        return self._quotas.largest_fetch(self._principal, self._client_id, max_bytes)
 
     def _record(self, key: str, value: float) -> int:
-        return self._quotas.record(key, self._user, self._client_id, value)
+        return self._quotas.record(key, self._principal, self._client_id, value)
 
 
 class _Kind:
     """The limits and sensors of one kind of quota."""
 
-    def __init__(self, key: str, sample_limit: int, sample_ms: int) -> None:
-        self.key = key
-        self.limits: dict[QuotaEntity, float] = {}
+    def __init__(self, key: str, limits: Limits, sample_limit: int, sample_ms: int) -> None:
+        self.limits = limits
         self.sensors: dict[Bucket, QuotaSensor] = {}
         self.throttled: dict[Bucket, Throttled] = {}
         self.longest_ms = sample_ms if key == REQUEST else INT_MAX  # of the throttle times
         self._sample_limit = sample_limit
         self._sample_ms = sample_ms
 
-    def apply(self, limits: dict[QuotaEntity, float]) -> None:
+    def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
         """Replaces the limits. What was spent from a bucket that is still limited counts on."""
-        self.limits = limits
-        if not limits:
+        self.limits.apply(quotas)
+        if self.limits.is_empty:
             self.sensors.clear()
             self.throttled.clear()
 
-    def sensor(self, user: str, client_id: str) -> QuotaSensor | None:
+    def sensor(self, principal: Principal, client_id: str) -> QuotaSensor | None:
         """Returns the sensor of the client's bucket, or None if no limit applies to the client."""
-        limit = find_limit(self.limits, user, client_id)
+        limit = self.limits.find(principal, client_id)
         if limit is None:
             return None
         sensor = self.sensors.get(limit.bucket)
@@ -135,8 +137,8 @@ class _Kind:
             sensor.bound = limit.bound
         return sensor
 
-    def note_throttled(self, user: str, client_id: str, throttled: Throttled) -> None:
-        limit = find_limit(self.limits, user, client_id)
+    def note_throttled(self, principal: Principal, client_id: str, throttled: Throttled) -> None:
+        limit = self.limits.find(principal, client_id)
         if limit is not None:
             self.throttled[limit.bucket] = throttled
 
@@ -154,50 +156,67 @@ class ClientQuotas:
     `is_limiting` is True while at least one quota of a client is set; nothing is measured before.
     """
 
-    def __init__(self, config: BrokerConfig, gate: DataGate, reactor: Reactor) -> None:
+    def __init__(
+        self, config: BrokerConfig, gate: DataGate, reactor: Reactor, make_limits: Callable[[str], Limits]
+    ) -> None:
+        """`make_limits` returns the limits of a kind of quota, given its key."""
         self.is_limiting = False
         self._reactor = reactor
         self._gate = gate
         self._sample_limit: int = config.quota_window_num
         self.sample_ms: int = config.quota_window_size_seconds * 1000
-        self._kinds = {key: _Kind(key, self._sample_limit, self.sample_ms) for key in (PRODUCE, FETCH, REQUEST)}
-        self._shared: WeakValueDictionary[tuple[str, bytes], ClientLimits] = WeakValueDictionary()
+        self._kinds = {
+            key: _Kind(key, make_limits(key), self._sample_limit, self.sample_ms) for key in (PRODUCE, FETCH, REQUEST)
+        }
+        self._shared: WeakValueDictionary[tuple[Principal, bytes], ClientLimits] = WeakValueDictionary()
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
         """Takes over the quotas of a metadata image. They apply to the next request of each client."""
-        for key, kind in self._kinds.items():
-            kind.apply(limits_of_key(quotas, key))
-        self.is_limiting = any(kind.limits for kind in self._kinds.values())
+        for kind in self._kinds.values():
+            kind.apply(quotas)
+        self.is_limiting = not all(kind.limits.is_empty for kind in self._kinds.values())
+        self._renew()
+
+    def _renew(self) -> None:
+        """Makes the gate ask for the limits of all clients again."""
         self._shared.clear()
         self._gate.limit(self.is_limiting)
 
-    def begin(self, connection: Connection, user: str, client_id: str | None, api_key: int, size: int) -> RequestCost:
+    def check(self) -> None:
+        """Takes over limits that have changed without a change of the metadata."""
+        outdated = [kind.limits.is_outdated() for kind in self._kinds.values()]  # each of them is asked
+        if any(outdated):
+            self._renew()
+
+    def begin(
+        self, connection: Connection, principal: Principal, client_id: str | None, api_key: int, size: int
+    ) -> RequestCost:
         """Begins to measure a request of `size` bytes, and tells the gate about its client."""
         name = client_id or ""
-        self._learn(connection, user, name.encode())
-        return RequestCost(self, user, name, size, is_exempt=api_key in EXEMPT_APIS)
+        self._learn(connection, principal, name.encode())
+        return RequestCost(self, principal, name, size, is_exempt=api_key in EXEMPT_APIS)
 
-    def _learn(self, connection: Connection, user: str, client_id: bytes) -> None:
+    def _learn(self, connection: Connection, principal: Principal, client_id: bytes) -> None:
         """Attaches the limits of the request's client to its connection, for the gate."""
         limits = self._gate.limits_of(connection)
         generation = self._gate.limits_generation
         if limits is not None and limits.generation == generation and limits.client_id == client_id:
             return
-        key = (user, client_id)
+        key = (principal, client_id)
         limits = self._shared.get(key)
         if limits is None:
-            limits = self._shared[key] = self._limits(generation, user, client_id)
+            limits = self._shared[key] = self._limits(generation, principal, client_id)
         self._gate.set_limits(connection, limits)
 
-    def _limits(self, generation: int, user: str, client_id: bytes) -> ClientLimits:
+    def _limits(self, generation: int, principal: Principal, client_id: bytes) -> ClientLimits:
         name = client_id.decode()
-        fetch = self._kinds[FETCH].sensor(user, name)
+        fetch = self._kinds[FETCH].sensor(principal, name)
         return ClientLimits(
             generation,
             client_id,
-            produce=self._kinds[PRODUCE].sensor(user, name),
+            produce=self._kinds[PRODUCE].sensor(principal, name),
             fetch=fetch,
-            request=self._kinds[REQUEST].sensor(user, name),
+            request=self._kinds[REQUEST].sensor(principal, name),
             fetch_window_bytes=0 if fetch is None else self._window(fetch.bound),
         )
 
@@ -205,30 +224,29 @@ class ClientQuotas:
         """Returns how many units of a quota may pass at once after a pause."""
         return int(bound * (self._sample_limit - 1) * self.sample_ms / 1000)
 
-    def largest_fetch(self, user: str, client_id: str, max_bytes: int) -> int:
+    def largest_fetch(self, principal: Principal, client_id: str, max_bytes: int) -> int:
         """Returns `max_bytes`, or the largest response that the client's quota allows at all if that is smaller."""
-        sensor = self._kinds[FETCH].sensor(user, client_id)
+        sensor = self._kinds[FETCH].sensor(principal, client_id)
         return max_bytes if sensor is None else min(max_bytes, self._window(sensor.bound))
 
-    def record(self, key: str, user: str, client_id: str, value: float) -> int:
+    def record(self, key: str, principal: Principal, client_id: str, value: float) -> int:
         """Records `value` in the client's bucket, and returns the throttle time in milliseconds."""
         kind = self._kinds[key]
-        sensor = kind.sensor(user, client_id)
+        sensor = kind.sensor(principal, client_id)
         if sensor is None:
             return 0
         monotonic_ms = self._reactor.monotonic_ms
         sensor.record(value, monotonic_ms)
         throttle_ms = min(sensor.throttle_ms(monotonic_ms), kind.longest_ms)
         if throttle_ms:
-            kind.note_throttled(user, client_id, Throttled(throttle_ms, monotonic_ms))
+            kind.note_throttled(principal, client_id, Throttled(throttle_ms, monotonic_ms))
         return throttle_ms
 
     def drop_idle(self, monotonic_ms: int) -> None:
         """Drops sensors that were not used for an hour. The gate asks for the limits of its clients again."""
         for kind in self._kinds.values():
             kind.drop_idle(monotonic_ms)
-        self._shared.clear()
-        self._gate.limit(self.is_limiting)
+        self._renew()
 
     def spending(self, key: str, monotonic_ms: int) -> Iterator[Spending]:
         """Yields what is spent from each bucket of a kind that is in use. Any thread may call it."""

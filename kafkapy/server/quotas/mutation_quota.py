@@ -12,7 +12,8 @@ from math import floor
 
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import QuotaEntity
-from kafkapy.server.quotas.precedence import MUTATION, Bucket, find_limit, limits_of_key
+from kafkapy.security.principal import Principal
+from kafkapy.server.quotas.precedence import Bucket, Limits
 
 
 class MutationBucket:
@@ -87,20 +88,22 @@ class MutationQuota:
 class MutationQuotas:
     """The buckets of all clients. `apply` and `quota` are called by the reactor's thread."""
 
-    def __init__(self, sample_limit: int, sample_ms: int) -> None:
+    def __init__(self, limits: Limits, sample_limit: int, sample_ms: int) -> None:
         self._window_s = sample_limit * sample_ms / 1000
-        self._limits: dict[QuotaEntity, float] = {}
+        self._limits = limits
         self._buckets: dict[Bucket, MutationBucket] = {}
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
         """Takes over the quotas of a metadata image."""
-        self._limits = limits_of_key(quotas, MUTATION)
-        if not self._limits:
+        self._limits.apply(quotas)
+        if self._limits.is_empty:
             self._buckets.clear()
 
-    def quota(self, user: str, client_id: str, monotonic_ms: int, *, is_strict: bool) -> MutationQuota | None:
+    def quota(
+        self, principal: Principal, client_id: str, monotonic_ms: int, *, is_strict: bool
+    ) -> MutationQuota | None:
         """Returns the quota for one request of the client, or None if nothing limits the client."""
-        limit = find_limit(self._limits, user, client_id)
+        limit = self._limits.find(principal, client_id)
         if limit is None:
             return None
         bucket = self._buckets.get(limit.bucket)

@@ -11,9 +11,10 @@ both, whatever the kind of the entity contains: a default limit applies to each 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from kafkapy.metadata.image import QuotaEntity
+from kafkapy.security.principal import Principal
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 PRODUCE, FETCH, REQUEST, MUTATION = (
@@ -27,10 +28,12 @@ CONNECTION_RATE = "connection_creation_rate"
 
 
 class Bucket(NamedTuple):
-    """The clients that share a limit. An empty name stands for all of the other part's clients."""
+    """The clients that share a limit. An empty name stands for all of the other part's clients. `others` are the
+    further tags of an administrator's own callback."""
 
     user: str
     client_id: str
+    others: tuple[tuple[str, str], ...] = ()
 
 
 class Limit(NamedTuple):
@@ -62,3 +65,41 @@ def find_limit(limits: Mapping[QuotaEntity, float], user: str, client_id: str) -
         if bound is not None:
             return Limit(Bucket("", client_id), bound)
     return None
+
+
+class StoredLimits:
+    """The limits of one kind of quota, as the metadata have them."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._limits: dict[QuotaEntity, float] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no client has a limit."""
+        return not self._limits
+
+    def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
+        """Takes over the quotas of a metadata image."""
+        self._limits = limits_of_key(quotas, self._key)
+
+    def find(self, principal: Principal, client_id: str) -> Limit | None:
+        """Returns the limit of the client, or None if there is none."""
+        return find_limit(self._limits, principal.name, client_id)
+
+    def is_outdated(self) -> bool:
+        """Returns False: limits change by `apply` only."""
+        return False
+
+
+class Limits(Protocol):
+    """The limits of one kind of quota: StoredLimits, or those of an administrator's own class."""
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None: ...
+
+    def find(self, principal: Principal, client_id: str) -> Limit | None: ...
+
+    def is_outdated(self) -> bool: ...

@@ -5,24 +5,27 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.errors import ApiError, Error
+from kafkapy.security.principal import Principal
 from kafkapy.server.quotas.mutation_quota import MutationQuotas
+from kafkapy.server.quotas.precedence import StoredLimits
 
 ENTITY = (("user", "u"),)
+USER = Principal("User", "u")
 
 
 def quotas_of(rate: float) -> MutationQuotas:
-    quotas = MutationQuotas(11, 1000)
+    quotas = MutationQuotas(StoredLimits("controller_mutation_rate"), 11, 1000)
     quotas.apply({ENTITY: {"controller_mutation_rate": rate}})
     return quotas
 
 
 def test_a_request_may_take_more_than_there_is_and_the_next_one_is_refused() -> None:
     quotas = quotas_of(1)
-    first = quotas.quota("u", "c", 0, is_strict=True)
+    first = quotas.quota(USER, "c", 0, is_strict=True)
     assert first is not None
     first.charge(12, 0)
     assert first.remaining_ms(0) == 0
-    second = quotas.quota("u", "c", 18, is_strict=True)
+    second = quotas.quota(USER, "c", 18, is_strict=True)
     assert second is not None
     with pytest.raises(ApiError) as refused:
         second.charge(1, 18)
@@ -30,13 +33,13 @@ def test_a_request_may_take_more_than_there_is_and_the_next_one_is_refused() -> 
     assert second.remaining_ms(18) == 982
     assert second.remaining_ms(518) == 482
     assert second.remaining_ms(5000) == 0
-    third = quotas.quota("u", "c", 1000, is_strict=True)
+    third = quotas.quota(USER, "c", 1000, is_strict=True)
     assert third is not None
     third.charge(1, 1000)
 
 
 def test_an_old_request_is_carried_out_and_delays_the_client() -> None:
-    quota = quotas_of(1).quota("u", "c", 0, is_strict=False)
+    quota = quotas_of(1).quota(USER, "c", 0, is_strict=False)
     assert quota is not None
     for _ in range(3):
         quota.charge(6, 0)
@@ -44,20 +47,20 @@ def test_an_old_request_is_carried_out_and_delays_the_client() -> None:
 
 
 def test_clients_without_a_limit_have_no_quota() -> None:
-    assert quotas_of(1).quota("other", "c", 0, is_strict=True) is None
+    assert quotas_of(1).quota(Principal("User", "other"), "c", 0, is_strict=True) is None
     quotas = quotas_of(1)
     quotas.apply({})
-    assert quotas.quota("u", "c", 0, is_strict=True) is None
+    assert quotas.quota(USER, "c", 0, is_strict=True) is None
     assert quotas.buckets() == []
 
 
 def test_a_change_keeps_the_debt() -> None:
     quotas = quotas_of(1)
-    quota = quotas.quota("u", "c", 0, is_strict=False)
+    quota = quotas.quota(USER, "c", 0, is_strict=False)
     assert quota is not None
     quota.charge(21, 0)
     quotas.apply({ENTITY: {"controller_mutation_rate": 10.0}})
-    quota = quotas.quota("u", "d", 0, is_strict=False)
+    quota = quotas.quota(USER, "d", 0, is_strict=False)
     assert quota is not None
     quota.charge(0, 0)
     assert quota.remaining_ms(0) == 1000

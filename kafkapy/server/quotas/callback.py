@@ -1,0 +1,118 @@
+"""The administrator's own class that decides the quotas of clients: `client.quota.callback.class` (KIP-257)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Protocol
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.python_class import load_class
+from kafkapy.errors import ConfigError
+from kafkapy.metadata.image import QuotaEntity
+from kafkapy.security.principal import Principal
+from kafkapy.server.quotas.precedence import CLIENT_ID, USER, Bucket, Limit, limits_of_key
+
+logger = logging.getLogger("kafka.server.ClientQuotaManager")
+
+QUOTA_CALLBACK_KEY = "client.quota.callback.class"
+METHODS = ("quota_tags", "quota_limit", "update_quota", "remove_quota", "quota_reset_required", "close")
+
+
+class QuotaCallback(Protocol):
+    """The interface of the class that the configuration names. It is constructed without arguments, and must not
+    block: every method runs on the reactor's thread.
+
+    `quota` is producer_byte_rate, consumer_byte_rate, request_percentage or controller_mutation_rate.
+    """
+
+    def configure(self, configs: dict[str, str]) -> None:
+        """Is called once, before the other methods, with the keys and values of the broker's configuration file."""
+
+    def quota_tags(self, quota: str, principal: Principal, client_id: str) -> Mapping[str, str]:
+        """Returns the tags of the client's bucket: clients with equal tags share a limit."""
+        ...
+
+    def quota_limit(self, quota: str, tags: Mapping[str, str]) -> float | None:
+        """Returns the limit of a bucket, or None if it has none."""
+
+    def update_quota(self, quota: str, entity: Mapping[str, str | None], value: float) -> None:
+        """Is called for each quota that is stored in the cluster, at the start and at each change. `entity` maps `user`
+        and `client-id` to names; None stands for the default."""
+
+    def remove_quota(self, quota: str, entity: Mapping[str, str | None]) -> None:
+        """Is called for each stored quota that is removed."""
+
+    def quota_reset_required(self, quota: str) -> bool:
+        """Returns whether limits have changed since the last call, apart from what the other methods were told; it is
+        called once a second."""
+        ...
+
+    def close(self) -> None:
+        """Is called once, when the broker stops."""
+
+
+def make_callback(config: BrokerConfig) -> QuotaCallback | None:
+    """Constructs and configures the callback; returns None if the configuration names none. Raises ConfigError."""
+    text = config.client_quota_callback_class
+    if not text:
+        return None
+    try:
+        callback: QuotaCallback = load_class(text)()
+        missing = [method for method in METHODS if not callable(getattr(callback, method, None))]
+        if missing:
+            raise TypeError(f"it has no method {missing[0]}")
+        configure = getattr(callback, "configure", None)
+        if configure is not None:
+            configure(dict(config.originals))
+    except Exception as error:
+        raise ConfigError(f"{QUOTA_CALLBACK_KEY}={text}: {type(error).__name__}: {error}") from error
+    return callback
+
+
+class CallbackLimits:
+    """The limits of one kind of quota, as a callback decides them. A failure of the callback is logged, and then
+    nothing limits the client."""
+
+    def __init__(self, callback: QuotaCallback, key: str) -> None:
+        self._callback = callback
+        self._key = key
+        self._stored: dict[QuotaEntity, float] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """False: the callback has to be asked for every client."""
+        return False
+
+    def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
+        """Passes the differences to the quotas that were stored before on to the callback."""
+        before, self._stored = self._stored, limits_of_key(quotas, self._key)
+        try:
+            for entity in before.keys() - self._stored.keys():
+                self._callback.remove_quota(self._key, dict(entity))
+            for entity, value in self._stored.items():
+                if before.get(entity) != value:
+                    self._callback.update_quota(self._key, dict(entity), value)
+        except Exception:
+            logger.exception("The quota callback failed to take over a change of %s", self._key)
+
+    def find(self, principal: Principal, client_id: str) -> Limit | None:
+        """Returns the limit of the client, or None if there is none."""
+        try:
+            tags = dict(self._callback.quota_tags(self._key, principal, client_id))
+            bound = self._callback.quota_limit(self._key, tags)
+        except Exception:
+            logger.exception("The quota callback failed for %s", principal)
+            return None
+        if bound is None or not bound > 0:
+            return None
+        user, name = tags.pop(USER, ""), tags.pop(CLIENT_ID, "")
+        return Limit(Bucket(user, name, tuple(sorted(tags.items()))), bound)
+
+    def is_outdated(self) -> bool:
+        """Returns whether limits have changed."""
+        try:
+            return self._callback.quota_reset_required(self._key)
+        except Exception:
+            logger.exception("The quota callback failed to say whether limits have changed")
+            return False
