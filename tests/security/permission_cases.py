@@ -499,6 +499,17 @@ row(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, "", {
     "deletions": [{"name": "nobody", "mechanism": 1}], "upsertions": []}, on_cluster("Alter", {91}))  # fmt: skip
 row(ApiKey.ADD_RAFT_VOTER, 0, "", {**voter, "timeout_ms": 1000, "listeners": []}, on_cluster("Alter", {104}))
 row(ApiKey.REMOVE_RAFT_VOTER, 0, "", voter, on_cluster("Alter", {104}))
+acl_filter = {
+    "resource_type_filter": 2, "resource_name_filter": "nothing", "pattern_type_filter": 3, "principal_filter": None,
+    "host_filter": None, "operation": 1, "permission_type": 1,
+}  # fmt: skip
+acl = {
+    "resource_type": 2, "resource_name": "", "resource_pattern_type": 3, "principal": "User:nobody", "host": "*",
+    "operation": 3, "permission_type": 3,
+}  # fmt: skip
+row(ApiKey.CREATE_ACLS, 3, "", {"creations": [acl]}, on_cluster("Alter", {42}))
+row(ApiKey.DELETE_ACLS, 3, "", {"filters": [acl_filter]}, on_cluster("Alter", {0}))
+row(ApiKey.DESCRIBE_ACLS, 3, "", acl_filter, on_cluster("Describe", {0}))
 row(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, "", {"topics": None, "timeout_ms": 1000}, on_cluster("Describe", {0}))
 row(ApiKey.DESCRIBE_QUORUM, 2, "", {"topics": [quorum_topic]}, on_cluster("Describe", {0}))
 row(ApiKey.DESCRIBE_LOG_DIRS, 4, "", {"topics": []}, on_cluster("Describe", {0}))

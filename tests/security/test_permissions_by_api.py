@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -26,6 +28,7 @@ from tests.peers import kafka_directory
 from tests.reactor_harness import frame, receive_frame
 from tests.reference.wire import Codec
 from tests.security.permission_cases import (
+    BROKER,
     CASES,
     CLOSED,
     CONSUMER_GROUP,
@@ -47,11 +50,18 @@ from tests.security.secured_brokers import (
     ask_as_admin,
     connect,
 )
-from tests.wire.every_version import comparable, decode_answer, fill, header
+from tests.server_process import ServerProcess
+from tests.wire import every_version
+from tests.wire.every_version import comparable, decode_answer, fill, header, request_body
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 USERS = [f"user{number}" for number in range(len(CASES))]
-REGEX_USER = "regex"
+REGEX_USER, STRANGER = "regex", "stranger"
+NOT_COMPARED = {
+    (ApiKey.PRODUCE, "garbage"),  # Apache Kafka reads the records before it checks permissions
+    (ApiKey.API_VERSIONS, "all"),  # the features of the two brokers differ
+    (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "all"),  # Apache Kafka 4.3.0 fails, and never answers
+}
 WAIT_S = 60
 
 
@@ -75,14 +85,22 @@ class PreparedBroker:
         codec = Codec(f"{API_TABLE[case.key].name}Request", case.version)
         values = formatted(case.values(Context(user, self.ids)), user)
         body = codec.encode(fill(codec, codec.message["fields"], values))
-        port = self.server.controller_port if case.listener == CONTROLLER else self.server.port
+        return self._send(user, case.key, case.version, body, case.listener)
+
+    def answer_in_version(self, case: every_version.Case, version: int) -> Any:
+        """Returns the answer to a user without permissions as comparable values, or CLOSED."""
+        ids = {every_version.TOPIC: self.ids[TOPIC], "nobody": every_version.UNKNOWN_ID}
+        return self._send(STRANGER, case.key, version, request_body(case, version, ids))
+
+    def _send(self, user: str, key: ApiKey, version: int, body: bytes, listener: str = BROKER) -> Any:
+        port = self.server.controller_port if listener == CONTROLLER else self.server.port
         with connect(self.server, user, port) as client:
-            client.sendall(frame(header(case.key, case.version) + body))
+            client.sendall(frame(header(key, version) + body))
             try:
                 payload = bytes(receive_frame(client))
             except ConnectionError:
                 return CLOSED
-        return comparable(decode_answer(case.key, case.version, payload))
+        return comparable(decode_answer(key, version, payload))
 
     def _create_topics(self, names: list[str]) -> dict[str, bytes]:
         topics = [
@@ -138,6 +156,19 @@ def _commit(group: str) -> OffsetCommitRequest:
     return OffsetCommitRequest(group_id=group, topics=topics)
 
 
+@cache
+def versions_of_both(*servers: ServerProcess) -> dict[int, list[int]]:
+    """Returns the versions of each API that all servers announce; Produce before version 3 is announced only."""
+    found: dict[int, list[int]] = {}
+    for server in servers:
+        response = ask_as_admin(server, ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+        for each in response.api_keys:
+            lowest = max(each.min_version, 3) if each.api_key == ApiKey.PRODUCE else each.min_version
+            versions = range(lowest, each.max_version + 1)
+            found[each.api_key] = [each for each in found.get(each.api_key, versions) if each in versions]
+    return found
+
+
 def codes_of_message(message: Any) -> set[int]:
     """Returns the error codes in a message and in the structs in it."""
     found = set()
@@ -181,13 +212,15 @@ def broker(request: pytest.FixtureRequest) -> PreparedBroker:
 
 @pytest.fixture(scope="module")
 def kafkapy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreparedBroker]:
-    with SecuredKafkapy(tmp_path_factory.mktemp("kafkapy"), [*USERS, REGEX_USER]) as server:
+    with SecuredKafkapy(tmp_path_factory.mktemp("kafkapy"), [*USERS, REGEX_USER, STRANGER]) as server:
         yield PreparedBroker(server)
 
 
 @pytest.fixture(scope="module")
 def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreparedBroker]:
-    with SecuredKafka(kafka_directory("4.3.0"), tmp_path_factory.mktemp("apache"), [*USERS, REGEX_USER]) as server:
+    with SecuredKafka(
+        kafka_directory("4.3.0"), tmp_path_factory.mktemp("apache"), [*USERS, REGEX_USER, STRANGER]
+    ) as server:
         yield PreparedBroker(server)
 
 
@@ -198,6 +231,18 @@ def test_permission(kafkapy: PreparedBroker, apache: PreparedBroker, user: str, 
     ours = kafkapy.answer(user, case)
     assert codes(ours) == case.expected
     assert without_differences(ours) == without_differences(theirs)
+
+
+@pytest.mark.parametrize("key", sorted({case.key for case in every_version.cases()}), ids=lambda key: key.name)
+def test_a_client_without_permissions_gets_the_same_answer_in_every_version(
+    kafkapy: PreparedBroker, apache: PreparedBroker, key: ApiKey
+) -> None:
+    versions = versions_of_both(kafkapy.server, apache.server).get(key, [])
+    for case in every_version.cases():
+        for version in versions:
+            if case.key == key and version in case.versions and (key, case.name) not in NOT_COMPARED:
+                theirs = without_differences(apache.answer_in_version(case, version))
+                assert without_differences(kafkapy.answer_in_version(case, version)) == theirs, (case.name, version)
 
 
 def test_a_regular_expression_matches_only_topics_that_the_member_may_describe(broker: PreparedBroker) -> None:

@@ -113,7 +113,19 @@ def _matches(entity: QuotaEntity, wanted: Filter, strict: bool) -> bool:
 def alter_client_quotas_error(
     request: AlterClientQuotasRequest, version: int, error: Error, message: str | None
 ) -> AlterClientQuotasResponse:
-    return _altered(dict.fromkeys((_entity(entry) for entry in request.entries), ErrorMessage(error, message)))
+    return AlterClientQuotasResponse(
+        entries=[
+            AlterClientQuotasResponse.EntryData(
+                error_code=error,
+                error_message=message,
+                entity=[
+                    AlterClientQuotasResponse.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
+                    for part in entry.entity
+                ],
+            )
+            for entry in request.entries
+        ]
+    )
 
 
 @serves(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, on_error=alter_client_quotas_error, blocking=True)

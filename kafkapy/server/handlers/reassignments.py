@@ -34,7 +34,18 @@ OngoingTopic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
 def list_partition_reassignments_error(
     request: ListPartitionReassignmentsRequest, version: int, error: Error, message: str | None
 ) -> ListPartitionReassignmentsResponse:
-    return ListPartitionReassignmentsResponse(error_code=error, error_message=message)
+    """Returns a response with the error and the named partitions, without their replicas."""
+    topics = [
+        OngoingTopic(
+            name=topic.name,
+            partitions=[
+                ListPartitionReassignmentsResponse.OngoingPartitionReassignment(partition_index=index)
+                for index in topic.partition_indexes
+            ],
+        )
+        for topic in request.topics or ()
+    ]
+    return ListPartitionReassignmentsResponse(error_code=error, error_message=message, topics=topics)
 
 
 @serves(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, on_error=list_partition_reassignments_error)
