@@ -58,6 +58,9 @@ missing_packages() {
     command -v javac >/dev/null || names+=(default-jdk-headless)
     command -v mvn >/dev/null || names+=(maven)
     command -v kcat >/dev/null || names+=(kcat)
+    [ -x /usr/sbin/krb5kdc ] && [ -x /usr/sbin/kadmin.local ] && command -v kinit >/dev/null &&
+      compgen -G "/usr/lib/*/sasl2/libgssapiv2.so" >/dev/null ||
+      names+=(krb5-kdc krb5-admin-server krb5-user libsasl2-modules-gssapi-mit)
     command -v git >/dev/null || names+=(git)
     command -v node >/dev/null || names+=(nodejs)
     command -v npm >/dev/null || names+=(npm)

@@ -85,7 +85,7 @@ ROWS = (
         "sasl.kerberos.min.time.before.relogin", LONG, 60000, ANY, MEDIUM, PER_BROKER,
         "Pause of the refresh thread between two logins.",
     ),
-    inert(
+    key(
         "sasl.kerberos.principal.to.local.rules", LIST, "DEFAULT", list_of(), MEDIUM, PER_BROKER,
         "Rules that map a Kerberos principal to a short name.",
     ),

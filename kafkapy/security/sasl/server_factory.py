@@ -16,10 +16,11 @@ from kafkapy.security.sasl.scram_formulas import ScramKeys
 from kafkapy.security.sasl.scram_server import FindIdentity, ScramIdentity, ScramServer, user_principal
 from kafkapy.security.sasl.server_mechanism import ServerMechanism
 
-PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
+PLAIN, OAUTHBEARER, GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
+KERBEROS_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SERVER_CONTEXT = "KafkaServer"
-SUPPORTED = (PLAIN, *MECHANISMS_BY_NAME, OAUTHBEARER)
+SUPPORTED = (PLAIN, *MECHANISMS_BY_NAME, OAUTHBEARER, GSSAPI)
 
 # The login contexts of the JAAS file by name.
 JaasContexts = Mapping[str, Sequence[JaasEntry]]
@@ -53,18 +54,21 @@ def make_mechanisms(
     `wall_ms` returns the time with which the times of tokens are compared. Raises ConfigError for a mechanism that is
     not supported, and for one that lacks what it needs.
     """
+    unknown = [name for name in settings.mechanisms if name not in SUPPORTED]
+    if unknown:
+        raise ConfigError(
+            f"Invalid value {','.join(settings.mechanisms)} for configuration sasl.enabled.mechanisms of listener "
+            f"{settings.listener_name}: the mechanism {unknown[0]} is not served; served are {', '.join(SUPPORTED)}"
+        )
     made = {}
     for name in settings.mechanisms:
-        if name not in SUPPORTED:
-            raise ConfigError(
-                f"Invalid value {','.join(settings.mechanisms)} for configuration sasl.enabled.mechanisms of listener "
-                f"{settings.listener_name}: the mechanism {name} is not served; served are {', '.join(SUPPORTED)}"
-            )
         if name == OAUTHBEARER:
             from kafkapy.security.sasl.oauth_factory import make_oauth
 
             entries = jaas_entries(name, settings, jaas_file) if has_jaas_entries(name, settings, jaas_file) else ()
             made[name] = MechanismMaker(make_oauth(settings, entries, wall_ms), blocks=True)
+        elif name == GSSAPI:
+            made[name] = _make_gssapi(settings, _options(name, settings, jaas_file, KERBEROS_MODULE))
         else:
             made[name] = _make(name, settings, store, jaas_file)
     return made
@@ -80,6 +84,24 @@ def _make(name: str, settings: SaslSettings, store: CredentialStore, jaas_file: 
     find_user: FindIdentity = partial(store.find_user, mechanism)
     find_token: FindIdentity = partial(store.find_token, mechanism)
     return MechanismMaker(partial(ScramServer, mechanism, find_user, find_token))
+
+
+def _make_gssapi(settings: SaslSettings, options: Mapping[str, str]) -> MechanismMaker:
+    """Returns the maker of GSSAPI for the `principal` and `keyTab` of the JAAS entry."""
+    from kafkapy.security.gssapi_library import AcceptorCredential, GssError, default_realm
+    from kafkapy.security.kerberos_names import ShortNames
+    from kafkapy.security.sasl.gssapi_server import GssapiServer
+
+    names = ShortNames(settings.value(GSSAPI, "sasl.kerberos.principal.to.local.rules"), default_realm())
+    principal, keytab = options.get("principal"), options.get("keyTab")
+    try:
+        credential = AcceptorCredential(principal, keytab)
+    except GssError as error:
+        raise ConfigError(
+            f"listener {settings.listener_name}: GSSAPI cannot use the keys of the principal {principal or '(any)'} in "
+            f"the keytab {keytab or '(the default one)'}: {error}"
+        ) from error
+    return MechanismMaker(partial(GssapiServer, credential.accept, names), blocks=True)
 
 
 def _made_by_class(name: str, settings: SaslSettings, jaas_file: JaasContexts | None) -> MechanismMaker:

@@ -1,0 +1,243 @@
+"""Functions of MIT Kerberos's GSSAPI library, loaded by dlopen at the first use: kafkapy is built without it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from kafkapy.errors import ConfigError
+
+_LIBRARY = "libgssapi_krb5.so.2"
+_KERBEROS_LIBRARY = "libkrb5.so.3"
+_ACCEPT = 2  # GSS_C_ACCEPT
+_INDEFINITE = 0xFFFFFFFF
+_CONTINUE_NEEDED = 1
+_ERROR_MASK = 0xFFFF0000
+_MECHANISM_CODE, _GSS_CODE = 2, 1
+_KERBEROS_ERRORS = -1765328384  # the base of the codes of RFC 4120 among MIT's error codes
+# Errors that a client may try again after: the ticket or the client is not valid yet, or the request was a replay.
+_RETRIABLE = frozenset({21, 33, 34})
+_KERBEROS = bytes.fromhex("2a864886f712010202")  # the mechanism 1.2.840.113554.1.2.2
+_KERBEROS_PRINCIPAL = bytes.fromhex("2a864886f71201020201")  # the name type 1.2.840.113554.1.2.2.1
+
+
+class GssError(Exception):
+    """A call of the library that failed. The text is the library's."""
+
+    def __init__(self, text: str, *, is_retriable: bool = False) -> None:
+        super().__init__(text)
+        self.is_retriable = is_retriable
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_size_t), ("value", ctypes.c_void_p))
+
+
+class _ObjectIdentifier(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_uint32), ("elements", ctypes.c_char_p))
+
+
+class _ObjectIdentifierSet(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_size_t), ("elements", ctypes.POINTER(_ObjectIdentifier)))
+
+
+class _StoreElement(ctypes.Structure):
+    _fields_ = (("key", ctypes.c_char_p), ("value", ctypes.c_char_p))
+
+
+class _Store(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_uint32), ("elements", ctypes.POINTER(_StoreElement)))
+
+
+_Handle = ctypes.c_void_p
+_Minor = ctypes.POINTER(ctypes.c_uint32)
+_SIGNATURES: dict[str, list[Any]] = {
+    "gss_import_name": [_Minor, ctypes.POINTER(_Buffer), ctypes.POINTER(_ObjectIdentifier), ctypes.POINTER(_Handle)],
+    "gss_release_name": [_Minor, ctypes.POINTER(_Handle)],
+    "gss_display_name": [_Minor, _Handle, ctypes.POINTER(_Buffer), ctypes.c_void_p],
+    "gss_acquire_cred_from": [
+        _Minor, _Handle, ctypes.c_uint32, ctypes.POINTER(_ObjectIdentifierSet), ctypes.c_int, ctypes.POINTER(_Store),
+        ctypes.POINTER(_Handle), ctypes.c_void_p, ctypes.c_void_p,
+    ],
+    "gss_release_cred": [_Minor, ctypes.POINTER(_Handle)],
+    "gss_accept_sec_context": [
+        _Minor, ctypes.POINTER(_Handle), _Handle, ctypes.POINTER(_Buffer), ctypes.c_void_p, ctypes.POINTER(_Handle),
+        ctypes.c_void_p, ctypes.POINTER(_Buffer), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
+    ],
+    "gss_delete_sec_context": [_Minor, ctypes.POINTER(_Handle), ctypes.c_void_p],
+    "gss_wrap": [
+        _Minor, _Handle, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(_Buffer), ctypes.c_void_p,
+        ctypes.POINTER(_Buffer),
+    ],
+    "gss_unwrap": [
+        _Minor, _Handle, ctypes.POINTER(_Buffer), ctypes.POINTER(_Buffer), ctypes.c_void_p, ctypes.c_void_p,
+    ],
+    "gss_release_buffer": [_Minor, ctypes.POINTER(_Buffer)],
+    "gss_display_status": [
+        _Minor, ctypes.c_uint32, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32),
+        ctypes.POINTER(_Buffer),
+    ],
+}  # fmt: skip
+
+
+@cache
+def _library() -> Any:
+    try:
+        library = ctypes.CDLL(_LIBRARY)
+    except OSError as error:
+        raise ConfigError(
+            f"The mechanism GSSAPI needs MIT Kerberos's {_LIBRARY}, which cannot be loaded ({error}); install "
+            "libgssapi-krb5-2 or krb5-libs"
+        ) from error
+    for name, arguments in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = ctypes.c_uint32, arguments
+    return library
+
+
+def _call(name: str, *arguments: Any) -> int:
+    """Calls a function, and returns its major status. Raises GssError."""
+    minor = ctypes.c_uint32()
+    major: int = getattr(_library(), name)(ctypes.byref(minor), *arguments)
+    if major & _ERROR_MASK:
+        code = ctypes.c_int32(minor.value).value - _KERBEROS_ERRORS
+        text = f"{_status_text(major, _GSS_CODE)}: {_status_text(minor.value, _MECHANISM_CODE)}"
+        raise GssError(text, is_retriable=code in _RETRIABLE)
+    return major
+
+
+def _status_text(code: int, kind: int) -> str:
+    library, minor, more, text = _library(), ctypes.c_uint32(), ctypes.c_uint32(), _Buffer()
+    if library.gss_display_status(
+        ctypes.byref(minor), code, kind, None, ctypes.byref(more), ctypes.byref(text)
+    ):  # fmt: skip
+        return f"status {code}"
+    return _taken(text).decode("utf-8", "replace")
+
+
+def _given(data: bytes) -> _Buffer:
+    """Returns a buffer of the bytes, which it keeps alive."""
+    buffer = _Buffer(len(data), ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p))
+    buffer.data = data
+    return buffer
+
+
+def _taken(buffer: _Buffer) -> bytes:
+    """Returns the bytes of a buffer of the library, and releases it."""
+    data = ctypes.string_at(buffer.value, buffer.length) if buffer.value and buffer.length else b""
+    minor = ctypes.c_uint32()
+    _library().gss_release_buffer(ctypes.byref(minor), ctypes.byref(buffer))
+    return data
+
+
+class AcceptorCredential:
+    """The keys of a server's principal. Any thread."""
+
+    def __init__(self, principal: str | None, keytab: str | None) -> None:
+        """Reads the keys of `principal`, or of every principal, from `keytab`, or from the default keytab.
+
+        Raises GssError if there are none, and ConfigError if the library is missing.
+        """
+        self._handle = _Handle()
+        name = _Handle()
+        if principal is not None:
+            kind = _ObjectIdentifier(len(_KERBEROS_PRINCIPAL), _KERBEROS_PRINCIPAL)
+            _call("gss_import_name", ctypes.byref(_given(principal.encode())), ctypes.byref(kind), ctypes.byref(name))
+        try:
+            store = _store({} if keytab is None else {"keytab": keytab})
+            kerberos = _ObjectIdentifier(len(_KERBEROS), _KERBEROS)
+            mechanisms = _ObjectIdentifierSet(1, ctypes.pointer(kerberos))
+            _call(
+                "gss_acquire_cred_from", name, _INDEFINITE, ctypes.byref(mechanisms), _ACCEPT, ctypes.byref(store),
+                ctypes.byref(self._handle), None, None,
+            )  # fmt: skip
+        finally:
+            if name:
+                _call("gss_release_name", ctypes.byref(name))
+
+    def __del__(self) -> None:
+        if self._handle:
+            _call("gss_release_cred", ctypes.byref(self._handle))
+
+    def accept(self) -> AcceptorContext:
+        """Returns a context for one client."""
+        return AcceptorContext(self)
+
+    @property
+    def handle(self) -> _Handle:
+        return self._handle
+
+
+def _store(values: Mapping[str, str]) -> _Store:
+    elements = (_StoreElement * max(1, len(values)))()
+    for index, (key, value) in enumerate(values.items()):
+        elements[index] = _StoreElement(key.encode(), value.encode())
+    return _Store(len(values), ctypes.cast(elements, ctypes.POINTER(_StoreElement)))
+
+
+class AcceptorContext:
+    """The server's side of a security context. Used by one thread at a time; its calls may block."""
+
+    def __init__(self, credential: AcceptorCredential) -> None:
+        self._credential = credential
+        self._handle = _Handle()
+        self.is_established = False
+        self.client_name = ""  # such as alice/admin@EXAMPLE.COM; set when the context is established
+
+    def __del__(self) -> None:
+        if self._handle:
+            _call("gss_delete_sec_context", ctypes.byref(self._handle), None)
+
+    def step(self, token: bytes) -> bytes:
+        """Returns the answer to a token of the client, which may be empty. Raises GssError."""
+        name, answer = _Handle(), _Buffer()
+        try:
+            major = _call(
+                "gss_accept_sec_context", ctypes.byref(self._handle), self._credential.handle,
+                ctypes.byref(_given(token)), None, ctypes.byref(name), None, ctypes.byref(answer), None, None, None,
+            )  # fmt: skip
+            if not major & _CONTINUE_NEEDED:
+                shown = _Buffer()
+                _call("gss_display_name", name, ctypes.byref(shown), None)
+                self.client_name = _taken(shown).decode("utf-8", "replace")
+                self.is_established = True
+            return _taken(answer)
+        finally:
+            if name:
+                _call("gss_release_name", ctypes.byref(name))
+
+    def wrap(self, data: bytes) -> bytes:
+        """Returns the data with a signature of this context, not encrypted."""
+        wrapped = _Buffer()
+        _call("gss_wrap", self._handle, 0, 0, ctypes.byref(_given(data)), None, ctypes.byref(wrapped))
+        return _taken(wrapped)
+
+    def unwrap(self, data: bytes) -> bytes:
+        """Returns the data that the client has signed. Raises GssError if the signature is wrong."""
+        plain = _Buffer()
+        _call("gss_unwrap", self._handle, ctypes.byref(_given(data)), ctypes.byref(plain), None, None)
+        return _taken(plain)
+
+
+@cache
+def default_realm() -> str | None:
+    """Returns the realm of this machine's Kerberos configuration; None if it has none."""
+    try:
+        library = ctypes.CDLL(_KERBEROS_LIBRARY)
+    except OSError:
+        return None
+    context, realm = ctypes.c_void_p(), ctypes.c_char_p()
+    library.krb5_init_context.argtypes = [ctypes.POINTER(ctypes.c_void_p)]
+    library.krb5_get_default_realm.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p)]
+    library.krb5_free_default_realm.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+    library.krb5_free_context.argtypes = [ctypes.c_void_p]
+    if library.krb5_init_context(ctypes.byref(context)):
+        return None
+    try:
+        if library.krb5_get_default_realm(context, ctypes.byref(realm)) or realm.value is None:
+            return None
+        return realm.value.decode("utf-8", "replace")
+    finally:
+        library.krb5_free_context(context)

@@ -1,0 +1,65 @@
+"""GSSAPI (RFC 4752): the client proves its identity by a Kerberos ticket for the broker's principal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkapy.security.gssapi_library import AcceptorContext, GssError
+from kafkapy.security.kerberos_names import NoShortName, ShortNames
+from kafkapy.security.principal import USER_TYPE, Principal
+from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, TemporaryFailure
+
+# The only layer that the server offers, no protection of the data, and with it a maximum size of 0.
+_NO_LAYER = 1
+_OFFER = bytes((_NO_LAYER, 0, 0, 0))
+
+
+class GssapiServer:
+    """The server's side of one GSSAPI exchange: the tokens of the context, an offer of layers, the client's choice.
+
+    Its steps may block. As in Kafka, the client's authorization id is ignored.
+    """
+
+    def __init__(self, accept: Callable[[], AcceptorContext], names: ShortNames) -> None:
+        self._context = accept()
+        self._names = names
+        self._has_offered = False
+        self._principal: Principal | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self._principal is not None
+
+    @property
+    def principal(self) -> Principal:
+        assert self._principal is not None, "the exchange is not complete"
+        return self._principal
+
+    @property
+    def expires_ms(self) -> int | None:
+        return None
+
+    def step(self, token: bytes) -> bytes:
+        try:
+            if self._has_offered:
+                return self._choose(self._context.unwrap(token))
+            if not self._context.is_established:
+                answer = self._context.step(token)
+                if answer or not self._context.is_established:
+                    return answer
+            self._has_offered = True
+            return self._context.wrap(_OFFER)
+        except GssError as error:
+            if error.is_retriable:
+                raise TemporaryFailure(str(error)) from error
+            raise AuthenticationFailed(str(error)) from error
+
+    def _choose(self, choice: bytes) -> bytes:
+        if len(choice) < len(_OFFER) or choice[0] != _NO_LAYER:
+            raise AuthenticationFailed("the client chose a layer that the server does not offer")
+        try:
+            name = self._names.short_name(self._context.client_name)
+        except NoShortName as error:
+            raise AuthenticationFailed(str(error)) from error
+        self._principal = Principal(USER_TYPE, name)
+        return b""
