@@ -278,6 +278,7 @@ def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic
         ControllerSettings.from_config(services.config),
         TaskIntervals.from_config(services.config),
         monotonic_ms,
+        services.clock.wall_ms,
     )
 
 

@@ -1,4 +1,5 @@
-"""The periodic tasks of an active controller: expiring broker sessions, electing preferred leaders, unclean elections.
+"""The periodic tasks of an active controller: it ends broker sessions, elects preferred leaders, holds unclean
+elections, and removes expired delegation tokens.
 
 Each task is an operation, like a request. The caller gets an operation that is due, runs it, writes its records, and
 repeats this until no operation is due. Times are milliseconds of the monotonic clock.
@@ -10,6 +11,7 @@ from collections.abc import Callable
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.controller.broker_sessions import BrokerSessions
+from kafkapy.controller.delegation_tokens import remove_expired_tokens
 from kafkapy.controller.elections import balance_leaders, elect_unclean_leaders
 from kafkapy.controller.result import ControllerResult, Operation
 from kafkapy.controller.settings import ControllerSettings
@@ -22,15 +24,20 @@ Election = Callable[[MetadataImage, ControllerSettings], ControllerResult[bool]]
 
 
 class TaskIntervals(NamedTuple):
-    """The intervals of the elections in milliseconds; None switches a task off."""
+    """The intervals of the tasks in milliseconds; None switches a task off."""
 
     balance_ms: int | None
     unclean_ms: int | None
+    token_expiry_ms: int | None = None
 
     @classmethod
     def from_config(cls, config: BrokerConfig) -> TaskIntervals:
         balance_ms = config.leader_imbalance_check_interval_seconds * 1000
-        return cls(balance_ms if config.auto_leader_rebalance_enable else None, UNCLEAN_INTERVAL_MS)
+        return cls(
+            balance_ms if config.auto_leader_rebalance_enable else None,
+            UNCLEAN_INTERVAL_MS,
+            None if config.delegation_token_secret_key is None else config.delegation_token_expiry_check_interval_ms,
+        )
 
 
 class _Task:
@@ -47,11 +54,21 @@ class PeriodicTasks:
     thread only."""
 
     def __init__(
-        self, sessions: BrokerSessions, settings: ControllerSettings, intervals: TaskIntervals, monotonic_ms: int
+        self,
+        sessions: BrokerSessions,
+        settings: ControllerSettings,
+        intervals: TaskIntervals,
+        monotonic_ms: int,
+        wall_ms: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`wall_ms` returns the wall-clock time, by which delegation tokens expire."""
         self._sessions = sessions
         self._settings = settings
-        wanted = ((balance_leaders, intervals.balance_ms), (elect_unclean_leaders, intervals.unclean_ms))
+        wanted: tuple[tuple[Election, int | None], ...] = (
+            (balance_leaders, intervals.balance_ms),
+            (elect_unclean_leaders, intervals.unclean_ms),
+            (lambda image, settings: remove_expired_tokens(image, wall_ms()), intervals.token_expiry_ms),
+        )
         self._tasks = [
             _Task(election, interval_ms, monotonic_ms) for election, interval_ms in wanted if interval_ms is not None
         ]

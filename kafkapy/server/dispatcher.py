@@ -24,8 +24,16 @@ LARGEST_KEY = max(API_TABLE)
 # Every controller answers these APIs by its quorum's state; only the active one handles the other forwarded APIs.
 _QUORUM_APIS = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
 _ACTIVE_CONTROLLER_APIS = FORWARDABLE - _QUORUM_APIS
-# Their handlers forward the part of a request that does not concern this broker alone.
-_PARTLY_FORWARDED = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
+# Their handlers forward the part of a request that does not concern this broker alone, or check the client first.
+_PARTLY_FORWARDED = frozenset(
+    {
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+    }
+)
 
 
 class Dispatcher:

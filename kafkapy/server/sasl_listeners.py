@@ -29,7 +29,7 @@ def build_sasl_listeners(
     """Returns the authentication of the listeners by name. Raises ConfigError for a mechanism that cannot be served."""
     path = config.kafkapy_jaas_config_file or jaas_file_of(environment)
     jaas_file = None if path is None else read_jaas_file(path)
-    store = MetadataCredentials(metadata)
+    store = MetadataCredentials(metadata, config, clock)
     found = {}
     for name in names:
         settings = SaslSettings(config, name)

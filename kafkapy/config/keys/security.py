@@ -42,19 +42,19 @@ ROWS = (
         "Python class that names the principals of connections. Of Kafka's Java classes only the default one is accepted.",
     ),
     inert("security.providers", STRING, None, ANY, LOW, READ_ONLY, "Java security providers."),
-    inert(
+    key(
         "delegation.token.secret.key", PASSWORD, None, ANY, MEDIUM, READ_ONLY,
         "Secret that signs delegation tokens; the same on every broker.",
     ),
-    inert(
+    key(
         "delegation.token.max.lifetime.ms", LONG, 604800000, at_least(1), MEDIUM, READ_ONLY,
         "Longest life of a delegation token.",
     ),
-    inert(
+    key(
         "delegation.token.expiry.time.ms", LONG, 86400000, at_least(1), MEDIUM, READ_ONLY,
         "Life of a delegation token until it must be renewed.",
     ),
-    inert(
+    key(
         "delegation.token.expiry.check.interval.ms", LONG, 3600000, at_least(1), LOW, READ_ONLY,
         "Interval of the removal of expired tokens.",
     ),

@@ -20,6 +20,12 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "controller_registration": (ApiKey.CONTROLLER_REGISTRATION,),
     "consumer_groups": (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
     "coordinators": (ApiKey.FIND_COORDINATOR,),
+    "delegation_tokens": (
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    ),
     "elections": (ApiKey.ELECT_LEADERS,),
     "envelope": (ApiKey.ENVELOPE,),
     "epochs": (ApiKey.OFFSET_FOR_LEADER_EPOCH,),

@@ -2,9 +2,11 @@
 
 from kafkapy.controller.broker_registration import fence_broker, unfence_broker
 from kafkapy.controller.broker_sessions import BrokerSessions
+from kafkapy.controller.delegation_tokens import NewToken, TokenSettings, create_token
 from kafkapy.controller.periodic_tasks import PeriodicTasks, TaskIntervals
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.metadata.image import EMPTY_IMAGE
+from kafkapy.security.principal import parse_principal
 from tests.harness.metadata import bootstrapped, broker_config, commit, with_brokers, with_topic
 
 SETTINGS = ControllerSettings(unclean_leader_election=True)
@@ -58,6 +60,18 @@ def test_partitions_without_leader_are_elected_uncleanly_where_it_is_allowed():
     tasks = PeriodicTasks(sessions, SETTINGS, TaskIntervals(None, 300_000), 0)
     image, count = run_due(tasks, image, 300_000)
     assert count == 1 and image.topics.by_name["t"].partitions[0].leader == second
+
+
+def test_expired_delegation_tokens_are_removed():
+    settings = TokenSettings("secret", 1000, 1000)
+    ann = parse_principal("User:ann")
+    image = commit(bootstrapped(), create_token(bootstrapped(), NewToken(ann, ann), settings, 500))
+    sessions = BrokerSessions(EMPTY_IMAGE, 9000, 0)
+    tasks = PeriodicTasks(sessions, SETTINGS, TaskIntervals(None, None, 60_000), 0, lambda: 1501)
+    assert tasks.next_deadline_ms() == 60_000
+    image, count = run_due(tasks, image, 60_000)
+    assert count == 1 and image.delegation_tokens == {}
+    assert tasks.next_deadline_ms() == 120_000
 
 
 def test_a_task_that_fails_is_due_again_only_after_its_interval():

@@ -1,0 +1,17 @@
+"""The secret of delegation tokens (KIP-48): nobody stores it, because it follows from the token's id."""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64encode
+
+
+def token_hmac(secret_key: str, token_id: str) -> bytes:
+    """Returns the HMAC-SHA-512 of a token's id, by which its owner knows the token. `secret_key` is
+    `delegation.token.secret.key`."""
+    return hmac.digest(secret_key.encode(), token_id.encode(), "sha512")
+
+
+def token_password(secret_key: str, token_id: str) -> str:
+    """Returns the password with which a client logs in by SCRAM under the token's id."""
+    return b64encode(token_hmac(secret_key, token_id)).decode()
