@@ -43,7 +43,7 @@ class ListenerTls:
         self._mapping = PrincipalMapping(rules, prefix + MAPPING_KEY if has_own_rules else MAPPING_KEY)
         self._material = load_material(listener_ssl_settings(config, name, protocol), is_server=True)
         self.context: TlsContext = make_tls_context(self._material, is_server=True)
-        if self._is_inter_broker and not config.forms_own_cluster:
+        if self._is_inter_broker:
             check_trust(self._material, self._material)
         self._warn(self._material)
 
