@@ -188,6 +188,9 @@ def add_source(
     group.add_argument(
         "--source-option", type=key_value, action="append", default=[], metavar="KEY=VALUE", help="passed to the source"
     )
+    group.add_argument(
+        "--command-config", metavar="FILE", help="the keys of TLS and SASL for the brokers, one key=value per line"
+    )
 
 
 def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str) -> None:

@@ -76,11 +76,28 @@ def _refuse_python(missing: str | None) -> NoReturn:
 def connection_options(arguments: Any) -> dict[str, str]:
     """Returns the options that source and sink of a topic share: the servers, and the client's keys."""
     options = {key: value for key, value in arguments.source_option if key.startswith("kafka.")}
-    return {"kafka.bootstrap.servers": arguments.bootstrap_server, **options}
+    return {"kafka.bootstrap.servers": arguments.bootstrap_server, **_command_config(arguments), **options}
+
+
+def _command_config(arguments: Any) -> dict[str, str]:
+    """Returns the keys in the file of --command-config as options of the data source.
+
+    A password in a file is not visible to other users of the machine, as one in the command line is.
+    """
+    path = vars(arguments).get("command_config")
+    if path is None:
+        return {}
+    from kafkapy.config.properties import read_properties
+    from kafkapy.errors import ConfigError
+
+    try:
+        return {f"kafka.{key}": value for key, value in read_properties(path).items()}
+    except ConfigError as error:
+        fail(f"--command-config {path}: {error}")
 
 
 def _topic_options(arguments: Any, topic: str | None) -> dict[str, str]:
-    options = {"kafka.bootstrap.servers": arguments.bootstrap_server, "startingOffsets": arguments.starting_offsets}
+    options = {**connection_options(arguments), "startingOffsets": arguments.starting_offsets}
     if topic is None and arguments.topic_pattern:
         options["subscribePattern"] = arguments.topic_pattern
     else:
