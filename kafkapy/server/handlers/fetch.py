@@ -35,9 +35,10 @@ from kafkapy.server.fetch_session import FetchContext, Results
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
 from kafkapy.server.request_context import NOT_HELD, RequestContext
 
-# About the size of a response without topics, and of a partition in it without its records.
-RESPONSE_BYTES = 16
-PARTITION_BYTES = 48
+# The size of a flexible response without topics, and of a topic with one partition in it without its name and records.
+# Other versions and further partitions of a topic differ by a few bytes.
+EMPTY_RESPONSE_BYTES = 16
+READ_PARTITION_BYTES = 42
 _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
@@ -144,7 +145,10 @@ def charge_fetch(context: RequestContext, params: FetchParams, results: Results)
     if params.is_from_follower:
         cost.is_exempt = True
         return 0
-    size = RESPONSE_BYTES + sum(PARTITION_BYTES + len(result.records) for _, result in results if len(result.records))
+    size = EMPTY_RESPONSE_BYTES
+    for asked, result in results:
+        if len(result.records):
+            size += READ_PARTITION_BYTES + len(asked.topic or "") + len(result.records)
     throttle_ms = max(cost.charge_time(), cost.charge_fetch(size))
     if throttle_ms:
         cost.refund_fetch(size)

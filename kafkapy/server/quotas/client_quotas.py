@@ -118,13 +118,6 @@ class _Kind:
         self._sample_limit = sample_limit
         self._sample_ms = sample_ms
 
-    def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """Replaces the limits. What was spent from a bucket that is still limited counts on."""
-        self.limits.apply(quotas)
-        if self.limits.is_empty:
-            self.sensors.clear()
-            self.throttled.clear()
-
     def sensor(self, principal: Principal, client_id: str) -> QuotaSensor | None:
         """Returns the sensor of the client's bucket, or None if no limit applies to the client."""
         limit = self.limits.find(principal, client_id)
@@ -171,9 +164,12 @@ class ClientQuotas:
         self._shared: WeakValueDictionary[tuple[Principal, bytes], ClientLimits] = WeakValueDictionary()
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """Takes over the quotas of a metadata image. They apply to the next request of each client."""
+        """Takes over the quotas of a metadata image. They apply to the next request of each client.
+
+        What was spent from a bucket counts on, as in Kafka, also if it was not limited meanwhile.
+        """
         for kind in self._kinds.values():
-            kind.apply(quotas)
+            kind.limits.apply(quotas)
         self.is_limiting = not all(kind.limits.is_empty for kind in self._kinds.values())
         self._renew()
 
