@@ -43,8 +43,8 @@ class Course:
                     self.history, lambda: cluster.bootstrap, TOPIC, PARTITIONS, "transactional", transaction_size=20
                 )
             )
-        reader = TrafficConsumer(self.history, cluster.bootstrap, TOPIC, "reader", "readers")
-        self._traffic = traffic(*self._producers, reader)
+        self._reader = TrafficConsumer(self.history, cluster.bootstrap, TOPIC, "reader", "readers")
+        self._traffic = traffic(*self._producers, self._reader)
 
     def __enter__(self) -> Course:
         brokers = len(self.cluster.brokers)
@@ -82,9 +82,9 @@ class Course:
         copied = 0 if self.chain is None else self.chain.committed
 
         def has_progress() -> bool:
-            for producer in self._producers:
-                if producer.failure is not None:
-                    raise producer.failure
+            for client in (*self._producers, self._reader):
+                if client.failure is not None:
+                    raise client.failure
             later = list(self.history.transactions.values())[transactions:]
             sent = self.history.sent[records:]
             if len(self.history.reads) == reads or (self.chain is not None and not self.chain.has_copied(copied)):
@@ -93,7 +93,16 @@ class Course:
                 each.outcome is Outcome.DONE for each in sent
             )
 
-        self.cluster.wait_for("progress", has_progress)
+        try:
+            self.cluster.wait_for("progress", has_progress)
+        except AssertionError as error:
+            outcomes = [each.outcome.name for each in self.history.sent[records:]]
+            found = [
+                f"{len(self.history.reads) - reads} records were read",
+                f"{len(outcomes)} outcomes of records: {sorted(set(outcomes))}",
+                *(str(self.cluster.partition(TOPIC, partition)) for partition in range(PARTITIONS)),
+            ]
+            raise AssertionError("\n".join([str(error), *found])) from error
 
     def _topics(self) -> tuple[str, ...]:
         return (TOPIC,) if self.chain is None else (TOPIC, COPY)
