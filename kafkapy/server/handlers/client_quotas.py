@@ -1,10 +1,8 @@
 """DescribeClientQuotas and AlterClientQuotas, versions 0 and 1 (KIP-546).
 
-Behaviour: quotas are checked and stored in the metadata, as in Apache Kafka.
+Behaviour: quotas are checked and stored in the metadata, as in Apache Kafka; `server/quotas` enforces them.
 
 Permissions: DescribeConfigs or AlterConfigs on the cluster.
-
-Not done: quotas are not enforced.
 """
 
 from __future__ import annotations
