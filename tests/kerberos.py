@@ -70,8 +70,10 @@ class KerberosRealm:
             self._process.wait(WAIT_S)
 
     def add_service(self, name: str) -> Path:
-        """Adds a principal with random keys, such as kafka/localhost; returns its keytab."""
+        """Adds a principal with random keys, such as kafka/localhost, if the realm has none; returns its keytab."""
         keytab = self.directory / f"{name.replace('/', '-')}.keytab"
+        if keytab.exists():
+            return keytab
         self._run("kadmin.local", "-r", REALM, "addprinc", "-randkey", name)
         self._run("kadmin.local", "-r", REALM, "ktadd", "-k", str(keytab), name)
         return keytab

@@ -80,6 +80,7 @@ class Follower:
             config=self.config,
             clock=self.clock,
             reactor=self.reactor,
+            other_nodes=SimpleNamespace(broker_client=None),
             background=SimpleNamespace(soon=lambda name, work: threading.Thread(target=work).start()),
             log_cleaner=SimpleNamespace(manager=SimpleNamespace(truncate_checkpoint=self.truncated.append)),
         )

@@ -46,8 +46,9 @@ from kafkapy.server.request_context import RequestContext
 
 # The version of creations and descriptions whose answers name the requester, who may not be the owner (KIP-373).
 FIRST_VERSION_WITH_REQUESTER = 3
-# The expiry in an answer with an error, as in Apache Kafka.
-_NO_EXPIRY_MS = 0
+# The expiry in an answer with an error, as in Apache Kafka: of the broker, and of the controller.
+_NO_EXPIRY_MS = -1
+_NO_EXPIRY_OF_CONTROLLER_MS = 0
 
 # -- CreateDelegationToken
 
@@ -134,7 +135,9 @@ def handle_renew_delegation_token(context: RequestContext, request: RenewDelegat
     _change(
         context, bytes(request.hmac), request.renew_period_ms, renew_token,
         lambda expiry_ms: RenewDelegationTokenResponse(expiry_timestamp_ms=expiry_ms),
-        lambda error, message: renew_delegation_token_error(request, context.api_version, error, message),
+        lambda error, _: RenewDelegationTokenResponse(
+            error_code=error, expiry_timestamp_ms=_NO_EXPIRY_OF_CONTROLLER_MS
+        ),
     )  # fmt: skip
 
 
@@ -152,7 +155,9 @@ def handle_expire_delegation_token(context: RequestContext, request: ExpireDeleg
     _change(
         context, bytes(request.hmac), request.expiry_time_period_ms, expire_token,
         lambda expiry_ms: ExpireDelegationTokenResponse(expiry_timestamp_ms=expiry_ms),
-        lambda error, message: expire_delegation_token_error(request, context.api_version, error, message),
+        lambda error, _: ExpireDelegationTokenResponse(
+            error_code=error, expiry_timestamp_ms=_NO_EXPIRY_OF_CONTROLLER_MS
+        ),
     )  # fmt: skip
 
 

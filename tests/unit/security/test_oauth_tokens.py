@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,6 +33,12 @@ NO_RULES = ClaimRules()
 
 def wall_ms() -> int:
     return NOW_S * 1000
+
+
+@pytest.fixture(autouse=True)
+def time_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes tokens at the time of `wall_ms`, however long after the import of this module a test runs."""
+    monkeypatch.setattr("tests.oauth_tokens.time", SimpleNamespace(time=lambda: NOW_S))
 
 
 @pytest.fixture(scope="module")
