@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,9 @@ from confluent_kafka.admin import (
 )
 from kafka import KafkaConsumer, KafkaProducer
 
+from kafkapy.types import random_uuid, uuid_to_string
 from tests.broker_process import BrokerProcess
+from tests.peers import run_tool
 from tests.ports import free_ports
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -183,6 +187,50 @@ def test_librdkafka_authenticates_again_on_a_long_connection(server: SecuredBrok
     assert producer.flush(WAIT_S) == 0
     assert set(delivered) == {None}
     assert errors == []
+
+
+def test_a_user_of_the_storage_format_tool_may_log_in_after_the_first_start(tmp_path: Path) -> None:
+    port, sasl_port, controller_port = free_ports(3)
+    controller = f"localhost:{controller_port}"
+    properties = {
+        "listeners": f"PLAINTEXT://localhost:{port},SASL://localhost:{sasl_port},CONTROLLER://{controller}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": f"1@{controller}",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+    }
+    process = BrokerProcess(tmp_path / "kafkapy", properties, port=port)
+    credential = 'SCRAM-SHA-512=[name="erin",password="erin-secret"]'
+    command = [sys.executable, "-m", "kafkapy", "storage", "format", "-t", uuid_to_string(random_uuid())]
+    command += ["-c", str(process.config), "--add-scram", credential]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with process:
+        server = SecuredBroker(process, sasl_port)
+        assert _can_log_in(server, "erin", "erin-secret")
+        assert not _can_log_in(server, "erin", "other")
+
+
+JAVA_SETTINGS = {
+    "PLAIN": f'{PLAIN} username="alice" password="alice-secret";',
+    "SCRAM-SHA-256": (
+        'org.apache.kafka.common.security.scram.ScramLoginModule required username="carol" password="carol-secret";'
+    ),
+}
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("mechanism", list(JAVA_SETTINGS))
+@pytest.mark.usefixtures("scram_users")
+def test_java_4_3_uses_the_broker(server: SecuredBroker, mechanism: str, kafka_43: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "client.properties"
+    settings.write_text(
+        f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={mechanism}\nsasl.jaas.config={JAVA_SETTINGS[mechanism]}\n"
+    )
+    arguments = ["--bootstrap-server", server.bootstrap, "--command-config", str(settings)]
+    topic = f"java-{mechanism}"
+    done = run_tool(kafka_43, "org.apache.kafka.tools.TopicCommand", *arguments, "--create", "--topic", topic)
+    assert f"Created topic {topic}".encode() in done.stdout
 
 
 def test_the_log_and_the_answers_contain_no_password(server: SecuredBroker) -> None:
