@@ -212,9 +212,6 @@ def commit_body(group: str) -> OffsetCommitRequest:
     return OffsetCommitRequest(group_id=group, topics=[topic])
 
 
-# -- the requests
-
-
 def records_of(version: int) -> bytes:
     """Returns records in the format that clients of that version used."""
     if version < 3:
