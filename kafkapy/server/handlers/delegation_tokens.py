@@ -71,13 +71,15 @@ def handle_create_delegation_token(
         owner = Principal(request.owner_principal_type or "", request.owner_principal_name)
     renewers = [Principal(each.principal_type, each.principal_name) for each in request.renewers]
 
-    def failed(error: Error, message: str | None) -> CreateDelegationTokenResponse:
-        response = create_delegation_token_error(request, context.api_version, error, message)
-        return _with_principals(response, context.api_version, owner, requester)
-
     error = _creation_error(context, owner, renewers)
     if error is not Error.NONE:
-        return failed(error, None)
+        response = create_delegation_token_error(request, context.api_version, error, None)
+        return _with_principals(response, context.api_version, owner, requester)
+
+    def failed(error: Error, message: str | None) -> CreateDelegationTokenResponse:
+        # A controller's refusal has the times 0, where a broker's own has -1.
+        return _with_principals(CreateDelegationTokenResponse(error_code=error), context.api_version, owner, requester)
+
     wanted = NewToken(owner, requester, renewers, request.max_lifetime_ms)
     settings, clock = TokenSettings.from_config(context.services.config), context.services.clock
 
