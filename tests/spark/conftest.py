@@ -31,6 +31,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
 
 
+@pytest.fixture(autouse=True)
+def active_session(request: pytest.FixtureRequest) -> None:
+    """Makes the session the active one of this thread's JVM thread, where Spark looks up the format of a writer.
+
+    A call that an exception interrupted has closed the connection to that JVM thread, and a new one has no active
+    session.
+    """
+    if "spark" in request.fixturenames:
+        session = request.getfixturevalue("spark")
+        session._jvm.SparkSession.setActiveSession(session._jsparkSession)
+
+
 @pytest.fixture(scope="session")
 def spark_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Returns the address of a broker for tests that neither stop nor fill it."""
