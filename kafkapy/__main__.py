@@ -25,6 +25,7 @@ TOOLS = {
     "acls": ("kafkapy.tools.acls", "list, add and remove ACLs"),
     "cluster": ("kafkapy.tools.cluster", "print the cluster's id and brokers, unregister a broker"),
     "features": ("kafkapy.tools.features", "print and change the levels of the cluster's features"),
+    "metadata-quorum": ("kafkapy.tools.metadata_quorum", "describe the metadata quorum, add and remove controllers"),
     "broker-api-versions": ("kafkapy.tools.broker_api_versions", "print which APIs the brokers serve"),
     "transactions": ("kafkapy.tools.transactions", "list and describe transactions, abort hanging ones"),
     "console-producer": ("kafkapy.tools.console_producer", "write lines of standard input to a topic"),

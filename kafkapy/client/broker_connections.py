@@ -24,6 +24,11 @@ log = logging.getLogger("kafkapy.client")
 NEVER = 1 << 62  # a monotonic time that is never reached
 
 
+def controller_addresses(config: ClientConfig) -> list[str]:
+    """Returns the addresses of `bootstrap.controllers`; [] if the client connects to brokers."""
+    return list(config["bootstrap.controllers"]) if config.has("bootstrap.controllers") else []
+
+
 class BrokerConnections:
     """The connections of one client to its brokers, and its current view of the cluster.
 
@@ -47,7 +52,9 @@ class BrokerConnections:
         self._security = connection_security(config)
         # The error of the last connection that failed to authenticate, until a caller has received it.
         self.authentication_error: AuthenticationError | None = None
-        self._addresses = parse_addresses(config["bootstrap.servers"])
+        # True for an admin client of the controllers: they are the nodes then, and there are no topics.
+        self.uses_controllers = bool(controller_addresses(config))
+        self._addresses = parse_addresses(controller_addresses(config) or config["bootstrap.servers"])
         self.cluster: Cluster = bootstrap_cluster(self._addresses)
         self.coordinators: dict[int, Node] = {}
         self.has_lost_connection = False  # reset when new metadata are requested because of it

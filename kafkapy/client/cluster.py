@@ -7,6 +7,7 @@ from typing import Any
 
 from kafkapy.errors import ConfigError, Error
 from kafkapy.named_tuple import NamedTuple
+from kafkapy.protocol.messages.describe_cluster import DescribeClusterResponse
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.types import ZERO_UUID, TopicPartition, uuid_to_string
 
@@ -106,6 +107,12 @@ def parse_addresses(texts: Iterable[str]) -> list[tuple[str, int]]:
 def bootstrap_cluster(addresses: Iterable[tuple[str, int]]) -> Cluster:
     """Returns the view before the first metadata response: each address as a broker with a negative id."""
     return Cluster({-1 - at: Node(-1 - at, host, port) for at, (host, port) in enumerate(addresses)}, {}, {})
+
+
+def controllers(response: DescribeClusterResponse) -> Cluster:
+    """Returns the view of a client that is connected to controllers: they are its nodes, and there are no topics."""
+    nodes = {each.broker_id: Node(each.broker_id, each.host, each.port, each.rack) for each in response.brokers}
+    return Cluster(nodes, {}, {}, response.controller_id, response.cluster_id)
 
 
 def merge(known: Cluster, response: MetadataResponse, all_requested: bool) -> Cluster:

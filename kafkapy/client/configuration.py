@@ -71,6 +71,10 @@ class ClientConfig:
         """
         return self._values[key]
 
+    def has(self, key: str) -> bool:
+        """Returns whether this kind of client has the key."""
+        return key in self._values
+
     def is_set(self, key: str) -> bool:
         """Returns whether the application has set a key."""
         return key in self.originals
@@ -196,4 +200,6 @@ def admin_config(properties: Mapping[str, Any] | None = None, **settings: Any) -
     _default_client_id(config, "adminclient", None)
     if not config["bootstrap.servers"] and not config["bootstrap.controllers"]:
         raise ConfigError("You must set either bootstrap.servers or bootstrap.controllers")
+    if config["bootstrap.servers"] and config["bootstrap.controllers"]:
+        raise ConfigError("You cannot set both bootstrap.servers and bootstrap.controllers")
     return config

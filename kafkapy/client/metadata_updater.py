@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from kafkapy.client.cluster import Node, merge, with_leader
+from kafkapy.client.cluster import Node, controllers, merge, with_leader
 from kafkapy.client.configuration import ClientConfig
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.types import TopicPartition
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.client")
 
 _IDS_FROM_VERSION = 12
+CONTROLLER_ENDPOINTS = 2  # DescribeClusterRequest.endpoint_type
 
 
 class MetadataUpdater:
@@ -92,6 +94,15 @@ class MetadataUpdater:
             return self._recover(monotonic_ms)
         self._has_request = True
         self._is_wanted = False
+        if self._connections.uses_controllers:
+            request = DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS)
+            self._connections.submit(
+                node_id,
+                ApiKey.DESCRIBE_CLUSTER,
+                lambda version: request,
+                lambda response, version, error: self._on_controllers(response, error),
+            )
+            return monotonic_ms if not self._has_request else 1 << 62
         ids = self._unknown_ids if not self.wants_all else frozenset()
         self._connections.submit(
             node_id,
@@ -127,6 +138,22 @@ class MetadataUpdater:
         allow = self.allow_creation or version < 4
         return MetadataRequest(topics=topics, allow_auto_topic_creation=allow)
 
+    def _on_controllers(self, response: DescribeClusterResponse | None, error: Exception | None) -> None:
+        self._has_request = False
+        now = self._connections.clock.monotonic_ms()
+        if response is None or response.error_code or not response.brokers:
+            self._fail(error, now)
+            return
+        self._connections.cluster = controllers(response)
+        self._count_update(now)
+        self._attempts = 0
+        self._not_before_ms = now + self._connections.retry_backoff.pause_ms(0)
+
+    def _count_update(self, now: int) -> None:
+        self.updates += 1
+        self._failing_since_ms = None
+        self._expires_ms = now + self._config["metadata.max.age.ms"]
+
     def _on_response(self, response: MetadataResponse | None, ids: frozenset[bytes], error: Exception | None) -> None:
         self._has_request = False
         now = self._connections.clock.monotonic_ms()
@@ -141,9 +168,7 @@ class MetadataUpdater:
             named = {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
             self.topics.update(named.values())
             self._unknown_ids -= named.keys()
-        self.updates += 1
-        self._failing_since_ms = None
-        self._expires_ms = now + self._config["metadata.max.age.ms"]
+        self._count_update(now)
         missing = [
             topic
             for topic in self.topics

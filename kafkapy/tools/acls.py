@@ -18,7 +18,7 @@ from kafkapy.security.acl import (
 )
 from kafkapy.security.principal import parse_principal
 from kafkapy.tools.acl_options import OPTIONS, operation_of
-from kafkapy.tools.bootstrap import admin_properties, refuse_controllers
+from kafkapy.tools.bootstrap import admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, ToolError, UsageError
@@ -78,7 +78,6 @@ _CONSUMER = {
 def run(arguments: Arguments) -> int:
     """Carries out the action."""
     check_arguments(arguments)
-    refuse_controllers(arguments)
     if arguments.has("add"):
         added = new_permits(arguments)
         with Admin(admin_properties(arguments)) as admin:

@@ -29,33 +29,33 @@ COMMAND_CONFIG = Option(
 JSON = Option("json", "Print the result as JSON.", is_ours=True)
 
 
-def admin_properties(arguments: Arguments, config: str = "command-config") -> dict[str, Any]:
-    """Returns the properties of an admin client, from --bootstrap-server and the file that the flag `config` names.
+def admin_properties(
+    arguments: Arguments, config: str = "command-config", *, given: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Returns the properties of an admin client, from --bootstrap-server or --bootstrap-controller, and the file that
+    the flag `config` names; `given` has the properties of a file that was read already.
 
     Raises ToolError if no broker can be reached, and ConfigError if the file cannot be read.
     """
-    properties: dict[str, Any] = {}
-    if arguments[config] is not None:
+    properties: dict[str, Any] = dict(given or {})
+    if given is None and arguments[config] is not None:
         properties.update(read_properties(arguments[config]))
     if arguments["bootstrap-server"] is not None:
         properties["bootstrap.servers"] = arguments["bootstrap-server"]
+    if arguments.declares("bootstrap-controller") and arguments["bootstrap-controller"] is not None:
+        properties["bootstrap.controllers"] = arguments["bootstrap-controller"]
     await_broker(properties)
     return properties
 
 
-def refuse_controllers(arguments: Arguments) -> None:
-    """Raises ToolError if --bootstrap-controller is given, because the admin client connects to brokers only."""
-    if arguments.has("bootstrap-controller"):
-        raise ToolError("kafkapy connects to brokers only: use --bootstrap-server")
-
-
 def await_broker(properties: Mapping[str, Any], patience_s: float = PATIENCE_S) -> None:
-    """Returns when one of `bootstrap.servers` accepts a connection.
+    """Returns when one of `bootstrap.servers` or `bootstrap.controllers` accepts a connection.
 
     Without this check a client would try to connect without end. Raises ToolError, with the reason for each address, if
     none accepts a connection within `patience_s`.
     """
-    servers = [each.strip() for each in str(properties.get("bootstrap.servers", "")).split(",") if each.strip()]
+    addresses = str(properties.get("bootstrap.controllers") or properties.get("bootstrap.servers", ""))
+    servers = [each.strip() for each in addresses.split(",") if each.strip()]
     deadline = time.monotonic() + patience_s
     while servers:
         reasons: list[str] = []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from kafkapy.client.admin import Admin, Node
 from kafkapy.errors import ApiError, Error
-from kafkapy.tools.bootstrap import JSON, admin_properties, refuse_controllers
+from kafkapy.tools.bootstrap import JSON, admin_properties
 from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
@@ -21,7 +23,6 @@ def run(arguments: Arguments) -> int:
         print(
             "Option --config has been deprecated and will be removed in a future version. Use --command-config instead."
         )
-    refuse_controllers(arguments)
     config = "config" if arguments.has("config") else "command-config"
     with Admin(admin_properties(arguments, config)) as admin:
         if arguments.command == "cluster-id":
@@ -55,18 +56,31 @@ def _unregister(admin: Admin, broker: int) -> None:
 
 def _list_endpoints(admin: Admin, arguments: Arguments) -> None:
     includes_fenced = arguments.has("include-fenced-brokers")
+    is_controllers = arguments.has("bootstrap-controller")
+    if includes_fenced and is_controllers:
+        raise ToolError("The option --include-fenced-brokers is only supported with --bootstrap-server option")
     cluster = admin.describe_cluster(include_fenced=includes_fenced)
     if arguments["json"]:
         print_json([{**node._asdict(), "is_fenced": node.node_id in cluster.fenced} for node in cluster.brokers])
         return
-    hosts = max([4, *(len(node.host) for node in cluster.brokers)])
-    racks = max([10, *(len(_rack(node)) for node in cluster.brokers)])
+    print("\n".join(endpoint_lines(cluster.brokers, cluster.fenced, is_controllers=is_controllers)))
+
+
+def endpoint_lines(nodes: Iterable[Node], fenced: Collection[int], *, is_controllers: bool) -> list[str]:
+    """Returns the table of brokers, or that of controllers, which has no states; in order of their ids."""
+    ordered = sorted(nodes)
+    hosts = max((len(node.host) for node in ordered), default=100)
+    racks = max((len(node.rack) for node in ordered if node.rack is not None), default=10)
     rows = [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")]
-    for node in cluster.brokers:
-        state = "fenced" if node.node_id in cluster.fenced else "unfenced"
-        rows.append((str(node.node_id), node.host, str(node.port), _rack(node), state, "broker"))
+    kind = "controller" if is_controllers else "broker"
+    for node in ordered:
+        state = "fenced" if node.node_id in fenced else "unfenced"
+        rows.append((str(node.node_id), node.host, str(node.port), _rack(node), state, kind))
+    lines = []
     for number, host, port, rack, state, kind in rows:
-        print(f"{number:<10} {host:<{hosts}} {port:<10} {rack:<{racks}} {state:<10} {kind:<15}")
+        shown_state = "" if is_controllers else f"{state:<10} "
+        lines.append(f"{number:<10} {host:<{hosts}} {port:<10} {rack:<{racks}} {shown_state}{kind:<15}")
+    return lines
 
 
 def _rack(node: Node) -> str:

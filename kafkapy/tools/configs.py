@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kafkapy.client.admin import Admin
 from kafkapy.config.keys.group import ROWS as GROUP_KEYS
 from kafkapy.config.table import TOPIC_ROWS
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties, refuse_controllers
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
 from kafkapy.tools.config_alteration import alter
 from kafkapy.tools.config_description import describe
 from kafkapy.tools.config_entity import (
@@ -106,7 +106,6 @@ def run(arguments: Arguments) -> int:
     """Carries out the action; errors are printed to standard error without the usage."""
     try:
         entities = check(arguments)
-        refuse_controllers(arguments)
         with Admin(admin_properties(arguments)) as admin:
             if arguments.has("alter"):
                 alter(admin, arguments, entities)

@@ -8,7 +8,7 @@ from kafkapy.client.admin import Admin, FeatureUpdate, UpgradeType
 from kafkapy.errors import ApiError
 from kafkapy.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES
 from kafkapy.metadata.release_features import METADATA_VERSION_NAMES, first_levels
-from kafkapy.tools.bootstrap import JSON, admin_properties, refuse_controllers
+from kafkapy.tools.bootstrap import JSON, admin_properties
 from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.feature_levels import (
     LATEST_NAME,
@@ -39,7 +39,6 @@ def run(arguments: Arguments) -> int:
         return 0
     if not arguments.has("bootstrap-server") and not arguments.has("bootstrap-controller"):
         raise UsageError("You must specify either --bootstrap-controller or --bootstrap-server.")
-    refuse_controllers(arguments)
     with Admin(admin_properties(arguments)) as admin:
         if arguments.command == "describe":
             describe(admin, arguments)
@@ -186,7 +185,7 @@ TOOL = Tool(
         ),
         Option(
             "bootstrap-controller",
-            "Controllers to connect to instead; kafkapy does not support this.",
+            "The controllers to connect to instead.",
             "BOOTSTRAP_CONTROLLER",
             group=_CONNECTION,
         ),

@@ -126,6 +126,10 @@ class Arguments:
         """Tells if the user gave the flag. Raises KeyError for a flag that the tool does not declare."""
         return self._options[name].name in self._found
 
+    def declares(self, name: str) -> bool:
+        """Tells if the tool, or the subcommand, has this flag."""
+        return name in self._options
+
     @property
     def given(self) -> tuple[str, ...]:
         """The names of the flags that the user gave, each once, in order."""

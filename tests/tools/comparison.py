@@ -2,7 +2,8 @@
 
 The word `{me}` is replaced by one name for Apache Kafka's tool and by another of the same length for ours, so that each
 command changes a topic or group of its own; in the output both names become `{me}` again. `@` is replaced by
---bootstrap-server with the broker's address, `{file:x}` by a path.
+--bootstrap-server with the broker's address, `%` by --bootstrap-controller with the controllers' addresses, `{file:x}`
+by a path.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ THEIRS, OURS = "zz-theirs", "zz-ours-x"
 _VARYING = (
     (re.compile(r"TopicId: \S{22}"), "TopicId: ID"),
     (re.compile(r"\b1[67]\d{11}\b"), "TIME"),
+    (re.compile(r"(?<=MaxFollowerLagTimeMs:   )\d+"), "TIME"),
 )
 
 
@@ -34,21 +36,26 @@ class Comparison(NamedTuple):
     exits: tuple[int, int] | None = None
 
 
-def compare(host: ToolHost, comparison: Comparison, bootstrap: str, directory: Path) -> None:
+def compare(
+    host: ToolHost, comparison: Comparison, bootstrap: str, directory: Path, bootstrap_controllers: str = ""
+) -> None:
     """Runs both tools. Raises AssertionError with their output if it differs."""
-    theirs = host.run(comparison.tool, *_words(comparison, THEIRS, bootstrap, directory))
-    ours = run_ours(comparison.tool, *_words(comparison, OURS, bootstrap, directory))
+    places = (bootstrap, bootstrap_controllers, directory)
+    theirs = host.run(comparison.tool, *_words(comparison, THEIRS, *places))
+    ours = run_ours(comparison.tool, *_words(comparison, OURS, *places))
     shown = f"{comparison.tool} {comparison.words}\n--- theirs\n{theirs}\n--- ours\n{ours}"
     assert (theirs.code, ours.code) == (comparison.exits or (ours.code, ours.code)), shown
     assert _normal(theirs, comparison) == _normal(ours, comparison), shown
     assert "Traceback" not in ours.err, shown
 
 
-def _words(comparison: Comparison, me: str, bootstrap: str, directory: Path) -> list[str]:
+def _words(comparison: Comparison, me: str, bootstrap: str, bootstrap_controllers: str, directory: Path) -> list[str]:
     words: list[str] = []
     for word in comparison.words.split():
         if word == "@":
             words += ["--bootstrap-server", bootstrap]
+        elif word == "%":
+            words += ["--bootstrap-controller", bootstrap_controllers]
         else:
             word = re.sub(r"\{file:([^}]+)\}", lambda match: str(directory / me / match[1]), word)
             words.append(word.replace("{me}", me))

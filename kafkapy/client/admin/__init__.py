@@ -12,8 +12,6 @@ from kafkapy.client.admin.cluster import (
     ClusterDescription,
     FeatureDescription,
     FeatureUpdate,
-    QuorumDescription,
-    QuorumReplica,
     UpgradeType,
     VersionRange,
 )
@@ -43,6 +41,7 @@ from kafkapy.client.admin.principals import (
     ScramCredential,
     quota_entity,
 )
+from kafkapy.client.admin.quorum import QuorumDescription, QuorumReplica, VoterEndpoint
 from kafkapy.client.admin.results import Results
 from kafkapy.client.admin.topics import (
     PARTITIONS_OF_A_RESPONSE,
@@ -121,5 +120,6 @@ __all__ = [
     "TransactionListing",
     "UpgradeType",
     "VersionRange",
+    "VoterEndpoint",
     "quota_entity",
 ]

@@ -11,6 +11,7 @@ from kafkapy.client.admin.log_dirs import LogDirOperations
 from kafkapy.client.admin.offsets import OffsetOperations
 from kafkapy.client.admin.partitions import PartitionOperations
 from kafkapy.client.admin.principals import PrincipalOperations
+from kafkapy.client.admin.quorum import QuorumOperations
 from kafkapy.client.admin.topics import TopicOperations
 from kafkapy.client.admin.transactions import TransactionOperations
 
@@ -25,6 +26,7 @@ class Admin(
     LogDirOperations,
     TransactionOperations,
     ClusterOperations,
+    QuorumOperations,
     PrincipalOperations,
     AclOperations,
 ):

@@ -72,6 +72,10 @@ class AdminCalls:
     # Targets of requests
 
     def _any_broker(self, monotonic_ms: int) -> int | None:
+        """Returns the id of a broker that can be reached, or of the active controller if the client is connected to
+        controllers; None while none is known."""
+        if self._network.uses_controllers:
+            return self._controller(monotonic_ms)
         return self._network.least_loaded()
 
     def _controller(self, monotonic_ms: int) -> int | None:
@@ -128,8 +132,9 @@ class AdminCalls:
 
     def _timeout_reason(self) -> str:
         if not self._network.metadata.updates:
-            addresses = ",".join(self._config["bootstrap.servers"])
-            return f"Timed out waiting for a node assignment: no broker of {addresses} responds."
+            kind = "controller" if self._network.uses_controllers else "broker"
+            addresses = ",".join(self._config["bootstrap.controllers"] or self._config["bootstrap.servers"])
+            return f"Timed out waiting for a node assignment: no {kind} of {addresses} responds."
         return "Timed out waiting for the brokers' responses."
 
     def _request(

@@ -1,4 +1,4 @@
-"""Operations on the cluster: brokers, API versions, features, and the metadata quorum."""
+"""Operations on the cluster: brokers, API versions, and features."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from typing import Any
 
 from kafkapy import __version__
 from kafkapy.client.admin.lookups import AdminLookups
-from kafkapy.client.admin.requests import AdminRequest, Target, constant, error_of, top_level_error
+from kafkapy.client.admin.requests import AdminRequest, Target, error_of, top_level_error
 from kafkapy.client.admin.results import Results
-from kafkapy.client.cluster import Node, repr_with_text_ids
+from kafkapy.client.cluster import Node
 from kafkapy.client.connection import SOFTWARE_NAME
+from kafkapy.client.metadata_updater import CONTROLLER_ENDPOINTS
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest
-from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest
 from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
-
-METADATA_TOPIC = "__cluster_metadata"
 
 
 class ClusterDescription(NamedTuple):
@@ -77,51 +75,28 @@ class FeatureUpdate(NamedTuple):
     upgrade_type: UpgradeType = UpgradeType.UPGRADE
 
 
-class QuorumReplica(NamedTuple):
-    """A voter or observer of the quorum; timestamps are in ms since 1970, -1 if unknown."""
-
-    node_id: int
-    directory_id: bytes
-    log_end_offset: int
-    last_fetch_timestamp: int
-    last_caught_up_timestamp: int
-
-    def __repr__(self) -> str:
-        return repr_with_text_ids(self)
-
-
-class QuorumDescription(NamedTuple):
-    """The quorum of the metadata log. `listeners` has host and port by node id and listener name."""
-
-    leader: int
-    leader_epoch: int
-    high_watermark: int
-    voters: tuple[QuorumReplica, ...]
-    observers: tuple[QuorumReplica, ...]
-    listeners: dict[int, dict[str, tuple[str, int]]]
-
-
 class ClusterOperations(AdminLookups):
     """Operations on the cluster as a whole."""
 
     def describe_cluster(self, *, include_fenced: bool = False, timeout: float | None = None) -> ClusterDescription:
-        """Returns the cluster's id, controller and brokers. Blocks.
+        """Returns the cluster's id, controller and brokers, or the controllers if the client connects to them. Blocks.
 
         `include_fenced` needs Apache Kafka 4.0 or newer.
         """
+        endpoint_type = CONTROLLER_ENDPOINTS if self._network.uses_controllers else 1
         deadline_ms = self._deadline_ms(timeout)
 
         def build(version: int) -> DescribeClusterRequest:
             if include_fenced and version < 2:
                 raise ApiError(Error.UNSUPPORTED_VERSION, "The broker does not report fenced brokers.")
-            return DescribeClusterRequest(include_fenced_brokers=include_fenced)
+            return DescribeClusterRequest(include_fenced_brokers=include_fenced, endpoint_type=endpoint_type)
 
         try:
             result = self._request(
                 self._any_broker, ApiKey.DESCRIBE_CLUSTER, build, top_level_error, deadline_ms=deadline_ms
             )
         except ApiError as error:
-            if include_fenced or error.error is not Error.UNSUPPORTED_VERSION:
+            if include_fenced or endpoint_type != 1 or error.error is not Error.UNSUPPORTED_VERSION:
                 raise
             self._metadata((), deadline_ms)
             cluster = self._network.cluster
@@ -184,37 +159,6 @@ class ClusterOperations(AdminLookups):
                 results.errors[result.feature] = error
         return results
 
-    def describe_metadata_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
-        """Returns the voters and observers of the metadata log. Blocks."""
-        partition = DescribeQuorumRequest.PartitionData(partition_index=0)
-        request = DescribeQuorumRequest(
-            topics=[DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
-        )
-        response = self._request(
-            self._any_broker,
-            ApiKey.DESCRIBE_QUORUM,
-            constant(request),
-            top_level_error,
-            deadline_ms=self._deadline_ms(timeout),
-        )
-        result = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None
-        if result is None:
-            raise ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the metadata log.")
-        error = error_of(result)
-        if error is not None:
-            raise error
-        listeners = {
-            node.node_id: {each.name: (each.host, each.port) for each in node.listeners} for node in response.nodes
-        }
-        return QuorumDescription(
-            result.leader_id,
-            result.leader_epoch,
-            result.high_watermark,
-            tuple(map(_quorum_replica, result.current_voters)),
-            tuple(map(_quorum_replica, result.observers)),
-            listeners,
-        )
-
     def unregister_broker(self, broker: int, *, timeout: float | None = None) -> None:
         """Removes a broker that no longer exists from the cluster's metadata. Blocks."""
         self._request(
@@ -243,14 +187,4 @@ def _versions(result: Any) -> BrokerVersions:
     return BrokerVersions(
         {each.api_key: VersionRange(each.min_version, each.max_version) for each in result.api_keys},
         FeatureDescription(finalized, result.finalized_features_epoch, supported),
-    )
-
-
-def _quorum_replica(result: Any) -> QuorumReplica:
-    return QuorumReplica(
-        result.replica_id,
-        result.replica_directory_id,
-        result.log_end_offset,
-        result.last_fetch_timestamp,
-        result.last_caught_up_timestamp,
     )

@@ -10,6 +10,7 @@ from kafkapy.client.admin.calls import AdminCalls, Found
 from kafkapy.client.admin.requests import AdminRequest, error_of, top_level_error
 from kafkapy.client.cluster import Node, merge
 from kafkapy.client.coordinator import GROUP
+from kafkapy.client.errors import RequestTimedOut
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -32,6 +33,11 @@ class AdminLookups(AdminCalls):
 
     def _metadata(self, topics: Sequence[str] | None, deadline_ms: int) -> MetadataResponse:
         """Returns the metadata of topics (None: all topics) and brokers, and stores them in the cluster view."""
+        if self._network.uses_controllers:
+            raise ApiError(
+                Error.UNSUPPORTED_ENDPOINT_TYPE,
+                "This Admin API is not yet supported when communicating directly with the controller quorum.",
+            )
 
         def build(version: int) -> MetadataRequest:
             if topics is None:
@@ -49,9 +55,18 @@ class AdminLookups(AdminCalls):
         return response
 
     def _brokers(self, deadline_ms: int) -> dict[int, Node]:
-        """Returns the current brokers of the cluster by id."""
-        self._metadata((), deadline_ms)
+        """Returns the current brokers of the cluster by id, or its controllers if the client connects to them."""
+        if self._network.uses_controllers:
+            self._await_controllers(deadline_ms)
+        else:
+            self._metadata((), deadline_ms)
         return dict(self._network.cluster.nodes)
+
+    def _await_controllers(self, deadline_ms: int) -> None:
+        """Blocks until the client knows the controllers. Raises RequestTimedOut."""
+        metadata = self._network.metadata
+        if not self._network.wait_until(lambda: metadata.updates > 0, self._left_ms(deadline_ms) / 1000):
+            raise RequestTimedOut(self._timeout_reason())
 
     def _find_leaders(self, partitions: Collection[TopicPartition], deadline_ms: int) -> Found:
         """Looks up the leader of each partition."""

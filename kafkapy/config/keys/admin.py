@@ -16,9 +16,9 @@ from kafkapy.config.row import (
 from kafkapy.config.validator import ANY, at_least, between
 
 ROWS = (
-    inert_client_key(
+    client_key(
         "bootstrap.controllers", LIST, "", ANY, HIGH,
-        "Addresses of controllers, for an admin client that speaks to them directly.",
+        "Addresses of controllers, for an admin client that connects to them instead of brokers.",
     ),
     client_key(
         "bootstrap.servers", LIST, "", ANY, HIGH,

@@ -1,0 +1,141 @@
+"""Operations on the metadata quorum: its state, and its voters (KIP-853)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafkapy._core.bytes.message import Message
+from kafkapy.client.admin.lookups import AdminLookups
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
+from kafkapy.client.cluster import repr_with_text_ids
+from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.add_raft_voter import AddRaftVoterRequest
+from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest
+from kafkapy.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+
+METADATA_TOPIC = "__cluster_metadata"
+
+
+class VoterEndpoint(NamedTuple):
+    """An address of a controller, with the name of its listener."""
+
+    listener: str
+    host: str
+    port: int
+
+
+class QuorumReplica(NamedTuple):
+    """A voter or observer of the quorum; timestamps are in ms since 1970, -1 if unknown."""
+
+    node_id: int
+    directory_id: bytes
+    log_end_offset: int
+    last_fetch_timestamp: int
+    last_caught_up_timestamp: int
+
+    def __repr__(self) -> str:
+        return repr_with_text_ids(self)
+
+
+class QuorumDescription(NamedTuple):
+    """The quorum of the metadata log. `listeners` has host and port by node id and listener name."""
+
+    leader: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
+    listeners: dict[int, dict[str, tuple[str, int]]]
+
+
+class QuorumOperations(AdminLookups):
+    """Operations on the metadata quorum."""
+
+    def describe_metadata_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
+        """Returns the voters and observers of the metadata log. Blocks."""
+        partition = DescribeQuorumRequest.PartitionData(partition_index=0)
+        request = DescribeQuorumRequest(
+            topics=[DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
+        )
+        response = self._request(
+            self._any_broker,
+            ApiKey.DESCRIBE_QUORUM,
+            constant(request),
+            top_level_error,
+            deadline_ms=self._deadline_ms(timeout),
+        )
+        result = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None
+        if result is None:
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the metadata log.")
+        error = error_of(result)
+        if error is not None:
+            raise error
+        listeners = {
+            node.node_id: {each.name: (each.host, each.port) for each in node.listeners} for node in response.nodes
+        }
+        return QuorumDescription(
+            result.leader_id,
+            result.leader_epoch,
+            result.high_watermark,
+            tuple(map(_quorum_replica, result.current_voters)),
+            tuple(map(_quorum_replica, result.observers)),
+            listeners,
+        )
+
+    def add_raft_voter(
+        self,
+        voter: int,
+        directory_id: bytes,
+        endpoints: Iterable[VoterEndpoint],
+        *,
+        cluster_id: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Makes a controller that follows the metadata log a voter. Blocks until the change is committed.
+
+        The request is refused unless the cluster's id is `cluster_id`, if it is given.
+        """
+        deadline_ms = self._deadline_ms(timeout)
+        listeners = [AddRaftVoterRequest.Listener(name=each[0], host=each[1], port=each[2]) for each in endpoints]
+
+        def build(version: int) -> AddRaftVoterRequest:
+            return AddRaftVoterRequest(
+                cluster_id=cluster_id,
+                timeout_ms=self._left_ms(deadline_ms),
+                voter_id=voter,
+                voter_directory_id=directory_id,
+                listeners=listeners,
+            )
+
+        self._change_voters(ApiKey.ADD_RAFT_VOTER, build, deadline_ms)
+
+    def remove_raft_voter(
+        self, voter: int, directory_id: bytes, *, cluster_id: str | None = None, timeout: float | None = None
+    ) -> None:
+        """Removes a controller from the voters. Blocks until the change is committed.
+
+        The request is refused unless the cluster's id is `cluster_id`, if it is given.
+        """
+        request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter, voter_directory_id=directory_id)
+        self._change_voters(ApiKey.REMOVE_RAFT_VOTER, constant(request), self._deadline_ms(timeout))
+
+    def _change_voters(self, key: ApiKey, build: Callable[[int], Message], deadline_ms: int) -> None:
+        """Sends the request once, as Apache Kafka's client does: a refusal that another attempt may avoid is for the
+        caller to judge."""
+        request = AdminRequest(self._any_broker, key, build, top_level_error)
+        request.is_repeated = False
+        self._send_all([request], deadline_ms)
+        request.result()
+
+
+def _quorum_replica(result: Any) -> QuorumReplica:
+    return QuorumReplica(
+        result.replica_id,
+        result.replica_directory_id,
+        result.log_end_offset,
+        result.last_fetch_timestamp,
+        result.last_caught_up_timestamp,
+    )

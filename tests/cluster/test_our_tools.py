@@ -1,0 +1,114 @@
+"""Our tools print the same as Apache Kafka's on one cluster of three nodes, through brokers and through controllers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkapy.client.admin import Admin
+from kafkapy.errors import ApiError, Error
+from tests.cluster.cluster import UNHURRIED, Cluster, Spec
+from tests.cluster.nodes import BOTH, BROKER, CONTROLLER, Flavour
+from tests.cluster.test_apache_tools import elections
+from tests.peers import kafka_directory
+from tests.tools.comparison import OURS, THEIRS, Comparison, compare
+from tests.tools.tool_host import ToolHost
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+QUORUM = tuple(
+    Comparison("metadata-quorum", words)
+    for words in (
+        "@ describe --status",
+        "% describe --status",
+        "@ describe --replication",
+        "% describe --status --human-readable",
+        "@ describe",
+        "% --command-config /nowhere describe --status",
+        "% --command-config {file:4.properties} add-controller --dry-run",
+        "% --command-config {file:3.properties} add-controller --dry-run",
+        "@ --command-config {file:1.properties} add-controller",
+        "@ add-controller",
+        f"% remove-controller -i 1 -d {NO_ID} --dry-run",
+        f"@ remove-controller --controller-id 1 --controller-directory-id {NO_ID}",
+        f"% remove-controller -i -1 -d {NO_ID}",
+        "% remove-controller -i 1 -d xyz",
+        "@ remove-controller -i 1 -d AAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    )
+)
+THROUGH_CONTROLLERS = (
+    Comparison("cluster", "cluster-id %"),
+    Comparison("cluster", "list-endpoints %"),
+    Comparison("cluster", "list-endpoints @"),
+    Comparison("cluster", "list-endpoints @ --include-fenced-brokers"),
+    Comparison("features", "% describe"),
+    Comparison("features", "% upgrade --feature share.version=9 --dry-run"),
+    Comparison("configs", "% --describe --entity-type brokers --entity-name 1"),
+    Comparison("configs", "% --describe --entity-type broker-loggers --entity-name 1"),
+    Comparison("configs", "% --alter --entity-type topics --entity-name t-{me} --add-config retention.ms=100000"),
+    Comparison("configs", "@ --describe --entity-type topics --entity-name t-{me}"),
+    Comparison("configs", "% --alter --entity-type brokers --entity-default --add-config log.retention.ms=900000"),
+    Comparison("configs", "% --describe --entity-type brokers --entity-default"),
+)
+ELECTIONS = (
+    Comparison("leader-election", "@ --election-type preferred --topic t-{me} --partition 0"),
+    Comparison("leader-election", "@ --election-type unclean --topic t-{me} --partition 1"),
+    Comparison(
+        "leader-election", "@ --election-type preferred --path-to-json-file {file:elections.json}", any_order=True
+    ),
+    Comparison("leader-election", "@ --election-type preferred --topic t-{me} --partition 9"),
+)
+
+
+class Tools:
+    """The cluster, and the Java process for Apache Kafka's tools."""
+
+    def __init__(self, cluster: Cluster, host: ToolHost, directory: Path) -> None:
+        self.cluster = cluster
+        self._host = host
+        self._directory = directory
+
+    def compare(self, comparison: Comparison) -> None:
+        """Raises AssertionError if the output of the two tools differs."""
+        compare(self._host, comparison, self.cluster.bootstrap, self._directory, self.cluster.bootstrap_controllers)
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
+    specs = [Spec(Flavour.KAFKAPY, roles) for roles in (CONTROLLER, BOTH, BROKER)]
+    files, classes = tmp_path_factory.mktemp("files"), tmp_path_factory.mktemp("classes")
+    with (
+        Cluster(tmp_path_factory.mktemp("cluster"), specs, properties=UNHURRIED) as cluster,
+        ToolHost(kafka_directory("4.3.0"), classes) as host,
+    ):
+        cluster.add(Spec(Flavour.KAFKAPY, CONTROLLER))
+        for me in (THEIRS, OURS):
+            (files / me).mkdir()
+            (files / me / "elections.json").write_text(json.dumps(elections((f"t-{me}", 0), (f"t-{me}", 1))))
+            for node_id, node in cluster.nodes.items():
+                (files / me / f"{node_id}.properties").write_text(node.config.read_text())
+            cluster.create_topic(f"t-{me}", 2, 2)
+        yield Tools(cluster, host, files)
+
+
+@pytest.mark.parametrize("comparison", QUORUM + THROUGH_CONTROLLERS + ELECTIONS, ids=lambda each: each.words)
+def test_our_tools_print_the_same(tools: Tools, comparison: Comparison) -> None:
+    tools.compare(comparison)
+
+
+def test_an_unknown_broker_is_not_unregistered(tools: Tools) -> None:
+    with Admin({"bootstrap.controllers": tools.cluster.bootstrap_controllers}) as admin:
+        with pytest.raises(ApiError) as refusal:
+            admin.unregister_broker(9)
+        assert refusal.value.error is Error.BROKER_ID_NOT_REGISTERED
+
+
+def test_topics_are_not_known_to_controllers(tools: Tools) -> None:
+    with Admin({"bootstrap.controllers": tools.cluster.bootstrap_controllers}) as admin:
+        assert [each.node_id for each in admin.describe_cluster().brokers] == [1, 2]
+        with pytest.raises(ApiError) as refusal:
+            admin.describe_topics()
+        assert refusal.value.error is Error.UNSUPPORTED_ENDPOINT_TYPE
