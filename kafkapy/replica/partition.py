@@ -94,7 +94,7 @@ class Partition(PartitionState):
         response to a proposed ISR has raised the partition epoch already, and the same change may also have completed
         a reassignment, which only the image contains.
         """
-        if self._is_known(image):
+        if self._is_already_applied(image):
             return False
         is_new_leader = not self.is_leader
         is_new_epoch = image.leader_epoch > self.leader_epoch
@@ -134,7 +134,7 @@ class Partition(PartitionState):
 
         Ignores images with an older partition epoch.
         """
-        if self._is_known(image):
+        if self._is_already_applied(image):
             return False
         has_changed = self.is_leader or image.leader_epoch != self.leader_epoch or image.leader != self.leader_id
         self.is_leader = False
@@ -159,7 +159,7 @@ class Partition(PartitionState):
         if gate is not None:
             gate.complete_awaited(self)
 
-    def _is_known(self, image: PartitionImage) -> bool:
+    def _is_already_applied(self, image: PartitionImage) -> bool:
         """Returns True if `image` has an older partition epoch, or is equal to the image that was applied last."""
         return image.partition_epoch < self.partition_epoch or image == self._image
 

@@ -13,7 +13,7 @@ from kafkapy._core.reactor.reactor import Connection
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.produce import ProduceResponse
-from kafkapy.server.leader_hints import LeaderNode, leader_hint_on
+from kafkapy.server.leader_hints import LeaderHints
 from kafkapy.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def awaited_produce_answers(services: Services) -> CompleteAnswer:
 
 def add_leaders(response: ProduceResponse, version: int, services: Services, listener: str) -> None:
     """Adds the current leader to each partition of the response that has the error NOT_LEADER_OR_FOLLOWER."""
-    nodes: dict[int, LeaderNode] = {}
+    hints = LeaderHints(services, listener)
     by_id = services.metadata.image.topics.by_id
     for topic in response.responses:
         name = topic.name
@@ -55,13 +55,8 @@ def add_leaders(response: ProduceResponse, version: int, services: Services, lis
         for partition in topic.partition_responses:
             if partition.error_code != Error.NOT_LEADER_OR_FOLLOWER:
                 continue
-            hint = leader_hint_on(services, listener, TopicPartition(name, partition.index))
+            hint = hints.find(TopicPartition(name, partition.index))
             partition.current_leader = ProduceResponse.LeaderIdAndEpoch(
                 leader_id=hint.leader_id, leader_epoch=hint.leader_epoch
             )
-            if hint.node is not None:
-                nodes[hint.leader_id] = hint.node
-    response.node_endpoints = [
-        ProduceResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-        for node in nodes.values()
-    ]
+    response.node_endpoints = hints.endpoints(ProduceResponse.NodeEndpoint)

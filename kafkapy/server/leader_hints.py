@@ -2,56 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kafkapy.errors import Error
 from kafkapy.metadata.topics_image import NO_LEADER
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy.server.services import Services
 
+Entry = TypeVar("Entry", covariant=True)
 
-class LeaderNode(NamedTuple):
-    """A broker's address for the clients of one listener."""
 
-    node_id: int
-    host: str
-    port: int
-    rack: str | None
+class EndpointType(Protocol[Entry]):
+    """The type of the entries of `node_endpoints` in a response."""
+
+    def __call__(self, *, node_id: int, host: str, port: int, rack: str | None) -> Entry: ...
 
 
 class LeaderHint(NamedTuple):
-    """The leader of a partition according to this broker's metadata.
-
-    `leader_id` is -1 if there is no leader. `node` is None if the leader is not reachable on the client's listener.
-    """
+    """The leader of a partition according to this broker's metadata; `leader_id` is -1 if there is no leader."""
 
     leader_id: int
     leader_epoch: int
-    node: LeaderNode | None
 
 
-def leader_hint(context: RequestContext, topic_partition: TopicPartition) -> LeaderHint:
-    """Returns the leader hint for the client that sent the request."""
-    return leader_hint_on(context.services, context.listener.name, topic_partition)
+class LeaderHints:
+    """The hints of one response, and the addresses of the leaders that the hints name.
 
+    `listener` is the name of the client's listener; a leader that is not reachable there has no address.
+    """
 
-def leader_hint_on(services: Services, listener: str, topic_partition: TopicPartition) -> LeaderHint:
-    """Returns the leader hint for clients of the listener with this name."""
-    image = services.metadata.image
-    found = services.replica_manager.find_partition(topic_partition)
-    if not isinstance(found, Error):
-        leader_id, leader_epoch = found.leader_id, found.leader_epoch
-    else:
-        partition = image.topics.partition(topic_partition.topic, topic_partition.partition)
-        if partition is None:
-            return LeaderHint(NO_LEADER, -1, None)
-        leader_id, leader_epoch = partition.leader, partition.leader_epoch
-    broker = image.brokers.get(leader_id)
-    endpoint = None if broker is None or broker.fenced else broker.endpoints.get(listener)
-    if broker is None or endpoint is None:
-        return LeaderHint(leader_id, leader_epoch, None)
-    return LeaderHint(leader_id, leader_epoch, LeaderNode(leader_id, endpoint.host, endpoint.port, broker.rack))
+    def __init__(self, services: Services, listener: str) -> None:
+        self._services = services
+        self._listener = listener
+        self._leaders: dict[int, None] = {}
+
+    def find(self, topic_partition: TopicPartition) -> LeaderHint:
+        """Returns the hint for a partition."""
+        found = self._services.replica_manager.find_partition(topic_partition)
+        if not isinstance(found, Error):
+            hint = LeaderHint(found.leader_id, found.leader_epoch)
+        else:
+            topics = self._services.metadata.image.topics
+            partition = topics.partition(topic_partition.topic, topic_partition.partition)
+            hint = LeaderHint(NO_LEADER, -1)
+            if partition is not None:
+                hint = LeaderHint(partition.leader, partition.leader_epoch)
+        self._leaders[hint.leader_id] = None
+        return hint
+
+    def endpoints(self, entry_type: EndpointType[Entry]) -> list[Entry]:
+        """Returns the addresses of the leaders that `find` returned."""
+        brokers = self._services.metadata.image.brokers
+        entries = []
+        for leader_id in self._leaders:
+            broker = brokers.get(leader_id)
+            endpoint = None if broker is None or broker.fenced else broker.endpoints.get(self._listener)
+            if broker is not None and endpoint is not None:
+                entries.append(entry_type(node_id=leader_id, host=endpoint.host, port=endpoint.port, rack=broker.rack))
+        return entries

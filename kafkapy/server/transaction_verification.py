@@ -134,11 +134,11 @@ class TransactionVerification:
             results.update((each, error_for_client(error, support)) for each, error in found.items())
             on_verified(results)
             return
-        before = {each: self._last_marker(each, producer) for each in partitions}
+        before = {each: self._producer_epochs_and_time(each, producer) for each in partitions}
 
         def answer(errors: Mapping[TopicPartition, Error]) -> None:
             for each, error in errors.items():
-                is_ended = before[each] != self._last_marker(each, producer)
+                is_ended = before[each] != self._producer_epochs_and_time(each, producer)
                 if is_ended and not error and not self._has_open_transaction(each, producer):
                     results[each] = Error.INVALID_TXN_STATE
                 else:
@@ -147,7 +147,9 @@ class TransactionVerification:
 
         self._ask(broker_id, transactional_id, producer, partitions, answer, verify_only=True)
 
-    def _last_marker(self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch) -> tuple[int, ...]:
+    def _producer_epochs_and_time(
+        self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch
+    ) -> tuple[int, ...]:
         """Returns the part of the producer's state in a partition that changes with every marker and every append, for
         comparison."""
         partition = self._replica_manager.partitions.get(topic_partition)

@@ -93,6 +93,10 @@ class ConsumerGroupHarness(GroupHarness):
             resolve()
         self._hear_records()
 
+    def do_waiting(self) -> None:
+        """Shows how many evaluations of expressions wait for the command `resolve`."""
+        self._hear(f"evaluations that wait: {len(self._waiting)}")
+
     # -- requests
 
     def do_beat(self, group: str, member: str, epoch: str, **named: str) -> None:

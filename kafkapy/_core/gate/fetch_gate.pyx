@@ -26,6 +26,7 @@ from kafkapy._core.broker_state.fetch_session_state cimport (
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, skip_plain_string, take_bytes, take_int8, take_int32, take_int64, take_length, take_string_length)
 from kafkapy._core.broker_state.client_rights cimport MAY_READ
+from kafkapy._core.gate.answer_fields cimport put_length, put_tags
 from kafkapy._core.gate.client_admission cimport admits_fetch, largest_fetch, may_follow, may_use, pay_fetch
 from kafkapy._core.gate.fetch_request cimport (
     CONSUMER, FETCH_AT_DEADLINE, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, REPLICA_STATE_BYTES, FetchRequest)
@@ -529,21 +530,6 @@ cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor,
 
 
 # ---- answering
-
-cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int64_t length, bint flexible) noexcept nogil:
-    """Writes the length of an array or of bytes (-1: null) and returns the position after it."""
-    if flexible:
-        return write_unsigned_varlong(at, pos, <uint64_t> (length + 1))
-    store_int32(at + pos, <int32_t> length)
-    return pos + 4
-
-
-cdef inline Py_ssize_t put_tags(uint8_t *at, Py_ssize_t pos, bint flexible) noexcept nogil:
-    if flexible:
-        at[pos] = 0
-        return pos + 1
-    return pos
-
 
 cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogil:
     """Writes the answer up to the number of topics. The size prefix is filled in later."""

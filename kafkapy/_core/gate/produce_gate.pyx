@@ -24,6 +24,7 @@ from kafkapy._core.bytes.codecs cimport CODEC_MASK, CODEC_ZSTD, LARGEST_CODEC
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, take_bytes, take_int16, take_int32, take_length, take_string_length)
 from kafkapy._core.broker_state.client_rights cimport MAY_WRITE
+from kafkapy._core.gate.answer_fields cimport put_length, put_tags
 from kafkapy._core.gate.awaited_produce cimport await_offset, await_produce, begin_wait, complete_reached
 from kafkapy._core.gate.client_admission cimport admits_produce, may_use, pay_produce
 from kafkapy._core.gate.gate_context cimport UUID_BYTES, AwaitedProduce, GatheredBatch, GatheredRequest
@@ -32,7 +33,7 @@ from kafkapy._core.gate.request_versions cimport (
     FIRST_PRODUCE_WITH_TOPIC_ID, FIRST_PRODUCE_WITH_ZSTD)
 from kafkapy._core.broker_state.log_state cimport LogLimits, LogState, SegmentState
 from kafkapy._core.broker_state.partition_state cimport PartitionState
-from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
+from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64
 from kafkapy._core.broker_state.producer_table cimport ProducedBatch, ProducerEntry
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_ERROR, CLOSE_NO_MEMORY, GATE_DECLINED, GATE_GATHERED, ConnectionState, connection_close,
@@ -340,21 +341,6 @@ cdef void finish_replicated(GateContext gate, PartitionState partition, LogState
         complete_reached(gate, partition)
         if partition.is_commit_watched:
             gate.wake(partition)
-
-
-cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int32_t length, bint flexible) noexcept nogil:
-    """Writes the length of an array and returns the position after it."""
-    if flexible:
-        return write_unsigned_varlong(at, pos, <uint64_t> (length + 1))
-    store_int32(at + pos, length)
-    return pos + 4
-
-
-cdef inline Py_ssize_t put_tags(uint8_t *at, Py_ssize_t pos, bint flexible) noexcept nogil:
-    if flexible:
-        at[pos] = 0
-        return pos + 1
-    return pos
 
 
 cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, GatheredBatch *batch, int64_t log_start_offset,

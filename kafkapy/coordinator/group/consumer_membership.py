@@ -362,22 +362,27 @@ class ConsumerMembership:
         group.resolving |= wanted
         group.regexes_checked_ms = monotonic_ms
         group.regexes_topics = image.topics
-        names, version, group_id = list(image.topics.by_name), image.offset, group.group_id
+        names, version = list(image.topics.by_name), image.offset
 
         def resolved(matches: dict[str, frozenset[str]]) -> None:
-            # `group` may be the object of a new group's first heartbeat, which replay has replaced (`_group_for`).
             group.resolving -= matches.keys()
             if denied_topics is not None:
                 denied = denied_topics(frozenset().union(*matches.values()))
                 matches = {pattern: found - denied for pattern, found in matches.items()}
-            self._context.run(lambda: self._resolved(group_id, matches, version))
+            self._context.run(lambda: self._resolved(group, matches, version))
 
         self._resolve_regexes(sorted(wanted), names, resolved)
 
-    def _resolved(self, group_id: str, matches: dict[str, frozenset[str]], version: int) -> CoordinatorResult[None]:
+    def _resolved(
+        self, asked: ConsumerGroup, matches: dict[str, frozenset[str]], version: int
+    ) -> CoordinatorResult[None]:
+        group_id = asked.group_id
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             return EMPTY_RESULT
+        # `asked` may be the object of a new group's first heartbeat, which replay has replaced (`_group_for`).
+        if asked.regexes_checked_ms > group.regexes_checked_ms:
+            group.regexes_checked_ms, group.regexes_topics = asked.regexes_checked_ms, asked.regexes_topics
         records = []
         topics = set(group.topic_subscribers)
         wall_ms = self._context.clock.wall_ms()

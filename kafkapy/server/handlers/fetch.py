@@ -32,7 +32,7 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.authorization import denied_topics, is_cluster_allowed
 from kafkapy.server.fetch_in_old_format import LARGEST_CONVERSION_BYTES, fetch_in_old_format
 from kafkapy.server.fetch_session import FetchContext, Results
-from kafkapy.server.leader_hints import LeaderNode, leader_hint
+from kafkapy.server.leader_hints import LeaderHints
 from kafkapy.server.request_context import NOT_HELD, RequestContext
 
 # The size of a flexible response without topics, and of a topic with one partition in it without its name and records.
@@ -202,7 +202,7 @@ def fetch_response(context: RequestContext, session: FetchContext, results: Resu
     entry."""
     version = context.api_version
     error, session_id, to_send = session.answer(results)
-    nodes: dict[int, LeaderNode] = {}
+    hints = LeaderHints(context.services, context.listener.name)
     topics: list[FetchResponse.FetchableTopicResponse] = []
     previous: object = None
     with_topic_ids = version >= FetchResponse.FIRST_VERSION_WITH_TOPIC_ID
@@ -214,24 +214,17 @@ def fetch_response(context: RequestContext, session: FetchContext, results: Resu
             topics[-1].partitions = []
         data = partition_data(asked, result, version)
         if result.error in _WRONG_LEADER and version >= FetchResponse.FIRST_VERSION_WITH_NODE_ENDPOINTS:
-            hint = leader_hint(context, asked.topic_partition)
+            hint = hints.find(asked.topic_partition)
             data.current_leader = FetchResponse.LeaderIdAndEpoch(
                 leader_id=hint.leader_id, leader_epoch=hint.leader_epoch
             )
-            if hint.node is not None:
-                nodes[hint.leader_id] = hint.node
         topics[-1].partitions.append(data)
-    response = FetchResponse(
+    return FetchResponse(
         error_code=error if version >= FetchResponse.FIRST_VERSION_WITH_ERROR_CODE else 0,
         session_id=session_id,
         responses=topics,
+        node_endpoints=hints.endpoints(FetchResponse.NodeEndpoint),
     )
-    if nodes:
-        response.node_endpoints = [
-            FetchResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-            for node in nodes.values()
-        ]
-    return response
 
 
 def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> FetchResponse.PartitionData:

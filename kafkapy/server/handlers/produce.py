@@ -28,7 +28,7 @@ from kafkapy.replica.append import PartitionResponse
 from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
 from kafkapy.server.authorization import NO_NAMES, check_transactional_id, denied_topics
-from kafkapy.server.leader_hints import LeaderNode, leader_hint
+from kafkapy.server.leader_hints import LeaderHints
 from kafkapy.server.opening_ahead import Checked, open_ahead
 from kafkapy.server.produced_records import ProducedRecords
 from kafkapy.server.request_context import RequestContext
@@ -276,7 +276,7 @@ def produce_response(
     `names` are the names of the request's topics; a partition without an entry in `responses` gets UNKNOWN_TOPIC_ID.
     """
     version = context.api_version
-    nodes: dict[int, LeaderNode] = {}
+    hints = LeaderHints(context.services, context.listener.name)
     topics = []
     for topic, name in zip(request.topic_data, names, strict=True):
         partitions = []
@@ -300,22 +300,14 @@ def produce_response(
                     found.error is Error.NOT_LEADER_OR_FOLLOWER
                     and version >= ProduceResponse.FIRST_VERSION_WITH_CURRENT_LEADER
                 ):
-                    hint = leader_hint(context, topic_partition)
+                    hint = hints.find(topic_partition)
                     partition.current_leader = ProduceResponse.LeaderIdAndEpoch(
                         leader_id=hint.leader_id, leader_epoch=hint.leader_epoch
                     )
-                    if hint.node is not None:
-                        nodes[hint.leader_id] = hint.node
             partitions.append(partition)
         topics.append(
             ProduceResponse.TopicProduceResponse(
                 name=topic.name, topic_id=topic.topic_id, partition_responses=partitions
             )
         )
-    response = ProduceResponse(responses=topics)
-    if nodes:
-        response.node_endpoints = [
-            ProduceResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-            for node in nodes.values()
-        ]
-    return response
+    return ProduceResponse(responses=topics, node_endpoints=hints.endpoints(ProduceResponse.NodeEndpoint))
