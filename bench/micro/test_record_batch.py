@@ -14,7 +14,7 @@ from kafkapy._core.bytes.record_batch import (
 LIMITS = {
     "max_message_bytes": 2**31 - 1,
     "wall_ms": 1_000,
-    "message_timestamp_type": 0,
+    "stamps_append_time": False,
     "before_max_ms": 2**63 - 1,
     "after_max_ms": 3_600_000,
     "compacted": False,

@@ -148,7 +148,7 @@ class Log(FollowerAppends):
         if config.codec >= 0 and any(batch.compression != config.codec for batch in batches):
             records = recompress(records, batches, config)
             batches = self._validate(records, wall_ms, from_client)
-        append_time = wall_ms if config.message_timestamp_type else -1
+        append_time = wall_ms if config.stamps_append_time else -1
         first_offset = self.log_end_offset
         next_offset = assign_offsets(records, batches, first_offset, leader_epoch, append_time)
         if leader_epoch != self.leader_epochs.latest_epoch and leader_epoch >= 0:
@@ -171,7 +171,7 @@ class Log(FollowerAppends):
             records,
             max_message_bytes=config.max_message_bytes,
             wall_ms=wall_ms,
-            message_timestamp_type=config.message_timestamp_type,
+            stamps_append_time=config.stamps_append_time,
             before_max_ms=config.timestamp_before_max_ms,
             after_max_ms=config.timestamp_after_max_ms,
             compacted=config.is_compacted,

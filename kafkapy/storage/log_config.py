@@ -23,9 +23,9 @@ _SHARED_WITH_THE_GATE = (
     "index_interval_bytes",
     "is_compacted",
     "max_message_bytes",
-    "message_timestamp_type",
     "segment_bytes",
     "segment_ms",
+    "stamps_append_time",
     "timestamp_after_max_ms",
     "timestamp_before_max_ms",
 )
@@ -66,7 +66,7 @@ class LogConfig(LogLimits):
         self.flush_messages = topic_config.flush_messages
         self.flush_ms: int = topic_config.flush_ms
         self.max_message_bytes = topic_config.max_message_bytes
-        self.message_timestamp_type = 1 if topic_config.message_timestamp_type == LOG_APPEND_TIME else 0
+        self.stamps_append_time = topic_config.message_timestamp_type == LOG_APPEND_TIME
         self.timestamp_before_max_ms = topic_config.message_timestamp_before_max_ms
         self.timestamp_after_max_ms = topic_config.message_timestamp_after_max_ms
         self.is_compacted = "compact" in policy

@@ -28,7 +28,7 @@ def up_convert(records: memoryview | bytearray, config: LogConfig) -> bytearray:
                 f"of {config.max_message_bytes}.",
             )
         message.ensure_valid()
-        if message.timestamp_type and config.message_timestamp_type:
+        if message.timestamp_type and config.stamps_append_time:
             raise ApiError(
                 Error.INVALID_TIMESTAMP,
                 "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime.",

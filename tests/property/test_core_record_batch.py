@@ -33,7 +33,7 @@ RECORDS = st.lists(
 LIMITS = {
     "max_message_bytes": 2**31 - 1,
     "wall_ms": 0,
-    "message_timestamp_type": 0,
+    "stamps_append_time": False,
     "before_max_ms": 2**63 - 1,
     "after_max_ms": 2**63 - 1,
     "compacted": False,
@@ -94,7 +94,7 @@ def test_validate_and_assign(batches, base_offset, log_append_time):
         data += encode_batch(plain(records), attributes=codec, compress=lambda body, codec=codec: compress(codec, body))
         expected += [record._replace(offset=at + record.offset) for record in plain(records)]
         at += len(records)
-    summaries = validate_batches(data, **(LIMITS | {"message_timestamp_type": int(log_append_time)}))
+    summaries = validate_batches(data, **(LIMITS | {"stamps_append_time": log_append_time}))
     assert [summary.record_count for summary in summaries] == [len(records) for records, _ in batches]
     assert assign_offsets(data, summaries, base_offset, 9, 1234 if log_append_time else -1) == at
     if log_append_time:

@@ -15,7 +15,7 @@ from kafkapy.errors import ApiError
 from tests.reference.record_batch import encode_record, wrap_batch
 
 CODECS = range(1, 5)
-ANY_TIME = {"wall_ms": 0, "message_timestamp_type": 0, "before_max_ms": 2**63 - 1, "after_max_ms": 2**63 - 1}
+ANY_TIME = {"wall_ms": 0, "stamps_append_time": False, "before_max_ms": 2**63 - 1, "after_max_ms": 2**63 - 1}
 WORDS = [b"alpha ", b"beta ", b"gamma ", b'{"term": "', b'"}', b"\0" * 100]
 
 

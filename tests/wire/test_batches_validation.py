@@ -19,7 +19,7 @@ CODECS = range(5)
 LIMITS = {
     "max_message_bytes": 1_048_588,
     "wall_ms": NOW,
-    "message_timestamp_type": 0,
+    "stamps_append_time": False,
     "before_max_ms": 2**63 - 1,
     "after_max_ms": HOUR,
     "compacted": False,
@@ -196,7 +196,7 @@ def test_timestamp_error_says_which_record():
 
 
 def test_log_append_time_topic():
-    limits = {"message_timestamp_type": "LogAppendTime", "before_max_ms": 0}
+    limits = {"stamps_append_time": True, "before_max_ms": 0}
     assert code(encode_batch([record(0), record(1, NOW + 2 * HOUR)]), **limits) == 0
     assert code(encode_batch(THREE, attributes=0x08), **limits) == 32
 

@@ -28,7 +28,7 @@ cdef class LogLimits:
     cdef public int64_t index_interval_bytes
     cdef public int64_t flush_messages
     cdef public int32_t max_message_bytes
-    cdef public int message_timestamp_type   # 0: CreateTime, 1: LogAppendTime
+    cdef public bint stamps_append_time      # message.timestamp.type is LogAppendTime
     cdef public int64_t timestamp_before_max_ms
     cdef public int64_t timestamp_after_max_ms
     cdef public bint is_compacted

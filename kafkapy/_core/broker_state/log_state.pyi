@@ -14,7 +14,7 @@ class LogLimits:
     index_interval_bytes: int
     flush_messages: int
     max_message_bytes: int
-    message_timestamp_type: int
+    stamps_append_time: bool
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
     is_compacted: bool

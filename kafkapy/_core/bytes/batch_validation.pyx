@@ -200,13 +200,13 @@ cdef class BatchSummary:
                 f"last_offset={self.last_offset}, record_count={self.record_count})")
 
 
-def validate_batches(buffer, *, int32_t max_message_bytes, int64_t wall_ms, message_timestamp_type,
+def validate_batches(buffer, *, int32_t max_message_bytes, int64_t wall_ms, bint stamps_append_time,
                      int64_t before_max_ms, int64_t after_max_ms, bint compacted, bint from_client=True,
                      topic_partition=None):
     """Validates the batches of one partition of a produce request; returns a BatchSummary of each.
 
-    `message_timestamp_type` is 0 or "CreateTime", 1 or "LogAppendTime". `wall_ms` is compared with the records'
-    timestamps. `topic_partition` is named in error messages. Bytes of an incomplete batch at the end are ignored, as in
+    `stamps_append_time` says whether the topic's timestamps are the time of the append. `wall_ms` is compared with the
+    records' timestamps. `topic_partition` is named in error messages. Bytes of an incomplete batch at the end are ignored, as in
     Kafka; the last summary tells where the valid bytes end. Raises ApiError with Kafka's code if a batch is invalid, or
     if a client sends no batch. *Borrows* the buffer; thread-safe.
     """
@@ -219,7 +219,7 @@ def validate_batches(buffer, *, int32_t max_message_bytes, int64_t wall_ms, mess
         raise ValueError("the limits of timestamps are 0 or more")
     limits.max_message_bytes = max_message_bytes
     limits.from_client = from_client
-    limits.log_append_time = message_timestamp_type in (1, "LogAppendTime")
+    limits.log_append_time = stamps_append_time
     limits.before_max_ms = before_max_ms
     limits.after_max_ms = after_max_ms
     limits.compacted = compacted

@@ -178,7 +178,7 @@ def validate_batches(
     *,
     max_message_bytes: int,
     wall_ms: int,
-    message_timestamp_type: int | str,
+    stamps_append_time: bool,
     before_max_ms: int,
     after_max_ms: int,
     compacted: bool,

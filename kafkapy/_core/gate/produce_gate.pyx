@@ -33,7 +33,7 @@ from kafkapy._core.gate.request_versions cimport (
     FIRST_PRODUCE_WITH_TOPIC_ID, FIRST_PRODUCE_WITH_ZSTD)
 from kafkapy._core.broker_state.log_state cimport LogLimits, LogState, SegmentState
 from kafkapy._core.broker_state.partition_state cimport PartitionState
-from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64
+from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
 from kafkapy._core.broker_state.producer_table cimport ProducedBatch, ProducerEntry
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_ERROR, CLOSE_NO_MEMORY, GATE_DECLINED, GATE_GATHERED, ConnectionState, connection_close,
@@ -134,7 +134,7 @@ cdef bint is_open(PartitionState partition) noexcept nogil:
 
 
 cdef bint takes_plain_appends(LogLimits config) noexcept nogil:
-    return not config.is_compacted and config.message_timestamp_type == 0
+    return not config.is_compacted and not config.stamps_append_time
 
 
 cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cursor, const uint8_t *topic,

@@ -140,7 +140,7 @@ def test_assign_refuses_what_it_cannot_write():
         data,
         max_message_bytes=1000,
         wall_ms=0,
-        message_timestamp_type=0,
+        stamps_append_time=False,
         before_max_ms=0,
         after_max_ms=2**62,
         compacted=False,

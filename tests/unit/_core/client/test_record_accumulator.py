@@ -52,7 +52,7 @@ def test_records_of_every_form():
         (None, None, (("a", b"x"), ("a", b"y")), 7),
     ]
     summaries = validate_batches(
-        bytearray(batch.encode()), max_message_bytes=1 << 20, wall_ms=10, message_timestamp_type=0,
+        bytearray(batch.encode()), max_message_bytes=1 << 20, wall_ms=10, stamps_append_time=False,
         before_max_ms=1 << 62, after_max_ms=1 << 62, compacted=False,
     )  # fmt: skip
     assert (summaries[0].record_count, summaries[0].max_timestamp) == (3, 7)
