@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.mutation.draw import drawn, equivalents, sources
-from tests.mutation.driver import Judge, Results, Run, Verdict, report
+from tests.mutation.covering import CoveringTests
+from tests.mutation.draw import Mutant, drawn, equivalents, sources
+from tests.mutation.driver import ALIVE, COUNTED, SURVIVED_NARROW, Judge, Results, Run, Stages, Verdict, report
 from tests.mutation.scratch import Scratch
-from tests.mutation.targets import TARGETS, stages, target_of
+from tests.mutation.targets import TARGETS, own_tests, target_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,6 +37,8 @@ def arguments() -> argparse.Namespace:
     )
     add("--scratch", type=Path, default=None, help="folder for the copies (default: a temporary one)")
     add("--limits", type=float, nargs=2, default=(600.0, 1800.0), metavar="S", help="seconds for narrow, wide tests")
+    add("--narrow", action="store_true", help="leave the wide tests of survivors to a later run")
+    add("--again", action="store_true", help="test the survivors of the results file again")
     add("--list", action="store_true", help="show the mutants without testing them")
     add("--report", action="store_true", help="report the verdicts of the results file, and test nothing")
     return parser.parse_args()
@@ -42,9 +46,9 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    known = equivalents()
     paths = sources(ROOT, options.only or [target.path for target in TARGETS])
-    mutants = (each for each in drawn(ROOT, paths, options.seed) if (each.path, each.before, each.after) not in known)
+    equivalent: list[Mutant] = []
+    mutants = not_equivalent(drawn(ROOT, paths, options.seed), equivalent)
     if options.list:
         for _, mutant in zip(range(options.count), mutants, strict=False):
             print(f"{mutant.key}  ({mutant.operator})")
@@ -52,19 +56,54 @@ def main() -> None:
     options.results.parent.mkdir(parents=True, exist_ok=True)
     results = Results(options.results)
     if not options.report:
-        verdicts = test_all(Run(mutants, options.count, results), options)
+        again = ALIVE if options.again else () if options.narrow else (SURVIVED_NARROW,)
+        verdicts = test_all(Run(mutants, options.count, results, again), options)
     else:
-        verdicts = list(results.verdicts.values())
+        verdicts = known_verdicts(mutants, options.count, results)
     print(*report(verdicts, lambda path: target_of(path).path), sep="\n")
+    print(f"{len(equivalent)} were left out of the draw as equivalent")
+
+
+def not_equivalent(mutants: Iterator[Mutant], equivalent: list[Mutant]) -> Iterator[Mutant]:
+    """Yields the mutants that are not in equivalent.toml, and appends the others to `equivalent`."""
+    known = equivalents()
+    for each in mutants:
+        if (each.path, each.before, each.after) in known:
+            equivalent.append(each)
+        else:
+            yield each
+
+
+def known_verdicts(mutants: Iterator[Mutant], count: int, results: Results) -> list[Verdict]:
+    """Returns the verdicts of the first `count` mutants of the draw, up to the first that was not tested yet."""
+    found: list[Verdict] = []
+    while sum(each.verdict in COUNTED for each in found) < count:
+        verdict = results.verdicts.get(next(mutants).key)
+        if verdict is None:
+            break
+        found.append(verdict)
+    return found
 
 
 def test_all(run: Run, options: argparse.Namespace) -> list[Verdict]:
     """Tests the mutants in as many copies of the tree as there are workers."""
     with tempfile.TemporaryDirectory(prefix="mutation-") as temporary:
         folder = options.scratch or Path(temporary)
+        covering = CoveringTests(ROOT, folder / "coverage")
 
         def work(number: int) -> None:
-            judge = Judge(Scratch(ROOT, folder / str(number)), lambda path: stages(ROOT, path), tuple(options.limits))
+            scratch = Scratch(ROOT, folder / str(number))
+
+            def stages_of(mutant: Mutant) -> Stages:
+                target = target_of(mutant.path)
+                covered = covering.of(mutant.path, mutant.line, scratch.measure)
+                wide = () if options.narrow else (target.wide,)
+                if covered is None:
+                    return Stages(tuple(filter(None, (own_tests(ROOT, mutant.path), target.narrow))), wide)
+                # The complete narrow list runs against survivors, because a cached value is computed in one test only.
+                return Stages((covered,) if covered else (), (target.narrow, *wide) if wide else ())
+
+            judge = Judge(scratch, stages_of, tuple(options.limits), covering.passed)
             run.work(judge, lambda verdict: print(f"{verdict.verdict:9} {verdict.key}  [{verdict.test}]", flush=True))
             for test in sorted(judge.unsound):
                 print(f"fails without a mutant as well: {test}", flush=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import random
+import hashlib
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,10 +17,14 @@ EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 
 
 class Mutant(NamedTuple):
-    """A changed source file; `before` and `after` are the changed lines."""
+    """A changed source file; `before` and `after` are the changed lines.
+
+    `earlier` counts the lines above with the same text.
+    """
 
     path: str
     line: int
+    earlier: int
     operator: str
     before: str
     after: str
@@ -28,8 +32,9 @@ class Mutant(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Identifies the mutant in the results for as long as its line stays where it is."""
-        return f"{self.path}:{self.line}: {self.before} -> {self.after}"
+        """Identifies the mutant in the results, also after a change of other lines."""
+        repeated = f" (repetition {self.earlier})" if self.earlier else ""
+        return f"{self.path}: {self.before} -> {self.after}{repeated}"
 
 
 def sources(root: Path, folders: Iterable[str]) -> list[Path]:
@@ -42,23 +47,41 @@ def drawn(root: Path, paths: Iterable[Path], seed: int) -> Iterator[Mutant]:
     """Yields mutants in random order, at most one for each line of source.
 
     Lines are drawn instead of mutants, because a line with five operators is as important as one with a single call.
+    The seed and the text of a line decide its place in the order and its mutant. A change of the sources therefore
+    changes the draw only where lines were added, changed or removed. The sources are read before the first mutant is
+    yielded, so that a later change of the files does not matter.
     """
-    generator = random.Random(seed)
-    by_line: dict[tuple[Path, int], list[Site]] = {}
+    candidates: list[tuple[int, Path, str, int, list[Site]]] = []
     for path in paths:
-        for site in _operators(path).sites(path.read_text()):
-            by_line.setdefault((path, site.line), []).append(site)
-    lines = list(by_line)
-    generator.shuffle(lines)
-    for path, line in lines:
-        yield mutant(root, path, generator.choice(by_line[path, line]))
+        source = path.read_text()
+        by_line: dict[int, list[Site]] = {}
+        for site in _operators(path).sites(source):
+            by_line.setdefault(site.line, []).append(site)
+        for line, name in _lines(source, by_line):
+            identity = f"{seed}\0{path.relative_to(root)}\0{name}"
+            rank = int.from_bytes(hashlib.sha256(identity.encode()).digest(), "big")
+            candidates.append((rank, path, source, line, by_line[line]))
+    for rank, path, source, line, found in sorted(candidates, key=lambda candidate: candidate[0]):
+        yield mutant(str(path.relative_to(root)), source, line, found[rank % len(found)])
 
 
-def mutant(root: Path, path: Path, site: Site) -> Mutant:
-    source = path.read_text()
-    mutated = _operators(path).mutate(source, site)
+def _lines(source: str, numbers: Iterable[int]) -> Iterator[tuple[int, str]]:
+    """Yields line numbers with the text of the line and, for a repeated text, how often it was seen before."""
+    wanted = set(numbers)
+    seen: dict[str, int] = {}
+    for number, line in enumerate(source.splitlines(), 1):
+        text = line.strip()
+        seen[text] = seen.get(text, -1) + 1
+        if number in wanted:
+            yield number, f"{text}\0{seen[text]}"
+
+
+def mutant(path: str, source: str, line: int, site: Site) -> Mutant:
+    mutated = _operators(Path(path)).mutate(source, site)
     before, after = changed_lines(source, mutated)
-    return Mutant(str(path.relative_to(root)), site.line, site.operator, before, after, mutated)
+    before_here = source.splitlines()[: line - 1]
+    earlier = sum(text.strip() == source.splitlines()[line - 1].strip() for text in before_here)
+    return Mutant(path, line, earlier, site.operator, before, after, mutated)
 
 
 def changed_lines(source: str, mutated: str) -> tuple[str, str]:

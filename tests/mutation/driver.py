@@ -12,9 +12,19 @@ from tests.mutation.draw import Mutant
 from tests.mutation.scratch import PytestRun
 
 KILLED, TIMED_OUT, SURVIVED, INVALID = "killed", "timed out", "survived", "does not compile"
-COUNTED = (KILLED, TIMED_OUT, SURVIVED)
+SURVIVED_NARROW = "survived the narrow tests"
+ALIVE = (SURVIVED, SURVIVED_NARROW)
+COUNTED = (KILLED, TIMED_OUT, *ALIVE)
 
-Stages = Callable[[str], tuple[tuple[str, ...], ...]]
+
+class Stages(NamedTuple):
+    """Lists of tests to run one after the other until a test fails; `wide` is empty if it is left to a later run."""
+
+    narrow: tuple[tuple[str, ...], ...]
+    wide: tuple[tuple[str, ...], ...]
+
+
+StagesOf = Callable[[Mutant], Stages]
 
 
 class Verdict(NamedTuple):
@@ -42,20 +52,30 @@ class Judge:
     and is left out of the following runs of the stage.
     """
 
-    def __init__(self, tree: Tree, stages: Stages, limits_s: tuple[float, float]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        stages_of: StagesOf,
+        limits_s: tuple[float, float],
+        is_known_to_pass: Callable[[str], bool] = lambda test: False,
+    ) -> None:
         self._tree = tree
-        self._stages = stages
+        self._stages_of = stages_of
         self._narrow_limit_s, self._wide_limit_s = limits_s
+        self._is_known_to_pass = is_known_to_pass
         self._sound: set[str] = set()
         self.unsound: set[str] = set()
 
     def judge(self, mutant: Mutant) -> Verdict:
-        stages = self._stages(mutant.path)
-        for number, tests in enumerate(stages):
-            limit_s = self._wide_limit_s if number == len(stages) - 1 else self._narrow_limit_s
+        stages = self._stages_of(mutant)
+        verdict, test = SURVIVED, ""
+        for number, tests in enumerate((*stages.narrow, *stages.wide)):
+            limit_s = self._wide_limit_s if number >= len(stages.narrow) else self._narrow_limit_s
             verdict, test = self._run_stage(mutant, tests, limit_s)
             if verdict != SURVIVED:
                 break
+        if verdict == SURVIVED and not stages.wide:
+            verdict = SURVIVED_NARROW
         return Verdict(mutant.key, mutant.path, mutant.operator, verdict, test)
 
     def _run_stage(self, mutant: Mutant, tests: tuple[str, ...], limit_s: float) -> tuple[str, str]:
@@ -63,14 +83,16 @@ class Judge:
             run = self._run_mutant(mutant, (*tests, *(f"--deselect={test}" for test in sorted(self.unsound))), limit_s)
             if run is None:
                 return INVALID, ""
-            if run.timed_out:
-                return TIMED_OUT, " ".join(tests)
             if run.passed:
                 return SURVIVED, ""
-            if not run.failed:  # the interpreter crashed, so no test is named
-                return KILLED, " ".join(run.output.split())[-200:]
-            if self._is_sound(run.failed, limit_s):
+            if run.failed and not self._is_sound((run.failed,), limit_s):
+                continue
+            if run.failed:
                 return KILLED, run.failed
+            # Without the name of a test, the time ran out or the interpreter crashed.
+            if not self._is_sound(tests, limit_s):
+                return SURVIVED, ""
+            return TIMED_OUT if run.timed_out else KILLED, f"{' '.join(tests[:3])}: {run.output[-200:]}"
 
     def _run_mutant(self, mutant: Mutant, tests: tuple[str, ...], limit_s: float) -> PytestRun | None:
         try:
@@ -78,10 +100,14 @@ class Judge:
         finally:
             self._tree.restore(mutant.path)
 
-    def _is_sound(self, test: str, limit_s: float) -> bool:
-        if test not in self._sound and test not in self.unsound:
-            (self._sound if self._tree.test((test,), limit_s).passed else self.unsound).add(test)
-        return test in self._sound
+    def _is_sound(self, tests: tuple[str, ...], limit_s: float) -> bool:
+        """Returns whether the tests pass on the unchanged tree."""
+        if all(map(self._is_known_to_pass, tests)):
+            return True
+        name = " ".join(tests)
+        if name not in self._sound and name not in self.unsound:
+            (self._sound if self._tree.test(tests, limit_s).passed else self.unsound).add(name)
+        return name in self._sound
 
 
 class Results:
@@ -101,13 +127,19 @@ class Results:
 
 
 class Run:
-    """Takes mutants from the draw until `count` of them have a verdict that counts."""
+    """Takes mutants from the draw until `count` of them have a verdict that counts.
 
-    def __init__(self, mutants: Iterable[Mutant], count: int, results: Results) -> None:
+    Mutants whose verdict is one of `tested_again` are tested although the file of results contains them.
+    """
+
+    def __init__(
+        self, mutants: Iterable[Mutant], count: int, results: Results, tested_again: tuple[str, ...] = ()
+    ) -> None:
         self._mutants: Iterator[Mutant] = iter(mutants)
         self._lock = threading.Lock()
         self._missing = count
         self._results = results
+        self._tested_again = tested_again
         self.verdicts: list[Verdict] = []
 
     def work(self, judge: Judge, show: Callable[[Verdict], Any]) -> None:
@@ -126,9 +158,10 @@ class Run:
                 if mutant is None:
                     return None
                 self._missing -= 1
-                if mutant.key not in self._results.verdicts:
+                known = self._results.verdicts.get(mutant.key)
+                if known is None or known.verdict in self._tested_again:
                     return mutant
-                self._count(self._results.verdicts[mutant.key])
+                self._count(known)
             return None
 
     def _count(self, verdict: Verdict) -> None:
@@ -142,9 +175,9 @@ def report(verdicts: Iterable[Verdict], package: Callable[[str], str]) -> Iterat
     counted = [each for each in verdicts if each.verdict in COUNTED]
     for name in (*sorted({package(each.path) for each in counted}), ""):
         part = [each for each in counted if not name or package(each.path) == name]
-        dead = sum(each.verdict != SURVIVED for each in part)
+        dead = sum(each.verdict not in ALIVE for each in part)
         yield f"{name or 'total':28} {dead:4} of {len(part):4} killed  {100 * dead / max(1, len(part)):5.1f} %"
     late = sum(each.verdict == TIMED_OUT for each in counted)
     yield f"{late} of these by the time limit; {len(list(verdicts)) - len(counted)} did not compile and are not counted"
-    for each in sorted(each for each in counted if each.verdict == SURVIVED):
-        yield f"survived  {each.key}"
+    for each in sorted(each for each in counted if each.verdict in ALIVE):
+        yield f"{each.verdict}  {each.key}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,12 +10,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from tests.mutation.pytest_server import TIMED_OUT
 
 _LEFT_OUT = shutil.ignore_patterns(
     *(".git", ".venv", ".peers", ".hypothesis", ".*_cache", "__pycache__", "dist", "results", "*.egg-info")
 )
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
+_PYTEST = ("-q", "-n", "0", "-m", "not peer and not full")
 _USAGE_ERROR, _NOTHING_COLLECTED = 4, 5
 
 
@@ -39,13 +43,22 @@ class Scratch:
         self._environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(self.root), str(self.root / "spark_jobs")]),
-            "PYTHONDONTWRITEBYTECODE": "1",
+            "OPENBLAS_NUM_THREADS": "1",  # a thread would not survive the fork of a run
+            "LINES_OF_TESTS": str(folder / "lines.json"),
             "KAFKAPY_PEERS": os.environ.get("KAFKAPY_PEERS") or str(root / ".peers"),
             "PYTEST_XDIST_AUTO_NUM_WORKERS": "1",
         }
         imported = self._run([sys.executable, "-c", "import kafkapy; print(kafkapy.__file__)"], 60)
         if not imported.output.startswith(str(self.root)):
             raise RuntimeError(f"the copy would test another tree: {imported.output}")
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.mutation.pytest_server"],
+            cwd=self.root,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def apply(self, path: str, source: str) -> bool:
         """Writes the mutated file and rebuilds its extension; returns False if it does not compile."""
@@ -56,7 +69,7 @@ class Scratch:
         file.write_text(source)
         if file.suffix != ".pyx":
             return _compiles(source)
-        return self._run([sys.executable, "setup.py", "-q", "build_ext", "--inplace", "-j", "1"], 900).passed
+        return self._run([sys.executable, "-m", "tests.mutation.build_one", path], 900).passed
 
     def restore(self, path: str) -> None:
         """Brings back the file and what was built from it, with their times, so that nothing is rebuilt."""
@@ -72,8 +85,30 @@ class Scratch:
 
     def test(self, tests: tuple[str, ...], limit_s: float) -> PytestRun:
         """Runs tests up to the first failure, without those that need Apache Kafka."""
-        arguments = ["-q", "-x", "-n", "0", "-rfE", "--tb=line", "-m", "not peer and not full", *tests]
-        return self._run([sys.executable, "-m", "pytest", *arguments], limit_s)
+        return self._pytest(("-x", "-rfE", "--tb=line", *tests), limit_s)
+
+    def measure(self, tests: tuple[str, ...]) -> dict[str, Any]:
+        """Runs tests under the coverage plugin, and returns what the plugin wrote."""
+        lines = Path(self._environment["LINES_OF_TESTS"])
+        lines.unlink(missing_ok=True)
+        run = self._pytest(("-p", "tests.mutation.coverage_plugin", *tests), 3600)
+        if not lines.exists():
+            raise RuntimeError(run.output[-2000:])
+        found: dict[str, Any] = json.loads(lines.read_text())
+        return found
+
+    def _pytest(self, arguments: tuple[str, ...], limit_s: float) -> PytestRun:
+        assert self._server.stdin is not None and self._server.stdout is not None
+        output = self._kept.with_suffix(".txt")
+        request = {"arguments": [*_PYTEST, *arguments], "output": str(output), "limit_s": limit_s}
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        status = int(self._server.stdout.readline())
+        text = output.read_text(errors="replace")
+        if status == _USAGE_ERROR and "not found: " in text:
+            raise LookupError(f"these tests do not exist: {arguments}\n{text[-2000:]}")
+        failed = _FAILED.search(text) if status != TIMED_OUT else None
+        return PytestRun(status in (0, _NOTHING_COLLECTED), status == TIMED_OUT, failed[1] if failed else "", text)
 
     def _run(self, command: list[str], limit_s: float) -> PytestRun:
         process = subprocess.Popen(
@@ -91,10 +126,7 @@ class Scratch:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return PytestRun(False, True, "", process.communicate()[0])
-        if process.returncode in (_USAGE_ERROR, _NOTHING_COLLECTED) and "pytest" in command:
-            raise LookupError(f"these tests do not exist: {command}\n{output[-2000:]}")
-        failed = _FAILED.search(output)
-        return PytestRun(process.returncode == 0, False, failed[1] if failed else "", output)
+        return PytestRun(process.returncode == 0, False, "", output)
 
 
 def _compiles(source: str) -> bool:

@@ -70,9 +70,15 @@ TARGETS = (
     ),
     Target(
         "kafkapy/_core/bytes",
-        ("tests/unit/_core/bytes", "tests/property"),
         (
-            *("tests/unit/storage", "tests/unit/protocol", "tests/wire", "tests/unit/client"),
+            *("tests/unit/_core/bytes", "tests/property/test_core_record_batch.py"),
+            *("tests/property/test_core_message_set.py", "tests/property/test_core_arrow_batch.py"),
+            *("tests/property/test_core_index.py", "tests/property/test_core_offset_map.py"),
+            *("tests/property/test_core_crc32c.py", "tests/property/test_record_decompressor.py"),
+            *("tests/property/test_messages.py", "tests/property/test_gate_twin.py", "tests/unit/storage"),
+        ),
+        (
+            *("tests/property", "tests/unit/protocol", "tests/wire", "tests/unit/client"),
             *("tests/clients/test_client_producer.py", "tests/clients/test_client_arrow.py"),
         ),
     ),
@@ -87,12 +93,22 @@ TARGETS = (
         ),
     ),
     Target(
+        "kafkapy/_core/tls",
+        ("tests/unit/_core/tls",),
+        (
+            *("tests/unit/_core/reactor", "tests/unit/_core/client", "tests/wire/test_tls_hostile.py"),
+            *("tests/security/test_tls_listeners.py", "tests/security/test_client_tls.py"),
+        ),
+    ),
+    Target(
         "kafkapy/_core/broker_state",
         (
             "tests/unit/_core/broker_state",
             "tests/unit/storage",
             "tests/unit/replica",
             "tests/property/test_gate_twin.py",
+            "tests/property/test_gate_permissions_twin.py",
+            "tests/property/test_gate_quotas.py",
         ),
         (
             "tests/unit/metrics",
@@ -105,7 +121,11 @@ TARGETS = (
     ),
     Target(
         "kafkapy/_core/gate",
-        ("tests/unit/_core/gate", "tests/property/test_gate_twin.py", "tests/property/test_held_fetch_twin.py"),
+        (
+            *("tests/unit/_core/gate", "tests/property/test_gate_twin.py", "tests/property/test_held_fetch_twin.py"),
+            *("tests/property/test_follower_append_twin.py", "tests/property/test_replicated_twin.py"),
+            *("tests/property/test_gate_permissions_twin.py", "tests/property/test_gate_quotas.py"),
+        ),
         (
             *("tests/unit/_core/reactor", "tests/unit/replica", "tests/wire", "tests/crash/test_disk_failure.py"),
             *("tests/clients/test_client_consumer.py", "tests/clients/test_client_transactions.py"),
@@ -127,8 +147,7 @@ def target_of(path: str) -> Target:
     return max((each for each in TARGETS if path.startswith(each.path + "/")), key=lambda each: len(each.path))
 
 
-def stages(root: Path, path: str) -> tuple[tuple[str, ...], ...]:
-    """Returns the lists of tests to run one after the other until one fails: the file's own, narrow, wide."""
-    target = target_of(path)
+def own_tests(root: Path, path: str) -> tuple[str, ...]:
+    """Returns the test file below tests/unit that is named like the source, if there is one."""
     own = root / "tests" / "unit" / Path(path).relative_to("kafkapy").with_name(f"test_{Path(path).stem}.py")
-    return (*([(str(own.relative_to(root)),)] if own.exists() else []), target.narrow, target.wide)
+    return (str(own.relative_to(root)),) if own.exists() else ()
