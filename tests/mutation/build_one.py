@@ -9,8 +9,6 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from setuptools import setup
-
 
 def main(source: str) -> None:
     spec = importlib.util.spec_from_file_location("kafkapy_setup", Path("setup.py").resolve())
@@ -19,7 +17,7 @@ def main(source: str) -> None:
     spec.loader.exec_module(build)
     build.COMPILER_FLAGS.append("-O0")
     extension = build.extension(build.ROOT / source)
-    setup(
+    build.setup(
         name="mutant",
         script_args=["-q", "build_ext", "--inplace"],
         ext_modules=[extension],

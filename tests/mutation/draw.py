@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -52,17 +53,41 @@ def drawn(root: Path, paths: Iterable[Path], seed: int) -> Iterator[Mutant]:
     yielded, so that a later change of the files does not matter.
     """
     candidates: list[tuple[int, Path, str, int, list[Site]]] = []
+    found_before = _KeptSites(root)
     for path in paths:
         source = path.read_text()
         by_line: dict[int, list[Site]] = {}
-        for site in _operators(path).sites(source):
+        for site in found_before.of(path, source):
             by_line.setdefault(site.line, []).append(site)
         for line, name in _lines(source, by_line):
             identity = f"{seed}\0{path.relative_to(root)}\0{name}"
             rank = int.from_bytes(hashlib.sha256(identity.encode()).digest(), "big")
             candidates.append((rank, path, source, line, by_line[line]))
+    found_before.save()
     for rank, path, source, line, found in sorted(candidates, key=lambda candidate: candidate[0]):
         yield mutant(str(path.relative_to(root)), source, line, found[rank % len(found)])
+
+
+class _KeptSites:
+    """The sites of sources, kept in a file because finding them takes milliseconds for each line."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / "build" / "mutation-sites.json"
+        self._sites = json.loads(self._path.read_text()) if self._path.exists() else {}
+        self._used: dict[str, list[Site]] = {}
+
+    def of(self, path: Path, source: str) -> list[Site]:
+        operators = _operators(path)
+        text = Path(operators.__file__ or "").read_text() + source
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        found = self._sites.get(digest)
+        self._used[digest] = list(operators.sites(source)) if found is None else [Site(*each) for each in found]
+        return self._used[digest]
+
+    def save(self) -> None:
+        if self._used.keys() - self._sites.keys():
+            self._path.parent.mkdir(exist_ok=True)
+            self._path.write_text(json.dumps({**self._sites, **self._used}))
 
 
 def _lines(source: str, numbers: Iterable[int]) -> Iterator[tuple[int, str]]:

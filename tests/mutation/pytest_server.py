@@ -7,6 +7,7 @@ with -1 if the time ran out. A run has a session of its own, which is killed at 
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -14,16 +15,16 @@ import sys
 import time
 from pathlib import Path
 
-import hypothesis.strategies  # noqa: F401
 import pytest
-import pytest_timeout  # noqa: F401
-import xdist.plugin  # noqa: F401
 
+IMPORTED = ("hypothesis.strategies", "pytest_timeout", "xdist.plugin")
 TIMED_OUT = -1
 _POLL_S = 0.02
 
 
 def main() -> None:
+    for name in IMPORTED:
+        importlib.import_module(name)
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
