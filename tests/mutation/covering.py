@@ -35,7 +35,8 @@ class CoveringTests:
     def of(self, path: str, line: int, measure: Measure) -> tuple[str, ...] | None:
         """Returns the tests that execute the statement in this line, the fastest first, and at most MOST_TESTS.
 
-        An option before them shortens the time after which pytest ends a test that does not return. Returns None where the measurement says nothing: in Cython sources, and in statements executed by an import.
+        An option before them shortens the time after which pytest ends a test that does not return. Returns None where
+        the measurement says nothing: in Cython sources, and in statements executed by an import.
         """
         if not path.endswith(".py"):
             return None
