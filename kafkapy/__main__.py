@@ -37,6 +37,7 @@ TOOLS = {
     "end-to-end-latency": ("kafkapy.tools.end_to_end_latency", "measure the time from producer to consumer"),
     "metrics": ("kafkapy.tools.metrics", "print the metrics of a running broker, once or repeatedly"),
     "probe": ("kafkapy.tools.probe", "send records through a broker and print how long they take"),
+    "explain": ("kafkapy.tools.explain", "print the history of a partition, or the cluster as it was at a time"),
     "server-start": (
         "kafkapy.tools.server_start",
         "start a broker: `kafkapy server-start [-daemon] server.properties`",
@@ -53,7 +54,7 @@ ABOUT_TOOLS = {
     "install-links": ("kafkapy.script_links", "create links with the names of Apache Kafka's scripts"),
 }
 # Tools without a script in Apache Kafka.
-OUR_OWN = ("broker", "doctor", "jobs", "metrics", "probe", "sandbox", "security")
+OUR_OWN = ("broker", "doctor", "explain", "jobs", "metrics", "probe", "sandbox", "security")
 # Scripts of Apache Kafka whose name is not the tool's name after `kafka-`.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
 RUN_CLASS = "kafka-run-class"

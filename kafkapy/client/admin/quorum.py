@@ -14,9 +14,13 @@ from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.add_raft_voter import AddRaftVoterRequest
 from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest
+from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.protocol.messages.fetch_snapshot import FetchSnapshotRequest
 from kafkapy.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from kafkapy.types import METADATA_TOPIC_ID
 
 METADATA_TOPIC = "__cluster_metadata"
+_FETCH_BYTES = 8 * 1024 * 1024
 
 
 class VoterEndpoint(NamedTuple):
@@ -49,6 +53,15 @@ class QuorumDescription(NamedTuple):
     voters: tuple[QuorumReplica, ...]
     observers: tuple[QuorumReplica, ...]
     listeners: dict[int, dict[str, tuple[str, int]]]
+
+
+class MetadataLogPart(NamedTuple):
+    """A part of the metadata log, as batches. `snapshot` is the id (offset, epoch) of the snapshot to fetch instead."""
+
+    records: bytes
+    log_start_offset: int
+    high_watermark: int
+    snapshot: tuple[int, int] | None
 
 
 class QuorumOperations(AdminLookups):
@@ -84,6 +97,62 @@ class QuorumOperations(AdminLookups):
             tuple(map(_quorum_replica, result.observers)),
             listeners,
         )
+
+    def fetch_metadata_log(self, offset: int, epoch: int, *, timeout: float | None = None) -> MetadataLogPart:
+        """Returns the batches of the metadata log from `offset` on, as the leader of this epoch has them. Blocks.
+
+        The client must be connected to controllers, and needs the permission of a broker (CLUSTER_ACTION).
+        """
+        partition = FetchRequest.FetchPartition(
+            partition=0,
+            current_leader_epoch=epoch,
+            fetch_offset=offset,
+            last_fetched_epoch=epoch,  # the leader's own epoch never diverges
+            partition_max_bytes=_FETCH_BYTES,
+            high_watermark=-1,  # lower than the leader's: the answer does not wait
+        )
+        topic = FetchRequest.FetchTopic(topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition])
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=_FETCH_BYTES, topics=[topic])
+        response = self._request(
+            self._any_broker,
+            ApiKey.FETCH,
+            constant(request),
+            _partition_error("responses"),
+            deadline_ms=self._deadline_ms(timeout),
+        )
+        result = response.responses[0].partitions[0]
+        named = result.snapshot_id
+        snapshot = (named.end_offset, named.epoch) if named.end_offset >= 0 else None
+        return MetadataLogPart(bytes(result.records or b""), result.log_start_offset, result.high_watermark, snapshot)
+
+    def fetch_metadata_snapshot(
+        self, offset: int, snapshot_epoch: int, epoch: int, *, timeout: float | None = None
+    ) -> bytes:
+        """Returns the content of a snapshot that the leader of `epoch` has. Blocks. The rights are those of
+        `fetch_metadata_log`."""
+        deadline_ms = self._deadline_ms(timeout)
+        content = b""
+        while True:
+            partition = FetchSnapshotRequest.PartitionSnapshot(
+                partition=0,
+                current_leader_epoch=epoch,
+                snapshot_id=FetchSnapshotRequest.SnapshotId(end_offset=offset, epoch=snapshot_epoch),
+                position=len(content),
+            )
+            topic = FetchSnapshotRequest.TopicSnapshot(name=METADATA_TOPIC, partitions=[partition])
+            request = FetchSnapshotRequest(max_bytes=_FETCH_BYTES, topics=[topic])
+            response = self._request(
+                self._any_broker,
+                ApiKey.FETCH_SNAPSHOT,
+                constant(request),
+                _partition_error("topics"),
+                deadline_ms=deadline_ms,
+            )
+            result = response.topics[0].partitions[0]
+            part = bytes(result.unaligned_records or b"")
+            content += part
+            if not part or len(content) >= result.size:
+                return content
 
     def add_raft_voter(
         self,
@@ -129,6 +198,19 @@ class QuorumOperations(AdminLookups):
         request.is_repeated = False
         self._send_all([request], deadline_ms)
         request.result()
+
+
+def _partition_error(topics: str) -> Callable[[Any], ApiError | None]:
+    """Returns a function that finds the error of a response about the metadata log, of the whole or of the partition;
+    `topics` names the field with the topics."""
+
+    def find(response: Any) -> ApiError | None:
+        found = getattr(response, topics)
+        if response.error_code or not found or not found[0].partitions:
+            return error_of(response) or ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the metadata log.")
+        return error_of(found[0].partitions[0])
+
+    return find
 
 
 def _quorum_replica(result: Any) -> QuorumReplica:
