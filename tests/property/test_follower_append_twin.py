@@ -14,6 +14,7 @@ import pytest
 
 from kafkapy._core.bytes.message_set import build_message_set
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, scan_batches
+from kafkapy._core.gate.follower_append import end_of_fetched
 from kafkapy.errors import ApiError, Error
 from kafkapy.replica.fetcher.partition_log import AppendCounters, PartitionLog
 from tests.directory_content import assert_unchanged, directory_content
@@ -158,6 +159,7 @@ def test_both_paths_leave_the_same_files_and_the_same_state(tmp_path, number):
     leader = Leader(chance)
     waiting = b""
     errors = set()
+    predictions = 0
     for _ in range(150):
         while len(waiting) < 2000:
             waiting += leader.batch()
@@ -169,6 +171,10 @@ def test_both_paths_leave_the_same_files_and_the_same_state(tmp_path, number):
         found = attempt(native_log.append, memoryview(fetched), epoch)
         assert found == attempt(reference.append_as_follower, memoryview(bytes(fetched)), epoch)
         errors.add(found)
+        predicted = end_of_fetched(memoryview(fetched), epoch)
+        if predicted is not None and found is Error.NONE:
+            assert predicted == (native.log_end_offset, native.latest_epoch)
+            predictions += 1
         assert state(native) == state(reference)
         high_watermark = chance.randint(0, native.log_end_offset)
         assert native.follow_high_watermark(high_watermark) == reference.follow_high_watermark(high_watermark)
@@ -183,6 +189,7 @@ def test_both_paths_leave_the_same_files_and_the_same_state(tmp_path, number):
             leader.offset, leader.epoch = native.log_end_offset, max(0, native.latest_epoch)
             leader.producer_epochs = dict.fromkeys(PRODUCERS, 50)
     assert counters.native > 20
+    assert predictions > 20
     assert Error.NONE in errors
     native.close()
     reference.close()

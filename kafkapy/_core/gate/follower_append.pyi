@@ -5,6 +5,8 @@ from typing_extensions import Buffer
 
 from kafkapy._core.broker_state.log_state import LogLimits, ProducersState, SegmentState
 
+def end_of_fetched(records: Buffer, leader_epoch: int) -> tuple[int, int] | None: ...
+
 class FetchedBatches:
     def __init__(self, records: Buffer, leader_epoch: int) -> None: ...
     @property

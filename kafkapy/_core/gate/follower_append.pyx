@@ -33,6 +33,39 @@ cdef enum:
     FOUND_OLD_FORMAT = 3
 
 
+def end_of_fetched(records, int32_t leader_epoch):
+    """Returns the offset after the whole batches up to `leader_epoch`, and the epoch of the last one, from the headers.
+
+    Returns None if there is no such batch, or for bytes that an append would refuse or that Python would have to
+    append. The checksums are not verified.
+    """
+    cdef Py_buffer view
+    cdef BatchHeader header
+    cdef Py_ssize_t pos = 0
+    cdef int status
+    cdef int64_t next_offset = -1
+    cdef int32_t epoch = -1
+    PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
+    try:
+        while pos < view.len:
+            status = parse_batch_header(<const uint8_t *> view.buf, pos, view.len, &header)
+            if status == HEADER_INCOMPLETE:
+                break
+            if status != HEADER_OK:
+                return None
+            if header.partition_leader_epoch > leader_epoch:
+                break
+            if (header.base_offset < next_offset or header.base_offset < 0 or header.last_offset_delta < 0
+                    or header.base_offset > INT64_MAX - header.last_offset_delta - 1):
+                return None
+            next_offset = header.base_offset + header.last_offset_delta + 1
+            epoch = header.partition_leader_epoch
+            pos += <Py_ssize_t> header.size
+    finally:
+        PyBuffer_Release(&view)
+    return None if next_offset < 0 else (next_offset, epoch)
+
+
 cdef class FetchedBatches:
     """The batches in the bytes of one partition. *Pins* the bytes until it is deallocated. Owner thread only."""
 

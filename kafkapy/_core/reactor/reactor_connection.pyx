@@ -11,6 +11,7 @@ from libc.string cimport memcpy, strerror
 
 from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES
 from kafkapy._core.bytes.primitives cimport store_uint32
+from kafkapy._core.reactor.reactor_output cimport output_flush
 from kafkapy._core.reactor.request_meter cimport (
     FOLLOWER_FETCH_METER, RequestMeter, meter_add, meter_at, meter_of)
 from kafkapy._core.reactor.reactor_state cimport (
@@ -298,6 +299,9 @@ cdef class OutgoingConnection(Connection):
     def send(self, chunks):
         """Sends one frame: bytes-like objects and FileRanges, which are *pinned* until they are sent, without the size
         prefix. Does nothing if the connection is closed.
+
+        The frame is written at once, not in phase 3, so that the peer works while the caller does. Only what the socket
+        does not take waits for phase 3.
         """
         cdef ConnectionState *native = self.native
         if native.closed or native.closing:
@@ -306,7 +310,9 @@ cdef class OutgoingConnection(Connection):
             raise RuntimeError("only the reactor's thread may send: post() it")
         write_answer(self.shared, native, chunks)
         connection_touch(self.shared, native)
-        connection_want_output(self.shared, native)
+        if not native.blocked:
+            with nogil:
+                output_flush(self.shared, native)
 
     cdef int deliver(self, Request response) except -1:
         """Passes `response` to `on_response`. Its bytes exist while the callee holds the Request or a slice of it."""

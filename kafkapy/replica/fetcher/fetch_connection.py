@@ -319,6 +319,14 @@ class FetchConnection:
         self._arm(self._settings.request_timeout_ms)
         connection.send(message.encode_chunks(version, writer.getvalue()))
 
+    def _ahead(self, monotonic_ms: int) -> Callable[[FetchPlan], None] | None:
+        """Returns the function that sends a Fetch before the last response is handled, or None if the connection has to
+        authenticate first."""
+        connection = self._connection
+        if connection is None or self._authenticate_at_ms <= monotonic_ms:
+            return None
+        return lambda plan: self._send(connection, plan)
+
     def _on_response(self, generation: int, response: Request) -> None:
         if generation != self._generation or self._is_closed:
             return
@@ -349,6 +357,6 @@ class FetchConnection:
             self.fetcher.on_offsets(sent.plan, leader_offsets(offsets), monotonic_ms)
             return
         fetched = FetchResponse.decode(payload, sent.version, reader.pos)
-        advanced = self.fetcher.on_fetched(fetched, monotonic_ms)
+        advanced = self.fetcher.on_fetched(fetched, monotonic_ms, self._ahead(monotonic_ms))
         if advanced:
             self._ports.on_high_watermarks(advanced)

@@ -3,12 +3,19 @@
 A fetcher reads and writes the logs of its partitions, but uses neither the network nor a clock: every method gets the
 time as `monotonic_ms`. The caller sends the request that `next_request` returns, one at a time, and passes the response
 to `on_fetched` or `on_offsets`, or calls `on_failure`.
+
+A follower that is far behind sends its next Fetch before it appends the records of the last response, so that the
+leader works while the follower writes. A Fetch acknowledges every record below its offset, so this is allowed only
+below the leader's high watermark: these records are committed without this follower, and it cannot enter the ISR with
+such an offset.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
+from kafkapy._core.gate.follower_append import end_of_fetched
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.fetch import FetchResponse
@@ -58,6 +65,10 @@ class LeaderOffset(NamedTuple):
 
     error: Error
     offset: int
+
+
+# A partition, and its part of a response.
+Answer = tuple[FollowedPartition, FetchResponse.PartitionData]
 
 
 class LeaderFetcher:
@@ -121,8 +132,14 @@ class LeaderFetcher:
             query = self._offset_query()
             if query is not None:
                 return query
+        return self._plan([], self._position_of)
+
+    def _plan(
+        self, moved: list[TopicPartition], position_of: Callable[[TopicPartition], FetchPosition | None]
+    ) -> FetchPlan | None:
+        """Returns the next Fetch; `moved` are partitions that may have changed besides those of `_changed`."""
         changed = self.partitions if self._session.is_full else self._changed
-        plan = self._session.plan(list(changed), self._position_of)
+        plan = self._session.plan([*changed, *moved], position_of)
         self._changed.clear()
         return plan
 
@@ -226,8 +243,13 @@ class LeaderFetcher:
         for state in self.partitions.values():
             self._delay(state, monotonic_ms)
 
-    def on_fetched(self, response: FetchResponse, monotonic_ms: int) -> list[TopicPartition]:
-        """Handles the response to the last plan; returns the partitions whose high watermark has changed."""
+    def on_fetched(
+        self, response: FetchResponse, monotonic_ms: int, send_ahead: Callable[[FetchPlan], None] | None = None
+    ) -> list[TopicPartition]:
+        """Handles the response to the last plan; returns the partitions whose high watermark has changed.
+
+        Calls `send_ahead` before the records are appended if the next request may be sent by then.
+        """
         error = Error.of(response.error_code)
         if error is not Error.NONE:
             logger.info("The leader responded to a fetch request with %s", error.name)
@@ -235,29 +257,72 @@ class LeaderFetcher:
                 for state in self.partitions.values():
                     self._delay(state, monotonic_ms)
             return []
+        answers = self._valid_answers(response)
         self._session.confirm(response.session_id)
+        if send_ahead is not None:
+            plan = self._plan_ahead(answers)
+            if plan is not None:
+                send_ahead(plan)
+        for state, data in answers:
+            self._take(state, data, monotonic_ms)
+        advanced, self._advanced = self._advanced, []
+        return advanced
+
+    def _valid_answers(self, response: FetchResponse) -> list[Answer]:
+        """Returns the partitions of a response, without those whose state has changed since the request."""
+        answers = []
         for topic in response.responses:
             name = topic.topic or self._topics.get(topic.topic_id)
             if name is None:
                 continue
             for data in topic.partitions:
-                self._take(TopicPartition(name, data.partition_index), data, monotonic_ms)
-        advanced, self._advanced = self._advanced, []
-        return advanced
+                topic_partition = TopicPartition(name, data.partition_index)
+                state = self.partitions.get(topic_partition)
+                sent = self._session.held.get(topic_partition)
+                if (
+                    state is not None
+                    and sent is not None
+                    and state.is_fetchable
+                    and sent.fetch_offset == state.fetch_offset
+                    and sent.leader_epoch == state.leader_epoch
+                    and sent.topic_id == state.topic_id
+                ):
+                    answers.append((state, data))
+        return answers
 
-    def _take(self, topic_partition: TopicPartition, data: FetchResponse.PartitionData, monotonic_ms: int) -> None:
-        """Handles one partition of a response. Ignores it if the partition's state has changed since the request."""
-        state = self.partitions.get(topic_partition)
-        sent = self._session.held.get(topic_partition)
-        if (
-            state is None
-            or sent is None
-            or not state.is_fetchable
-            or sent.fetch_offset != state.fetch_offset
-            or sent.leader_epoch != state.leader_epoch
-            or sent.topic_id != state.topic_id
-        ):
-            return
+    def _plan_ahead(self, answers: list[Answer]) -> FetchPlan | None:
+        """Returns the next request on the assumption that all records of the response will be appended.
+
+        Returns None if that request would acknowledge a record at or above the high watermark, or if a partition needs
+        something else first. If an append fails after all, the response to this request is ignored for the partition.
+        """
+        if self._truncating or self._asking:
+            return None
+        ahead: dict[TopicPartition, FetchPosition] = {}
+        for state, data in answers:
+            if data.error_code or data.diverging_epoch.epoch != UNDEFINED_EPOCH:
+                return None
+            if not data.records:
+                continue
+            end = end_of_fetched(data.records, state.leader_epoch)
+            if end is None or end[0] >= data.high_watermark:
+                return None
+            offset, epoch = end
+            ahead[state.topic_partition] = FetchPosition(
+                state.topic_id, offset, state.log.log_start_offset, state.leader_epoch, epoch
+            )
+        if not ahead:
+            return None
+
+        def position_of(topic_partition: TopicPartition) -> FetchPosition | None:
+            return ahead.get(topic_partition) or self._position_of(topic_partition)
+
+        return self._plan([*ahead], position_of)
+
+    def _take(self, state: FollowedPartition, data: FetchResponse.PartitionData, monotonic_ms: int) -> None:
+        """Handles one partition of a response."""
+        if self.partitions.get(state.topic_partition) is not state or not state.is_fetchable:
+            return  # the failure of another partition's log has ended this one
         if data.error_code:
             self._on_error(state, Error.of(data.error_code), monotonic_ms)
             return

@@ -69,7 +69,11 @@ class Schedule:
         version = random.choice((30, 30, 27, 23)) if elr else random.choice((30, 21, 14, 11))
         world.controller = SimulatedController(world, bootstrapped(version, elr=elr))
         self._create_topic(count)
-        properties = {"log.flush.interval.messages": random.choice(("1", "5", "9223372036854775807"))}
+        properties = {
+            "log.flush.interval.messages": random.choice(("1", "5", "9223372036854775807")),
+            # With the small one, a fetch returns one batch: a follower that is far behind fetches ahead.
+            "replica.fetch.max.bytes": random.choice(("1", "1048576")),
+        }
         for broker_id in range(1, count + 1):
             world.brokers[broker_id] = Broker(world, broker_id, root, properties)
         self._create_clients()

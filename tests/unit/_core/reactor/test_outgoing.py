@@ -108,6 +108,19 @@ def test_what_is_sent_before_the_connection_is_established_arrives_and_is_answer
         assert peer.harness.errors == []
 
 
+def test_a_frame_is_written_before_the_sender_returns_to_the_reactor() -> None:
+    with running() as peer:
+        connection = peer.connect(first=b"request 1")
+        accepted = peer.accept()
+        assert receive_frame(accepted) == b"request 1"
+
+        def send_and_wait() -> bytes:
+            connection.send([b"request 2"])
+            return receive_frame(accepted)  # while the reactor's thread is here, it writes nothing later
+
+        assert peer.harness.call(send_and_wait) == b"request 2"
+
+
 def test_a_response_may_be_split_at_every_byte() -> None:
     with running() as peer:
         peer.connect()

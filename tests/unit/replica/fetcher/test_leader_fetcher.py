@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, scan_batches
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.replica.fetcher.fetch_session import FetchPlan
@@ -411,3 +412,120 @@ def test_the_names_of_former_topics_are_forgotten():
         fetcher.follow(name, number.to_bytes(16, "big"), 0, NotedLog())
         fetcher.release(name)
     assert len(fetcher._topics) < 50
+
+
+# -- the next request before the append
+
+
+def batches(start, *epochs):
+    """Returns the bytes of one batch of one record for each of the epochs, at offsets from `start` on."""
+    records = b""
+    for index, epoch in enumerate(epochs):
+        builder = RecordBatchBuilder(start + index, partition_leader_epoch=epoch)
+        builder.append(0, None, b"value")
+        records += builder.build()
+    return records
+
+
+class BatchLog(NotedLog):
+    """A NotedLog that counts batches."""
+
+    def append(self, records, leader_epoch):
+        size = super().append(records, leader_epoch)
+        found, _ = scan_batches(records)
+        self.log_end_offset += len(found) - size
+        self.epochs.append((found[-1].partition_leader_epoch, found[-1].base_offset))
+        return size
+
+
+def fetched_ahead(fetcher, answer):
+    """Passes the answer to the fetcher; returns the request that it sent before an append, or None, and checks that
+    nothing was appended before."""
+    logs = [state.log for state in fetcher.partitions.values()]
+    before = [list(log.done) for log in logs]
+    sent = []
+
+    def send(plan):
+        assert [log.done for log in logs] == before
+        sent.append(plan)
+
+    fetcher.on_fetched(answer, 0, send)
+    return sent[0] if sent else None
+
+
+def test_a_follower_far_behind_sends_its_next_request_before_it_appends():
+    log = BatchLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    ahead = fetched_ahead(fetcher, response(data(high_watermark=10, records=batches(7, 3, 4))))
+    assert (ahead.session_id, ahead.session_epoch) == (9, 1)
+    assert positions(ahead) == {0: (9, 5, 4)}
+    assert (len(log.done), log.log_end_offset) == (1, 9)
+    ahead = fetched_ahead(fetcher, response(data(high_watermark=11, records=batches(9, 4))))
+    assert (ahead.session_epoch, positions(ahead)) == (2, {0: (10, 5, 4)})
+    assert fetched_ahead(fetcher, response(data(high_watermark=11, records=batches(10, 4)))) is None
+    plan = fetcher.next_request(0)
+    assert (plan.session_epoch, positions(plan)) == (3, {0: (11, 5, 4)})
+    assert log.log_end_offset == 11
+
+
+@pytest.mark.parametrize("high_watermark", [0, 8, 9])
+def test_records_that_the_next_request_would_commit_are_appended_first(high_watermark):
+    log = BatchLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    answer = response(data(high_watermark=high_watermark, records=batches(7, 3, 4)))
+    assert fetched_ahead(fetcher, answer) is None
+    assert log.log_end_offset == 9
+
+
+def test_no_request_is_sent_ahead_of_a_partition_that_needs_something_else():
+    near = data(index=1, high_watermark=8, records=batches(7, 3))
+    for other in (near, data(index=1, error=Error.UNKNOWN_LEADER_EPOCH), data(index=1, diverging=(2, 5))):
+        fetcher = LeaderFetcher(BACKOFF_MS)
+        for index in range(2):
+            fetcher.follow(TopicPartition("t", index), TOPIC_ID, 5, BatchLog(7))
+        fetcher.next_request(0)
+        far = data(index=0, high_watermark=100, records=batches(7, 3))
+        assert fetched_ahead(fetcher, response(far, other)) is None
+
+
+def test_a_partition_without_records_does_not_prevent_the_request():
+    fetcher = LeaderFetcher(BACKOFF_MS)
+    for index in range(2):
+        fetcher.follow(TopicPartition("t", index), TOPIC_ID, 5, BatchLog(7))
+    fetcher.next_request(0)
+    far = data(index=0, high_watermark=100, records=batches(7, 3))
+    assert positions(fetched_ahead(fetcher, response(far, data(index=1, high_watermark=7)))) == {0: (8, 5, 3)}
+
+
+def test_a_leader_without_sessions_gets_all_partitions_ahead():
+    fetcher = LeaderFetcher(BACKOFF_MS)
+    for index in range(2):
+        fetcher.follow(TopicPartition("t", index), TOPIC_ID, 5, BatchLog(7))
+    fetcher.next_request(0)
+    far = data(index=0, high_watermark=100, records=batches(7, 3))
+    ahead = fetched_ahead(fetcher, response(far, session_id=0))
+    assert (ahead.session_epoch, positions(ahead)) == (0, {0: (8, 5, 3), 1: (7, 5, 0)})
+
+
+def test_records_fetched_ahead_are_ignored_after_a_failed_append():
+    log = BatchLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    log.failure = ApiError(Error.CORRUPT_MESSAGE)
+    assert fetched_ahead(fetcher, response(data(high_watermark=100, records=batches(7, 3)))) is not None
+    log.failure = None
+    fetcher.on_fetched(response(data(high_watermark=100, records=batches(8, 3))), 0)
+    assert (log.done, log.log_end_offset) == ([], 7)
+    assert positions(fetcher.next_request(BACKOFF_MS)) == {0: (7, 5, 0)}
+
+
+def test_records_fetched_ahead_are_ignored_after_a_new_leader_epoch():
+    log = BatchLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    assert fetched_ahead(fetcher, response(data(high_watermark=100, records=batches(7, 3)))) is not None
+    fetcher.follow(NAME, TOPIC_ID, 6, log)
+    fetcher.on_fetched(response(data(high_watermark=100, records=batches(8, 3))), 0)
+    assert log.log_end_offset == 8
