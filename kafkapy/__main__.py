@@ -23,6 +23,10 @@ TOOLS = {
     "log-dirs": ("kafkapy.tools.log_dirs", "print the partitions in the brokers' log directories"),
     "leader-election": ("kafkapy.tools.leader_election", "elect the leaders of partitions"),
     "acls": ("kafkapy.tools.acls", "list, add and remove ACLs"),
+    "delegation-tokens": (
+        "kafkapy.tools.delegation_tokens",
+        "create, renew, expire and describe delegation tokens",
+    ),
     "cluster": ("kafkapy.tools.cluster", "print the cluster's id and brokers, unregister a broker"),
     "features": ("kafkapy.tools.features", "print and change the levels of the cluster's features"),
     "metadata-quorum": ("kafkapy.tools.metadata_quorum", "describe the metadata quorum, add and remove controllers"),

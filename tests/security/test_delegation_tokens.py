@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,49 +20,16 @@ from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
 from kafkapy.protocol.messages.describe_delegation_token import DescribeDelegationTokenRequest
 from kafkapy.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from kafkapy.protocol.scram_mechanism import ScramMechanism
 from kafkapy.security.acl import Operation, PatternType, Permission, ResourceType
+from kafkapy.security.sasl.scram_client import ScramClient
 from tests.api_client import ask
-from tests.broker_process import BrokerProcess
-from tests.peers import ApacheKafka, kafka_directory
-from tests.ports import free_ports
-from tests.security.secured_brokers import ADMIN, connect, secured
+from tests.sasl_client import CLOSED, SaslConnection
+from tests.security.secured_brokers import ADMIN, connect
+from tests.security.token_brokers import Kafka, Kafkapy, eventually
 
 pytestmark = [pytest.mark.timeout(180)]
-USERS = ("ann", "bob", "eve")
 DAY_MS = 86_400_000
-PLAIN = "PLAINTEXT://localhost:{}"
-
-
-def properties(port: int, controller_port: int, plain_port: int) -> dict[str, str]:
-    """Returns the properties of a node with tokens, and with a listener on which nobody authenticates."""
-    found = secured(port, controller_port, USERS)
-    for key in ("listeners", "advertised.listeners"):
-        found[key] += "," + PLAIN.format(plain_port)
-    found["listener.security.protocol.map"] += ",PLAINTEXT:PLAINTEXT"
-    scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-    return {
-        **found,
-        "listener.name.sasl_plaintext.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
-        "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": scram,
-        "delegation.token.secret.key": "token-secret",
-    }
-
-
-class Kafka(ApacheKafka):
-    def __init__(self, directory: Path) -> None:
-        (self.plain_port,) = free_ports(1)
-        super().__init__(kafka_directory("4.3.0"), directory, heap=("-Xmx512M",))
-
-    def _settings(self, given: Mapping[str, str]) -> dict[str, str]:
-        return super()._settings(properties(self.port, self.controller_port, self.plain_port))
-
-
-class Kafkapy(BrokerProcess):
-    def __init__(self, directory: Path) -> None:
-        port, controller_port, self.plain_port = free_ports(3)
-        super().__init__(directory, properties(port, controller_port, self.plain_port), port=port)
-
-
 FLAVOURS = [pytest.param(Kafkapy, id="kafkapy"), pytest.param(Kafka, id="kafka_43", marks=pytest.mark.peer)]
 
 
@@ -94,14 +60,6 @@ def create(server: Any, user: str, owner: str = "", renewers: tuple[str, ...] = 
         # Apache Kafka answers before its broker knows the token.
         eventually(lambda: token.token_id in {each.token_id for each in describe(server, ADMIN)})
     return token
-
-
-def eventually(is_true: Callable[[], bool]) -> None:
-    """Waits until the condition holds."""
-    deadline = time.monotonic() + 30
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def describe(server: Any, user: str, *owners: str, everyone: bool = True) -> list[Any]:
@@ -259,6 +217,51 @@ def test_a_client_logs_in_by_a_token_as_its_owner(server: Any):
     with Admin(login) as admin:
         assert set(admin.describe_topics().check()) == {"tokens"}
     assert expire(server, "ann", token.hmac)[0] == 0
+
+
+def log_in(client: SaslConnection, token: Any) -> Any:
+    """Authenticates by a token with SCRAM; returns the last response."""
+    password = base64.b64encode(token.hmac).decode()
+    exchange = ScramClient(ScramMechanism.SCRAM_SHA_256, token.token_id, password, is_token=True)
+    assert client.handshake("SCRAM-SHA-256").error_code == 0
+    challenge = None
+    while (message := exchange.step(challenge)) is not None:
+        response = client.authenticate(message)
+        assert response.error_code == 0, response
+        challenge = response.auth_bytes
+    return response
+
+
+def session_ends(server: Any, lifetime_ms: int, *, is_removed: bool) -> bool:
+    """Returns False if this machine was too busy for a token with this life."""
+    token = create(server, "ann", max_lifetime_ms=lifetime_ms)
+    try:
+        with SaslConnection(server.port) as client:
+            if time.time() * 1000 > token.expiry_timestamp_ms - lifetime_ms // 2:
+                return False
+            session_ms = log_in(client, token).session_lifetime_ms
+            assert session_ms <= lifetime_ms
+            if is_removed:
+                assert expire(server, "ann", token.hmac)[0] == 0
+                eventually(lambda: token.token_id not in {each.token_id for each in describe(server, "ann")})
+            is_served = client.metadata() != CLOSED
+            if time.time() * 1000 > token.expiry_timestamp_ms:
+                return False
+            assert is_served
+            assert session_ms > 0
+            eventually(lambda: time.time() * 1000 > token.expiry_timestamp_ms + 100)
+            assert client.metadata() == CLOSED
+        expected = Error.DELEGATION_TOKEN_NOT_FOUND if is_removed else Error.DELEGATION_TOKEN_EXPIRED
+        assert renew(server, "ann", token.hmac)[0] == expected
+        return True
+    finally:
+        expire(server, "ann", token.hmac)
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_session_ends_when_its_token_expires(server: Any, is_removed: bool):
+    """The end of a session is fixed at the login: a token that is removed later ends it no sooner."""
+    assert any(session_ends(server, lifetime_ms, is_removed=is_removed) for lifetime_ms in (3000, 12_000, 48_000))
 
 
 def test_older_versions_do_not_name_the_requester(server: Any):

@@ -1,5 +1,5 @@
-"""The admin client: topics, partitions, configurations, groups, offsets, transactions, log directories, ACLs, the
-cluster.
+"""The admin client: topics, partitions, configurations, groups, offsets, transactions, log directories, ACLs,
+delegation tokens, the cluster.
 
 with Admin(bootstrap_servers="localhost:9092") as admin:
     admin.create_topics([NewTopic("greetings", partitions=3)]).check()
@@ -23,6 +23,7 @@ from kafkapy.client.admin.configs import (
     ConfigSynonym,
     ResourceType,
 )
+from kafkapy.client.admin.delegation_tokens import DelegationToken
 from kafkapy.client.admin.groups import GroupDescription, GroupListing, MemberDescription
 from kafkapy.client.admin.log_dirs import LogDirDescription, Replica, ReplicaInfo
 from kafkapy.client.admin.offsets import (
@@ -88,6 +89,7 @@ __all__ = [
     "ConfigResource",
     "ConfigSynonym",
     "CreatedTopic",
+    "DelegationToken",
     "ElectionType",
     "FeatureDescription",
     "FeatureUpdate",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkapy.client.admin.acls import AclOperations
 from kafkapy.client.admin.cluster import ClusterOperations
 from kafkapy.client.admin.configs import ConfigOperations
+from kafkapy.client.admin.delegation_tokens import DelegationTokenOperations
 from kafkapy.client.admin.group_offsets import GroupOffsetOperations
 from kafkapy.client.admin.groups import GroupOperations
 from kafkapy.client.admin.log_dirs import LogDirOperations
@@ -29,6 +30,7 @@ class Admin(
     QuorumOperations,
     PrincipalOperations,
     AclOperations,
+    DelegationTokenOperations,
 ):
     """Administers a cluster of kafkapy or of Apache Kafka. Thread-safe; closed by `close` or a `with` block.
 

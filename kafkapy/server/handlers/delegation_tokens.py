@@ -44,8 +44,6 @@ from kafkapy.server.authorization import is_allowed
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
-# The version of creations and descriptions whose answers name the requester, who may not be the owner (KIP-373).
-FIRST_VERSION_WITH_REQUESTER = 3
 # The expiry in an answer with an error, as in Apache Kafka: of the broker, and of the controller.
 _NO_EXPIRY_MS = -1
 _NO_EXPIRY_OF_CONTROLLER_MS = 0
@@ -117,7 +115,7 @@ def _with_principals(
     response: CreateDelegationTokenResponse, version: int, owner: Principal, requester: Principal
 ) -> CreateDelegationTokenResponse:
     response.principal_type, response.principal_name = owner.type, owner.name
-    if version >= FIRST_VERSION_WITH_REQUESTER:
+    if version >= CreateDelegationTokenResponse.FIRST_VERSION_WITH_TOKEN_REQUESTER_PRINCIPAL_NAME:
         response.token_requester_principal_type = requester.type
         response.token_requester_principal_name = requester.name
     return response
@@ -225,11 +223,12 @@ def _described(
     token: DelegationToken, secret_key: str, version: int
 ) -> DescribeDelegationTokenResponse.DescribedDelegationToken:
     owner, requester = parse_principal(token.owner), parse_principal(token.requester)
+    names_requester = version >= DescribeDelegationTokenResponse.FIRST_VERSION_WITH_TOKEN_REQUESTER_PRINCIPAL_NAME
     return DescribeDelegationTokenResponse.DescribedDelegationToken(
         principal_type=owner.type,
         principal_name=owner.name,
-        token_requester_principal_type=requester.type if version >= FIRST_VERSION_WITH_REQUESTER else "",
-        token_requester_principal_name=requester.name if version >= FIRST_VERSION_WITH_REQUESTER else "",
+        token_requester_principal_type=requester.type if names_requester else "",
+        token_requester_principal_name=requester.name if names_requester else "",
         issue_timestamp=token.issue_timestamp,
         expiry_timestamp=token.expiration_timestamp,
         max_timestamp=token.max_timestamp,
