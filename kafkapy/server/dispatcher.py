@@ -21,6 +21,8 @@ from kafkapy.server.request_context import NOT_HELD, RequestContext, Session
 from kafkapy.server.services import ControllerServices, Services
 
 LARGEST_KEY = max(API_TABLE)
+# API key, version and correlation id: the start of every header.
+_FIXED_HEADER_BYTES = 8
 # Every controller answers these APIs by its quorum's state; only the active one handles the other forwarded APIs.
 _QUORUM_APIS = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
 _ACTIVE_CONTROLLER_APIS = FORWARDABLE - _QUORUM_APIS
@@ -154,6 +156,8 @@ class Dispatcher:
         Returns False for any other request.
         """
         reader = Reader(request.payload)
+        if reader.remaining < _FIXED_HEADER_BYTES:
+            return False
         if reader.read_int16() != ApiKey.API_VERSIONS or reader.read_int16() >= 0:
             return False
         self._respond_unsupported(session, request, reader.read_int32())

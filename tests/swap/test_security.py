@@ -89,7 +89,7 @@ class Content:
             AclPermission.ALLOW,
         )  # fmt: skip
         before = [*self.tokens.values()]
-        name, password = f"user {turn}, =é", f"password {turn}"
+        name, password = f"user {turn}, =", f"password {turn}"
         with admin_of(server, ADMIN) as admin:
             admin.create_acls([entry]).check()
             admin.alter_user_scram_credentials([NewScramCredential(name, MECHANISM, password)]).check()

@@ -106,6 +106,8 @@ CLOSING_FRAMES = {
     "the most negative length": struct.pack(">i", -(2**31)),
     "no header": frame(b""),
     "half a header": frame(b"\0\3\0"),
+    "half a header of ApiVersions": frame(b"\0\x12\xff\xff\0"),
+    "only the API key of ApiVersions": frame(b"\0\x12"),
     "an unknown API key": frame(struct.pack(">hhih", 999, 0, 7, -1)),
     "a negative API key": frame(struct.pack(">hhih", -5, 0, 7, -1)),
     "an unknown version": frame(struct.pack(">hhih", 3, 99, 7, -1) + b"\0\0\0\0"),
@@ -130,9 +132,10 @@ def test_a_bad_frame_ends_its_connection_only(server: ServerProcess, data: bytes
 
 
 @pytest.mark.parametrize("server", ["kafkapy"], indirect=True)
-def test_a_bad_frame_gets_one_line_in_the_log(server: ServerProcess) -> None:
+@pytest.mark.parametrize("frame_name", ["an unknown API key", "no header", "half a header of ApiVersions"])
+def test_a_bad_frame_gets_one_line_in_the_log(server: ServerProcess, frame_name: str) -> None:
     before = len(server.log().splitlines())
-    assert is_closed_by(server, CLOSING_FRAMES["an unknown API key"])
+    assert is_closed_by(server, CLOSING_FRAMES[frame_name])
     deadline = time.monotonic() + 10
     while len(server.log().splitlines()) == before:  # the line is written after the connection has ended
         assert time.monotonic() < deadline, "no line in the log"

@@ -11,6 +11,11 @@ from kafkapy.errors import ProtocolViolation
 
 # The default of parameters whose value is a new empty list or struct.
 EMPTY = object()
+# Fields whose values `repr` hides: tokens of SASL, HMACs of delegation tokens, keys of SCRAM, forwarded requests.
+_SECRET_FIELDS = frozenset({"auth_bytes", "hmac", "salted_password", "stored_key", "server_key", "request_data"})
+_NO_FIELDS = frozenset()
+# Values of configuration keys may be passwords.
+_SECRET_FIELDS_BY_CLASS = {name: frozenset({"value"}) for name in ("AlterableConfig", "ConfigRecord")}
 
 
 def absent(message, str field, int version):
@@ -65,8 +70,15 @@ cdef class Message:
         return all([getattr(self, name) == getattr(other, name) for name in self.FIELDS])
 
     def __repr__(self):
-        fields = ", ".join([f"{name}={getattr(self, name)!r}" for name in self.FIELDS])
-        return f"{type(self).__qualname__}({fields})"
+        """Returns the fields without secrets, because messages appear in errors and logs."""
+        name = type(self).__qualname__
+        hidden = _SECRET_FIELDS | _SECRET_FIELDS_BY_CLASS.get(name.rpartition(".")[2], _NO_FIELDS)
+        fields = ", ".join([f"{each}={_shown(getattr(self, each), each in hidden)}" for each in self.FIELDS])
+        return f"{name}({fields})"
+
+
+def _shown(value, is_hidden):
+    return "[hidden]" if is_hidden and value else repr(value)
 
 
 cdef int write_whole(Message message, Writer writer, int version) except -1:

@@ -7,8 +7,12 @@ from kafkapy.protocol.messages.coordinator_records import ConsumerGroupMemberMet
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
+from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
+from kafkapy.protocol.messages.metadata_records import ConfigRecord, UserScramCredentialRecord
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 
 
 def test_fields_have_the_defaults_of_kafka():
@@ -125,3 +129,18 @@ def test_encode_chunks_begins_with_the_prefix():
     assert chunks[0].startswith(b"header")
     assert chunks[1] is records
     assert b"".join(chunks) == b"header" + response.encode(4)
+
+
+def test_the_representation_hides_secrets():
+    shown = [
+        SaslAuthenticateRequest(auth_bytes=b"secret"),
+        RenewDelegationTokenRequest(hmac=b"secret", renew_period_ms=7),
+        ConfigRecord(resource_type=4, resource_name="1", name="ssl.key.password", value="secret"),
+        IncrementalAlterConfigsRequest.AlterableConfig(name="ssl.key.password", config_operation=0, value="secret"),
+        UserScramCredentialRecord(name="ann", mechanism=1, salt=b"", stored_key=b"secret", server_key=b"secret"),
+    ]
+    text = repr(shown)
+    assert "secret" not in text
+    assert "hmac=[hidden], renew_period_ms=7" in text
+    assert "server_key=[hidden]" in text
+    assert "auth_bytes=b''" in repr(SaslAuthenticateRequest(auth_bytes=b""))

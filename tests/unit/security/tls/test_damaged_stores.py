@@ -1,11 +1,9 @@
 """Truncated and damaged keys, certificates and stores: each parser refuses them with its own error, in bounded time.
 
-`python tests/unit/security/tls/test_damaged_stores.py SECONDS` runs the mutations for a longer time.
+`python -m tests.fuzz` repeats the mutations for a longer time.
 """
 
 import random
-import sys
-import time
 
 import pytest
 
@@ -139,19 +137,3 @@ def try_mutations(content, parse, source, count):
 def test_a_damaged_file_is_read_or_refused(kind, request):
     source, parse = PARSERS[kind]
     try_mutations(sample(source, request), parse, random.Random(drawn_seed()), MUTATIONS)
-
-
-def fuzz(seconds):
-    """Runs the mutations of the parsers that need no program for a number of seconds."""
-    source = random.Random()
-    end, rounds = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        for made, parse in PARSERS.values():
-            if callable(made):
-                try_mutations(made(), parse, source, MUTATIONS)
-        rounds += 1
-    print(f"{rounds * MUTATIONS} mutations of each of {sum(callable(made) for made, _ in PARSERS.values())} parsers")
-
-
-if __name__ == "__main__":
-    fuzz(float(sys.argv[1]))

@@ -1,0 +1,55 @@
+"""Secrets that a test plants, and the search for them in texts in every form in which they could be shown."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote
+
+
+class PlantedSecrets:
+    """Makes secrets, and finds them again. A secret is text without characters that any form would escape."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, list[str]] = {}
+
+    def new(self, name: str) -> str:
+        """Returns a new secret, which a failure shows as `name`."""
+        text = f"{name.replace(' ', '-')}-{secrets.token_hex(8)}"
+        self.add(name, text.encode())
+        return text
+
+    def add(self, name: str, content: bytes) -> None:
+        """Adds a secret that something else has made."""
+        forms = {content.hex(), b64encode(content).decode().rstrip("="), repr(content)[2:-1], quote(content)}
+        # Base64 of a text that contains the secret, at each of the three places in a group of four characters.
+        for shift in range(3):
+            padded = b64encode(bytes(shift) + content).decode()
+            forms.add(padded[4 : len(padded) // 4 * 4 - 4])
+        self._forms[name] = [each for each in forms if len(each) >= 12]
+
+    def add_pem(self, name: str, pem: str) -> None:
+        """Adds the lines of a key in PEM. The first lines of all keys of a kind are the same, and are no secrets."""
+        lines = [line for line in pem.splitlines() if line and not line.startswith("-")]
+        for number, line in enumerate(lines[1:]):
+            self._forms[f"{name}, line {number}"] = [line]
+            self.add(f"{name}, bytes of line {number}", b64decode(line + "=" * (-len(line) % 4)))
+
+    def found_in(self, text: str) -> set[str]:
+        """Returns the names of the secrets that a text contains."""
+        return {name for name, forms in self._forms.items() if any(form in text for form in forms)}
+
+    def check(self, texts: Mapping[str, str]) -> None:
+        """Asserts that no text contains a secret."""
+        found = {where: self.found_in(text) for where, text in texts.items()}
+        assert not any(found.values()), {where: names for where, names in found.items() if names}
+
+
+def representations() -> Iterator[tuple[str, str]]:
+    """Yields the class and the representation of each object of kafkapy in this process."""
+    for each in gc.get_objects():
+        kind = type(each)
+        if str(kind.__module__).startswith("kafkapy"):
+            yield f"{kind.__module__}.{kind.__qualname__}", repr(each)
