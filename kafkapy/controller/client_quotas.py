@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from math import isnan
 
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
 from kafkapy.errors import ApiError, Error
@@ -13,25 +14,38 @@ from kafkapy.protocol.messages.metadata_records import ClientQuotaRecord
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 ENTITY_TYPES = frozenset({USER, CLIENT_ID, IP})
-# Key -> whether its value is an integer.
-CLIENT_KEYS = {
-    "producer_byte_rate": True,
-    "consumer_byte_rate": True,
-    "request_percentage": False,
-    "controller_mutation_rate": False,
+# By how much the value of an integer quota may exceed an integer.
+FRACTION = 1e-6
+
+
+class Largest(NamedTuple):
+    """The largest value of an integer quota, and its type as Kafka's message names it."""
+
+    value: float
+    kind: str
+
+
+LARGEST_LONG, LARGEST_INT = Largest(2.0**63, "a LONG"), Largest(2.0**31 - 1, "an INT")
+# Key -> the largest value of an integer, or None for any number.
+CLIENT_KEYS: dict[str, Largest | None] = {
+    "producer_byte_rate": LARGEST_LONG,
+    "consumer_byte_rate": LARGEST_LONG,
+    "request_percentage": None,
+    "controller_mutation_rate": None,
 }
-IP_KEYS = {"connection_creation_rate": True}
+IP_KEYS: dict[str, Largest | None] = {"connection_creation_rate": LARGEST_INT}
 
 
 class QuotaAlteration(NamedTuple):
     """The change of the quotas of one entity.
 
     `entity` consists of sorted pairs (type, name); the name None stands for the default entity. `values` maps quota
-    keys to values. A value of None removes the quota.
+    keys to values. A value of None removes the quota. `has_duplicates` says whether the request has a key twice.
     """
 
     entity: QuotaEntity
     values: dict[str, float | None]
+    has_duplicates: bool = False
 
 
 def alter_client_quotas(
@@ -41,11 +55,16 @@ def alter_client_quotas(
     *,
     validate_only: bool = False,
 ) -> ControllerResult[dict[QuotaEntity, ErrorMessage]]:
-    """Changes quotas. An error of one entity does not affect the others. `resolvable_hosts` contains the names of those
+    """Changes quotas. An error of one entity does not affect the others. If an entity is repeated, its first change is
+    made, and the response is nevertheless an error, as in Kafka. `resolvable_hosts` contains the names of those
     ip entities that are IP addresses or that DNS resolves."""
     records: list[MessageAndVersion] = []
     response: dict[QuotaEntity, ErrorMessage] = {}
     for alteration in alterations:
+        if alteration.has_duplicates or alteration.entity in response:
+            text = f"Ignoring duplicate entity {_shown(alteration.entity)}"
+            response[alteration.entity] = ErrorMessage(Error.INVALID_REQUEST, text)
+            continue
         try:
             records += _alter(image, alteration, resolvable_hosts)
             response[alteration.entity] = SUCCESS
@@ -72,7 +91,7 @@ def _alter(
     return records
 
 
-def _allowed_keys(entity: QuotaEntity, resolvable_hosts: Collection[str]) -> dict[str, bool]:
+def _allowed_keys(entity: QuotaEntity, resolvable_hosts: Collection[str]) -> dict[str, Largest | None]:
     if not entity:
         raise ApiError(Error.INVALID_REQUEST, "Invalid empty client quota entity")
     for kind, name in entity:
@@ -94,10 +113,21 @@ def _allowed_keys(entity: QuotaEntity, resolvable_hosts: Collection[str]) -> dic
     return IP_KEYS
 
 
-def _check_value(keys: dict[str, bool], key: str, value: float) -> None:
+def _shown(entity: QuotaEntity) -> str:
+    """Returns the entity as Kafka's messages show it."""
+    parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
+    return f"ClientQuotaEntity(entries={{{parts}}})"
+
+
+def _check_value(keys: dict[str, Largest | None], key: str, value: float) -> None:
     if key not in keys:
         raise ApiError(Error.INVALID_REQUEST, f"Invalid configuration key {key}")
-    if not value > 0:
+    if value <= 0:
         raise ApiError(Error.INVALID_REQUEST, f"Quota {key} must be greater than 0")
-    if keys[key] and not value.is_integer():
+    largest = keys[key]
+    if largest is None or isnan(value):  # NaN is accepted, as by Kafka, and limits nothing
+        return
+    if value > largest.value:
+        raise ApiError(Error.INVALID_REQUEST, f"Proposed value for {key} is too large for {largest.kind}.")
+    if value - int(value) > FRACTION:
         raise ApiError(Error.INVALID_REQUEST, f"{key} cannot be a fractional value.")

@@ -155,6 +155,14 @@ CONNECTIONS = gauge(
 CONNECTIONS_CREATED = counter("kafka_server_socket_server_metrics_connection_creation_total", "Connections accepted.")
 CONNECTIONS_CLOSED = counter("kafka_server_socket_server_metrics_connection_close_total", "Connections closed.")
 _SOCKET_METRICS = "kafka_server_socket_server_metrics"
+ACCEPT_THROTTLE_TIME = gauge(
+    f"{_SOCKET_METRICS}_connection_accept_throttle_time",
+    "Average milliseconds for which a listener recently waited, to keep max.connection.creation.rate.", "listener",
+)  # fmt: skip
+ADDRESS_ACCEPT_THROTTLE_TIME = gauge(
+    f"{_SOCKET_METRICS}_ip_connection_accept_throttle_time",
+    "Average milliseconds after which connections of addresses beyond their quota were recently closed.", "listener",
+)  # fmt: skip
 AUTHENTICATIONS = counter(
     f"{_SOCKET_METRICS}_successful_authentication_total", "Clients that proved their identity.",
     "listener", "networkProcessor",
@@ -301,33 +309,79 @@ PRODUCE_BYTE_RATE = gauge(
     "user", "client_id",
 )  # fmt: skip
 PRODUCE_THROTTLE_TIME = gauge(
-    "kafka_server_produce_throttle_time", "Milliseconds by which a producer was delayed last, 0 after the window.",
+    "kafka_server_produce_throttle_time", "Average milliseconds by which a producer was delayed recently.",
     "user", "client_id",
 )  # fmt: skip
-PRODUCE_LIMIT = gauge("kafkapy_quota_producer_byte_rate", "The quota of producers.", "user", "client_id")
+PRODUCE_LIMIT = gauge(
+    "kafkapy_quota_producer_byte_rate",
+    "The quota of producers, and the entity that sets it.",
+    "user",
+    "client_id",
+    "rule",
+)
 FETCH_BYTE_RATE = gauge(
     "kafka_server_fetch_byte_rate", "Bytes per second of responses to consumers with a quota.", "user", "client_id"
 )
 FETCH_THROTTLE_TIME = gauge(
-    "kafka_server_fetch_throttle_time", "Milliseconds by which a consumer was delayed last, 0 after the window.",
+    "kafka_server_fetch_throttle_time", "Average milliseconds by which a consumer was delayed recently.",
     "user", "client_id",
 )  # fmt: skip
-FETCH_LIMIT = gauge("kafkapy_quota_consumer_byte_rate", "The quota of consumers.", "user", "client_id")
+FETCH_LIMIT = gauge(
+    "kafkapy_quota_consumer_byte_rate",
+    "The quota of consumers, and the entity that sets it.",
+    "user",
+    "client_id",
+    "rule",
+)
 REQUEST_TIME = gauge(
     "kafka_server_request_request_time", "Percentage of a thread's time that a client with a quota uses.",
     "user", "client_id",
 )  # fmt: skip
 REQUEST_THROTTLE_TIME = gauge(
     "kafka_server_request_throttle_time",
-    "Milliseconds by which the requests of a client were delayed last, 0 after the window.",
+    "Average milliseconds by which the requests of a client were delayed recently.",
     "user", "client_id",
 )  # fmt: skip
-REQUEST_LIMIT = gauge("kafkapy_quota_request_percentage", "The quota of requests.", "user", "client_id")
+REQUEST_LIMIT = gauge(
+    "kafkapy_quota_request_percentage",
+    "The quota of requests, and the entity that sets it.",
+    "user",
+    "client_id",
+    "rule",
+)
 MUTATION_TOKENS = gauge(
     "kafka_server_controllermutation_tokens",
     "Partitions that a client may still create or delete; below 0 its requests are refused or delayed.",
     "user", "client_id",
 )  # fmt: skip
+MUTATION_RATE = gauge(
+    "kafka_server_controllermutation_mutation_rate",
+    "Partitions per second that a client with a quota creates or deletes.",
+    "user", "client_id",
+)  # fmt: skip
+MUTATION_THROTTLE_TIME = gauge(
+    "kafka_server_controllermutation_throttle_time",
+    "Average milliseconds by which changes of topics were delayed recently.",
+    "user", "client_id",
+)  # fmt: skip
+MUTATION_LIMIT = gauge(
+    "kafkapy_quota_controller_mutation_rate", "The quota of changes of topics, and the entity that sets it.",
+    "user", "client_id", "rule",
+)  # fmt: skip
+EXEMPT_TIME = gauge(
+    "kafka_server_request_exempt_request_time",
+    "Percentage of a thread's time that requests without a quota use: followers' fetches, and those with acks=0.",
+)
+QUEUE_SIZES = {
+    "producer_byte_rate": gauge("kafka_server_produce_queue_size", "Producers that wait because of their quota."),
+    "consumer_byte_rate": gauge("kafka_server_fetch_queue_size", "Consumers that wait because of their quota."),
+    "request_percentage": gauge(
+        "kafka_server_request_queue_size", "Clients that wait because of the quota of requests."
+    ),
+}
+MUTATION_QUEUE_SIZE = gauge(
+    "kafka_server_controllermutation_queue_size", "Clients that wait because of the quota of changes of topics."
+)
 QUOTA_LIMITS = {
     "producer_byte_rate": PRODUCE_LIMIT, "consumer_byte_rate": FETCH_LIMIT, "request_percentage": REQUEST_LIMIT
 }  # fmt: skip

@@ -163,7 +163,7 @@ class Acceptor:
                         host, limit)  # fmt: skip
             accepted.close()
             return True
-        throttle_ms = self._quotas.throttle_ms(host, self._reactor.monotonic_ms)
+        throttle_ms = self._quotas.throttle_ms(self.listener.name, host, self._reactor.monotonic_ms)
         if throttle_ms:
             self._close_later(accepted, throttle_ms)
             return True

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config import BrokerConfig
 from kafkapy.errors import ConfigError
+from kafkapy.metrics.duration_window import DurationWindow
 from kafkapy.network.token_bucket import TokenBucket
 
 ADDRESS_IDLE_MS = 3_600_000
@@ -57,6 +58,10 @@ class ConnectionQuotas:
         self._address_rates: Mapping[str | None, float] = {}
         self._sensors: dict[str, QuotaSensor] = {}
         self._dropped_ms = monotonic_ms
+        window_ms = self._sample_limit * self._sample_ms // 2
+        # How long listeners have waited, and after how long connections of addresses beyond their rate were closed.
+        self._waits = {name: DurationWindow(monotonic_ms, window_ms) for name in listener_names}
+        self._refusals = {name: DurationWindow(monotonic_ms, window_ms) for name in listener_names}
         self._overrides_text: str = config[OVERRIDES_KEY]
         self._overrides = parse_address_limits(self._overrides_text)
         inter_broker = config["inter.broker.listener.name"] or "PLAINTEXT"
@@ -93,9 +98,20 @@ class ConnectionQuotas:
         rate = self._listener_rates[listener_name]
         rate.set_rate(self._config.for_listener(listener_name, key), monotonic_ms)
         own_delay_ms = rate.delay_ms(monotonic_ms)
-        if self.is_protected(listener_name):
-            return own_delay_ms
-        return max(own_delay_ms, self._rate.delay_ms(monotonic_ms))
+        delay_ms = own_delay_ms
+        if not self.is_protected(listener_name):
+            delay_ms = max(own_delay_ms, self._rate.delay_ms(monotonic_ms))
+        if delay_ms:
+            self._waits[listener_name].add(delay_ms, monotonic_ms)
+        return delay_ms
+
+    def average_delays(self, monotonic_ms: int) -> dict[str, tuple[float, float]]:
+        """Returns for each listener the average milliseconds for which it recently waited because of the rate of new
+        connections, and after which it closed connections of addresses beyond their rate; 0 for none. Any thread."""
+        return {
+            name: (waits.average(monotonic_ms), self._refusals[name].average(monotonic_ms))
+            for name, waits in self._waits.items()
+        }
 
     def set_address_rates(self, rates: Mapping[str | None, float]) -> None:
         """Replaces the connections per second that each address may create; the key None stands for all others."""
@@ -107,9 +123,9 @@ class ConnectionQuotas:
             else:
                 sensor.bound = rate
 
-    def throttle_ms(self, host: str, monotonic_ms: int) -> int:
-        """Counts a connection from the address against its rate. Returns the time after which the connection has to be
-        closed because the rate is exceeded, one sample at most; 0 if it may be served.
+    def throttle_ms(self, listener_name: str, host: str, monotonic_ms: int) -> int:
+        """Counts a connection to the listener against the rate of its address. Returns the time after which the
+        connection has to be closed because the rate is exceeded, one sample at most; 0 if it may be served.
 
         A connection that is not served does not count.
         """
@@ -124,6 +140,7 @@ class ConnectionQuotas:
         throttle_ms = min(sensor.throttle_ms(monotonic_ms), self._sample_ms)
         if throttle_ms:
             sensor.record(-1, monotonic_ms)
+            self._refusals[listener_name].add(throttle_ms, monotonic_ms)
         return throttle_ms
 
     def _drop_idle(self, monotonic_ms: int) -> None:

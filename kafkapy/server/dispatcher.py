@@ -8,6 +8,7 @@ after the body are ignored.
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import Any, cast
 
 from kafkapy._core.bytes.wire import Reader
@@ -53,9 +54,28 @@ class Dispatcher:
         """Serves each request. A response is sent before the return, or later if the handler has to wait."""
         for request in requests:
             if request.waits:
-                self._services.replica_manager.hold_fetch(request, self._serve)
+                self._hold(request)
             else:
                 self._serve(request)
+
+    def _hold(self, request: Request) -> None:
+        """Holds a fetch that arrived with too little to read; its time is measured if that of a client is limited."""
+        quotas = self._services.quotas
+        if quotas is None or not quotas.measures_time:
+            self._services.replica_manager.hold_fetch(request, self._serve)
+            return
+        started_ns = perf_counter_ns()
+        is_measured = False
+
+        def serve(declined: Request) -> None:
+            nonlocal is_measured
+            self._serve(declined, perf_counter_ns() if is_measured else started_ns)
+            is_measured = True
+
+        self._services.replica_manager.hold_fetch(request, serve)
+        if not is_measured:
+            is_measured = True
+            quotas.charge_held(request.connection, perf_counter_ns() - started_ns)
 
     def begin_session(self, connection: Connection) -> None:
         """Begins the session of a client whose TLS handshake is complete.
@@ -68,7 +88,11 @@ class Dispatcher:
         if listener_tls is not None and connection.listener.security_protocol == "SSL":
             session.principal = listener_tls.principal(connection.peer_certificate())
 
-    def _serve(self, request: Request) -> None:
+    def _serve(self, request: Request, started_ns: int = 0) -> None:
+        """Serves a request. `started_ns` is the time of `perf_counter_ns` when its handling began, if it is not now."""
+        quotas = self._services.quotas
+        if quotas is not None and not started_ns:
+            started_ns = perf_counter_ns()
         connection = request.connection
         payload = request.payload
         session = connection.state
@@ -92,9 +116,10 @@ class Dispatcher:
         context = RequestContext(
             self._services, connection, session, header, version >= served.flexible_header_from, waited_ms
         )
-        quotas = self._services.quotas
         if quotas is not None and quotas.is_limiting and not session.is_controller:
-            context.cost = quotas.begin(connection, context.principal, context.client_id, context.api_key, len(payload))
+            context.cost = quotas.begin(
+                connection, context.principal, context.client_id, context.api_key, len(payload), started_ns
+            )
         try:
             message = served.request_class.read(Reader(payload, pos), version)
         except ProtocolViolation as violation:

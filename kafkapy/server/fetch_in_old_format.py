@@ -101,7 +101,7 @@ def fetch_in_old_format(
             fruitless = [each for each in to_convert if each.convert(magic)]
             return lambda: read_on(conversions, fruitless)
 
-        context.services.handler_pool.submit(work)
+        context.submit(work)
 
     def read_on(conversions: list[PartitionConversion], fruitless: list[PartitionConversion]) -> None:
         report_failures(context.services, conversions)

@@ -40,7 +40,7 @@ def _submit(served: ServedApi, context: RequestContext, message: Any) -> None:
             return lambda: fail(served, context, message, caught)
         return None if response is None else lambda: context.respond(response)
 
-    context.services.handler_pool.submit(work)
+    context.submit(work)
 
 
 def fail(served: ServedApi, context: RequestContext, message: Any, raised: Exception) -> None:

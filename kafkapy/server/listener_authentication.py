@@ -6,42 +6,10 @@ from collections.abc import Callable, Mapping
 
 from kafkapy._core.reactor.reactor import Reactor
 from kafkapy.config.listener_security import SaslSettings
+from kafkapy.metrics.duration_window import DurationWindow
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.security.sasl.server_factory import MechanismMaker
 from kafkapy.types import Clock
-
-# The latency of re-authentications is averaged over this time, and over the time before it.
-LATENCY_WINDOW_MS = 30_000
-
-
-class LatencyWindow:
-    """The average and the maximum of durations during the last 30 to 60 seconds. Written by one thread."""
-
-    def __init__(self, monotonic_ms: int) -> None:
-        self._began_ms = monotonic_ms
-        self._current: tuple[int, int, int] = (0, 0, 0)  # number, sum, maximum
-        self._previous: tuple[int, int, int] = (0, 0, 0)
-
-    def add(self, duration_ms: int, monotonic_ms: int) -> None:
-        self._advance(monotonic_ms)
-        number, total, maximum = self._current
-        self._current = (number + 1, total + duration_ms, max(maximum, duration_ms))
-
-    def average_and_maximum(self, monotonic_ms: int) -> tuple[float, float]:
-        """Returns both in milliseconds; NaN without a duration, as Kafka shows it. Any thread."""
-        age = (monotonic_ms - self._began_ms) // LATENCY_WINDOW_MS
-        shown = {0: (self._current, self._previous), 1: (self._current,)}.get(age, ())
-        number = sum(each[0] for each in shown)
-        if not number:
-            return float("nan"), float("nan")
-        return sum(each[1] for each in shown) / number, float(max(each[2] for each in shown))
-
-    def _advance(self, monotonic_ms: int) -> None:
-        age = (monotonic_ms - self._began_ms) // LATENCY_WINDOW_MS
-        if age:
-            self._previous = self._current if age == 1 else (0, 0, 0)
-            self._current = (0, 0, 0)
-            self._began_ms += age * LATENCY_WINDOW_MS
 
 
 class AuthenticationCounts:
@@ -64,7 +32,7 @@ class AuthenticationCounts:
         self.failed_again = 0
         self.without_reauthentication = 0  # of clients that cannot authenticate again on the same connection
         self.expired = 0  # connections closed because their session had expired
-        self.latency = LatencyWindow(monotonic_ms)
+        self.latency = DurationWindow(monotonic_ms)
 
 
 class ListenerAuthentication:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from kafkapy._core.bytes.compression import work_to_open
 from kafkapy._core.bytes.record_batch import BatchSummary
 from kafkapy.errors import ApiError
-from kafkapy.network.handler_pool import HandlerPool
+from kafkapy.network.handler_pool import Work
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.types import TopicPartition
 
@@ -23,7 +23,7 @@ LARGEST_WORK = 16 << 20
 
 
 def open_ahead(
-    pool: HandlerPool,
+    submit: Callable[[Work], None],
     manager: ReplicaManager,
     entries: Mapping[TopicPartition, memoryview],
     on_opened: Callable[[Checked], None],
@@ -31,8 +31,8 @@ def open_ahead(
     """Validates batches on the handler pool if that takes long, and calls `on_opened` on the reactor's thread.
 
     `on_opened` gets the result of `Log.check_records` for each partition whose batches were validated. If validation is
-    quick, `on_opened` is called at once, with no results. `entries` must not change until `on_opened` is called.
-    Reactor thread only.
+    quick, `on_opened` is called at once, with no results. `submit` runs work on the handler pool. `entries`
+    must not change until `on_opened` is called. Reactor thread only.
     """
     work = {topic_partition: work_to_open(records) for topic_partition, records in entries.items()}
     if sum(work.values()) <= LARGEST_WORK:
@@ -53,4 +53,4 @@ def open_ahead(
                 checked[topic_partition] = error
         return lambda: on_opened(checked)
 
-    pool.submit(check)
+    submit(check)

@@ -9,6 +9,7 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Callable, Mapping
+from math import isnan
 from typing import TYPE_CHECKING
 
 from kafkapy.metadata.delta import MetadataDelta
@@ -132,7 +133,8 @@ def _address_rates(quotas: Quotas) -> dict[str | None, float]:
         if len(entity) == 1 and entity[0][0] == IP and CONNECTION_RATE in values:
             name = entity[0][1]
             for address in [None] if name is None else _addresses(name):
-                rates[address] = values[CONNECTION_RATE]
+                rate = values[CONNECTION_RATE]
+                rates[address] = 0 if isnan(rate) else int(rate)  # the value may differ from an integer by a little
     return rates
 
 

@@ -16,9 +16,10 @@ from kafkapy.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from kafkapy.config.listener import Listener
+    from kafkapy.network.handler_pool import Work
     from kafkapy.server.api_registry import Response, ServedApi
-    from kafkapy.server.quotas.client_quotas import RequestCost
     from kafkapy.server.quotas.mutation_quota import MutationQuota
+    from kafkapy.server.quotas.request_cost import RequestCost
     from kafkapy.server.services import Services
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -126,13 +127,15 @@ class RequestContext:
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")
         self.answered = True
-        if self.cost is not None and response is not None:
+        if self.cost is not None:
+            if response is None:  # no quota limits the time of a request with acks=0
+                self.cost.is_exempt = True
             throttle_ms = max(throttle_ms, self.cost.charge_time())
         if self.mutation_quota is not None:
             throttle_ms = max(throttle_ms, self.mutation_quota.remaining_ms(self.services.clock.monotonic_ms()))
         if response is None:
             self.connection.respond(None)
-            self._mute(throttle_ms)
+            self._finish(throttle_ms)
             return
         if throttle_ms:
             response = _delayed(response, self.api_version, throttle_ms)
@@ -147,11 +150,23 @@ class RequestContext:
             self.connection.close("the response could not be encoded")
             return
         self.connection.respond(chunks)
-        self._mute(throttle_ms)
+        self._finish(throttle_ms)
 
-    def _mute(self, throttle_ms: int) -> None:
+    def _finish(self, throttle_ms: int) -> None:
+        """Delays the client, and ends the measurement of the request."""
         if throttle_ms:
             self.connection.mute(throttle_ms)
+            mutations = self.services.mutation_quotas
+            if (self.cost is None or not self.cost.note_delay(throttle_ms)) and mutations is not None:
+                mutations.note_delay(
+                    self.principal, self.client_id or "", throttle_ms, self.services.clock.monotonic_ms()
+                )
+        if self.cost is not None:
+            self.cost.end()
+
+    def submit(self, work: Work) -> None:
+        """Runs work for the request on the handler pool; its time counts as that of the request."""
+        self.services.handler_pool.submit(work if self.cost is None else self.cost.timed(work))
 
     def respond_encoded(self, response: bytes) -> None:
         """Sends a response that is encoded already, header and body. It is that of the active controller; its throttle

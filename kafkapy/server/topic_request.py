@@ -7,8 +7,9 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from kafkapy.controller.result import ErrorMessage
-from kafkapy.controller.topics import CreatedTopic, NewTopic, PlacementRules, create_topics
+from kafkapy.controller.topics import CreatedTopic, NewTopic, PlacementRules, create_topics, uncharged
 from kafkapy.errors import Error
+from kafkapy.server.mutation_charge import charge_to, mutation_quota
 from kafkapy.server.services import Services
 
 if TYPE_CHECKING:
@@ -20,13 +21,15 @@ logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
 def request_topic(services: Services, wanted: NewTopic, context: RequestContext | None = None) -> None:
     """Asks the active controller to create a topic, without waiting for it; clients retry. Reactor thread.
 
-    The topic is created in the name of the client of `context`, or of the broker itself.
+    The topic is created in the name of the client of `context`, whose quota of mutations it is charged to, or of the
+    broker itself.
     """
     controller, forwarding = services.controller, services.forwarding
     if forwarding is not None and not controller.is_active:
         forwarding.create_topic(_counted(services, wanted), lambda result: _report(wanted.name, result), context)
         return
-    rules = PlacementRules(services.config, services.node_id, policies=services.policies)
+    charge = uncharged if context is None else charge_to(mutation_quota(context, is_strict=True), services.clock)
+    rules = PlacementRules(services.config, services.node_id, policies=services.policies, charge=charge)
     future = controller.submit(lambda image: create_topics(image, [wanted], rules))
     future.add_done_callback(lambda done: _report_future(wanted.name, done))
 

@@ -21,6 +21,7 @@ from kafkapy.tools.diagnosis.disks import check_disks
 from kafkapy.tools.diagnosis.finding import GOOD, PROBLEM, Finding, Findings
 from kafkapy.tools.diagnosis.limits import check_limits
 from kafkapy.tools.diagnosis.ports import check_ports
+from kafkapy.tools.diagnosis.quotas import check_quotas
 from kafkapy.tools.diagnosis.system import System
 from kafkapy.tools.option import INTEGER, Arguments, Option, UsageError
 from kafkapy.tools.tool import run_tool
@@ -68,6 +69,8 @@ def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system
     yield from check_limits(system, inventory.partitions)
     yield from check_disks(system, config.log_dirs)
     yield from check_ports(config, is_running=inventory.is_running)
+    if path is not None and inventory.is_running and config.kafkapy_metrics_listener:
+        yield from check_quotas(path)
     yield from check_clock(system, inventory.newest_change_s, synchronized=is_synchronized())
     yield from check_idle_topics(config, system, inventory, idle_days)
 

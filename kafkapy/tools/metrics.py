@@ -91,7 +91,12 @@ def page_address(arguments: Arguments) -> PageAddress:
         raise UsageError("--url and --config cannot be used together")
     if not arguments.has("config"):
         return PageAddress(str(arguments["url"] or DEFAULT_URL))
-    path = arguments["config"]
+    return address_in_file(str(arguments["config"]))
+
+
+def address_in_file(path: str) -> PageAddress:
+    """Returns the address of the metrics page of the broker with this file. Raises ToolError if it names no valid
+    listener."""
     properties = read_properties(path)
     listener = properties.get(LISTENER_KEY, "")
     if not listener:

@@ -144,7 +144,7 @@ def test_an_address_beyond_its_rate_is_disconnected(broker: BrokerTwin) -> None:
     set_quota(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", 1)
     quotas = broker.broker.socket_server.quotas
     for _ in range(WINDOW_S):
-        assert quotas.throttle_ms("127.0.0.1", broker.broker.reactor.monotonic_ms) == 0
+        assert quotas.throttle_ms("PLAINTEXT", "127.0.0.1", broker.broker.reactor.monotonic_ms) == 0
     refused = socket.create_connection(broker.address, timeout=20)
     refused.sendall(PING)
     before = broker.broker.socket_server.connection_count
@@ -165,13 +165,69 @@ def test_the_metrics_show_who_is_throttled(broker: BrokerTwin) -> None:
     connection = broker.connection(2)
     connection.sendall(frame(request_bytes(ApiKey.METADATA, 9, MetadataRequest(topics=[]), client_id="slow")))
     receive(connection)
+    text = page_of(broker)
+    assert f'kafka_server_request_throttle_time{{user="",client_id="slow"}} {WINDOW_S * 1000}.0\n' in text
+    assert 'kafkapy_quota_request_percentage{user="",client_id="slow",rule="client-id slow"} 1e-09\n' in text
+    assert "kafka_server_request_queue_size 1\n" in text
+    assert "kafka_server_produce_queue_size 0\n" in text
+    assert "kafka_server_request_exempt_request_time 0.0\n" in text
+    assert 'kafka_server_controllermutation_tokens{user="ANONYMOUS",client_id=""} 9999' in text
+    assert 'kafka_server_controllermutation_mutation_rate{user="ANONYMOUS",client_id=""} 0.0' in text
+    assert 'kafkapy_quota_controller_mutation_rate{user="ANONYMOUS",client_id="",rule="user ANONYMOUS"} 5.0\n' in text
+    assert "kafka_server_controllermutation_queue_size 0\n" in text
+    assert 'kafka_server_socket_server_metrics_connection_accept_throttle_time{listener="PLAINTEXT"} 0.0\n' in text
+    assert 'kafka_server_socket_server_metrics_ip_connection_accept_throttle_time{listener="PLAINTEXT"} 0.0\n' in text
+    assert "kafkapy_network_muted_connections 1\n" in text
+
+
+def page_of(broker: BrokerTwin) -> str:
     owner = broker.broker
     page = BrokerPage(owner.parts.services, owner._foundation.log_cleaner, owner.socket_server, lambda: 3)
-    text = bytes(memoryview(page.render())).decode()
-    assert f'kafka_server_request_throttle_time{{user="",client_id="slow"}} {WINDOW_S * 1000}\n' in text
-    assert 'kafkapy_quota_request_percentage{user="",client_id="slow"} 1e-09\n' in text
-    assert 'kafka_server_controllermutation_tokens{user="ANONYMOUS",client_id=""} 9999' in text
-    assert "kafkapy_network_muted_connections 1\n" in text
+    return bytes(memoryview(page.render())).decode()
+
+
+def test_changes_of_topics_are_charged_to_the_client_that_names_a_missing_topic(broker: BrokerTwin) -> None:
+    set_quota(broker, ME, "controller_mutation_rate", 0.001)  # two tokens
+    metadata = broker.broker.parts.services.metadata
+    for name in ("first", "second", "third", "fourth", "fifth"):
+        topic = MetadataRequest.MetadataRequestTopic(name=name)
+        request = MetadataRequest(topics=[topic], allow_auto_topic_creation=True)
+        response = ask(broker.connection(1), ApiKey.METADATA, 9, request, MetadataResponse)
+        assert (response.topics[0].error_code, response.throttle_time_ms) == (Error.UNKNOWN_TOPIC_OR_PARTITION, 0)
+    assert create(broker, 6, 1)[0] == [Error.THROTTLING_QUOTA_EXCEEDED]  # the controller has reached all before
+    assert sorted(metadata.image.topics.by_name) == ["first", "second", "third"]
+
+
+def test_a_refused_connection_is_shown(broker: BrokerTwin) -> None:
+    set_quota(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", 1)
+    quotas = broker.broker.socket_server.quotas
+    for _ in range(WINDOW_S + 1):
+        quotas.throttle_ms("PLAINTEXT", "127.0.0.1", broker.broker.reactor.monotonic_ms)
+    name = "kafka_server_socket_server_metrics_ip_connection_accept_throttle_time"
+    (line,) = [line for line in page_of(broker).splitlines() if line.startswith(f"{name}{{")]
+    assert float(line.rpartition(" ")[2]) > 0
+
+
+def test_the_number_of_series_is_bounded(tmp_path: Path) -> None:
+    broker = BrokerTwin(tmp_path, gated=True, properties=KEYS | {"kafkapy.metrics.series.limit": "3"})
+    set_quota(broker, {"client-id": None}, "request_percentage", 1e6)
+    set_quota(broker, {"client-id": None}, "controller_mutation_rate", 1e6)
+    quotas = broker.broker.parts.services
+    connection = broker.connection(1)
+    for number in range(5):
+        client_id = f"client-{number}"
+        for key, request in (
+            (ApiKey.METADATA, MetadataRequest(topics=[])),
+            (ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=[], timeout_ms=1000)),
+        ):
+            connection.sendall(frame(request_bytes(key, 5, request, client_id=client_id)))
+            receive(connection)
+    assert quotas.mutation_quotas is not None
+    assert len(quotas.mutation_quotas.spending(0)) == 5
+    text = page_of(broker)
+    broker.stop()
+    for name in ("kafka_server_request_request_time", "kafka_server_controllermutation_tokens"):
+        assert sum(line.startswith(f"{name}{{") for line in text.splitlines()) == 3
 
 
 class Callback:

@@ -52,6 +52,18 @@ class Client:
             self.unmute()
         return [each.throttle_time_ms for each in found]
 
+    def send_unanswered(self, size: int) -> None:
+        """Appends a record of `size` bytes with acks=0."""
+        builder = RecordBatchBuilder()
+        builder.append(1_700_000_000_000, None, bytes(size))
+        data = ProduceRequest.PartitionProduceData(index=0, records=builder.build())
+        request = ProduceRequest(
+            acks=0, timeout_ms=1000, topic_data=[ProduceRequest.TopicProduceData(name=TOPIC, partition_data=[data])]
+        )
+        for twin in self._twins:
+            sent = request_bytes(ApiKey.PRODUCE, 9, request, client_id=self._client_id)
+            twin.connection(self._number).sendall(frame(sent))
+
     def fetch(self, max_bytes: int = 10**6) -> list[tuple[int, int]]:
         """Fetches from the start of the topic; returns (throttle time, bytes of records)."""
         partition = FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)
@@ -198,3 +210,25 @@ def test_the_quota_of_time_delays_any_request(twins):
 
 def muted(twin: BrokerTwin) -> int:
     return twin.broker.reactor.counters()["connections_muted"]
+
+
+def test_time_is_measured_for_what_the_gate_serves_and_acks_0_is_exempt(twins):
+    for client_id in ("timed", "exempt"):
+        set_quota(twins, {"client-id": client_id}, "request_percentage", 10**9)
+    quotas = twins.gated.broker.parts.services.quotas
+    sender = Client(twins, FREE, "exempt")
+    sender.produce(10)  # Python learns of the client
+    spent = {each.bucket.client_id: each.rate for each in quotas.spending("request_percentage", 0)}
+    assert (spent["exempt"] > 0, quotas.exempt_time(0)) == (True, 0)
+    for _ in range(20):
+        sender.send_unanswered(10)
+    sender.fetch()  # its response shows that the requests before it were served; it has a time of its own
+    later = {each.bucket.client_id: each.rate for each in quotas.spending("request_percentage", 0)}
+    assert quotas.exempt_time(0) > 0
+    before = gated(twins)
+    sender.produce(10)
+    sender.fetch()
+    sender.fetch()
+    assert gated(twins) == before + 3
+    last = {each.bucket.client_id: each.rate for each in quotas.spending("request_percentage", 0)}
+    assert last["exempt"] > later["exempt"] > 0

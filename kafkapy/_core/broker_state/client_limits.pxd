@@ -14,7 +14,9 @@ cdef class ClientLimits:
     cdef readonly QuotaSensor produce
     cdef readonly QuotaSensor fetch
     cdef readonly QuotaSensor request
+    cdef readonly QuotaSensor exempt     # the time of followers' fetches; one sensor for all clients
     cdef bint limits_produce
     cdef bint limits_fetch
     cdef bint limits_request
+    cdef bint measures_exempt
     cdef readonly int64_t fetch_window_bytes  # the largest response to a fetch

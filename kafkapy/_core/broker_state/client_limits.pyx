@@ -10,9 +10,10 @@ cdef class ClientLimits:
     """
 
     def __init__(self, int64_t generation, bytes client_id not None, *, QuotaSensor produce=None,
-                 QuotaSensor fetch=None, QuotaSensor request=None, int64_t fetch_window_bytes=0):
-        """A sensor that is None stands for no limit. `fetch_window_bytes` limits the responses to fetches, if `fetch`
-        is given."""
+                 QuotaSensor fetch=None, QuotaSensor request=None, QuotaSensor exempt=None,
+                 int64_t fetch_window_bytes=0):
+        """A sensor that is None stands for no limit. `exempt` measures the time that `request` does not limit, if it
+        is wanted. `fetch_window_bytes` limits the responses to fetches, if `fetch` is given."""
         self.generation = generation
         self.client_id = client_id
         self.id_bytes = client_id
@@ -20,7 +21,9 @@ cdef class ClientLimits:
         self.produce = produce
         self.fetch = fetch
         self.request = request
+        self.exempt = exempt
         self.limits_produce = produce is not None
         self.limits_fetch = fetch is not None
         self.limits_request = request is not None
+        self.measures_exempt = exempt is not None
         self.fetch_window_bytes = fetch_window_bytes

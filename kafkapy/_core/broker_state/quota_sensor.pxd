@@ -16,7 +16,7 @@ cdef class QuotaSensor:
     cdef int64_t sample_ms
     cdef public double bound             # units per second
     cdef readonly int64_t last_record_ms
-    cdef int pending                     # requests of this wake-up whose time the gate has not recorded yet
+    cdef int64_t pending                 # the weight of the work whose time is not recorded yet
 
     cdef void add(self, double value, int64_t monotonic_ms) noexcept nogil
     # The sum of the samples that still count, and the length in ms of the window that they cover.

@@ -13,6 +13,9 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 
 
+cdef int64_t LONGEST_MS = (1 << 53) - 1   # the largest exact integer of a double
+
+
 cdef class QuotaSensor:
     """The samples and the bound of one bucket. Used by the owner thread only; any thread may read the rate."""
 
@@ -65,7 +68,7 @@ cdef class QuotaSensor:
     cdef bint admits(self, double value, int64_t monotonic_ms) noexcept nogil:
         cdef int64_t window_ms
         cdef double total = self.sum_of(monotonic_ms, &window_ms)
-        return (total + value) / (<double> window_ms / 1000) <= self.bound
+        return not (total + value) / (<double> window_ms / 1000) > self.bound  # a bound that is NaN limits nothing
 
     def record(self, double value, int64_t monotonic_ms):
         """Records `value`, which is negative to withdraw what was recorded before."""
@@ -86,9 +89,13 @@ cdef class QuotaSensor:
         cdef int64_t window_ms
         cdef double total = self.sum_of(monotonic_ms, &window_ms)
         cdef double rate = total / (<double> window_ms / 1000)
-        if rate <= self.bound:
+        cdef double wait_ms
+        if not rate > self.bound:
             return 0
-        return <int64_t> floor((rate - self.bound) / self.bound * window_ms + 0.5)
+        if self.bound <= 0:
+            return LONGEST_MS
+        wait_ms = floor((rate - self.bound) / self.bound * window_ms + 0.5)
+        return <int64_t> wait_ms if wait_ms < LONGEST_MS else LONGEST_MS
 
 
 cdef inline void begin_sample(QuotaSample *sample, int64_t monotonic_ms) noexcept nogil:

@@ -9,13 +9,13 @@ from kafkapy._core.gate.gate_context cimport GateContext
 from kafkapy._core.reactor.reactor_state cimport ConnectionState
 
 # Reads the rest of the request header, and finds the rights and limits of the client. Returns False if Python has to
-# serve the request: it cannot be read, the client is not known yet, or it has exceeded its quota of time.
+# serve the request: it cannot be read, or the client is not known yet. Sets `is_over_time`.
 cdef bint admits_client(GateContext gate, ConnectionState *connection, FrameCursor *cursor,
                         bint flexible) noexcept nogil
-# Counts a request that the gate has served, whose time `pay_times` records.
-cdef void note_time(GateContext gate) noexcept nogil
-# Divides the time since the first request of the wake-up among the clients, at the end of a gathering.
-cdef void pay_times(GateContext gate) noexcept nogil
+# Counts work for the client of a connection (`WorkNote`), whose time `pay_times` records.
+cdef void note_work(void *context, ConnectionState *connection, int64_t weight) noexcept nogil
+# Divides the time of a span of work among the clients (`WorkSettle`).
+cdef void pay_times(void *context, int64_t now_us) noexcept nogil
 
 
 cdef inline bint may_use(GateContext gate, PartitionState partition, uint8_t bit) noexcept nogil:

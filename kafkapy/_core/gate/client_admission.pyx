@@ -12,7 +12,7 @@ from libc.string cimport memcmp
 
 from kafkapy._core.broker_state.quota_sensor cimport QuotaSensor
 from kafkapy._core.bytes.frame_cursor cimport expect_no_tags, skip_plain_string, take_int16
-from kafkapy._core.reactor.reactor_state cimport monotonic_us
+from kafkapy._core.reactor.reactor_state cimport ReactorState, monotonic_us
 
 cdef enum:
     SMALLEST_CAPACITY = 16
@@ -27,6 +27,7 @@ cdef bint admits_client(GateContext gate, ConnectionState *connection, FrameCurs
     skip_plain_string(cursor, length)
     expect_no_tags(cursor, flexible)
     gate.rights = gate.limits = NULL
+    gate.is_over_time = False
     if cursor.failed:
         return False
     if gate.is_authorizing:
@@ -45,31 +46,31 @@ cdef inline bint is_current(ClientRights rights, int64_t generation) noexcept no
 
 cdef bint admits_requests(GateContext gate, ClientLimits limits, const uint8_t *client_id,
                           int32_t length) noexcept nogil:
-    """Returns whether the limits are those of the client id, and its quota of time is not exceeded."""
+    """Returns whether the limits are those of the client id; sets `is_over_time`."""
     if length < 0:
         length = 0  # a client id that is null counts as an empty one
     if (limits.generation != gate.limits_generation or limits.id_length != length
             or memcmp(limits.id_bytes, client_id, <size_t> length) != 0):
         return False
     if limits.limits_request:
-        if gate.timed_from_us == 0:
-            gate.timed_from_us = monotonic_us()
-        return limits.request.admits(0, gate.shared.monotonic_ms)
+        gate.is_over_time = not limits.request.admits(0, gate.shared.monotonic_ms)
     return True
 
 
-cdef void note_time(GateContext gate) noexcept nogil:
-    gate.timed_requests += 1
-    if gate.limits != NULL:
-        note_request(gate, <ClientLimits> gate.limits)
+cdef void note_work(void *context, ConnectionState *connection, int64_t weight) noexcept nogil:
+    if connection.gate_limits != NULL and weight > 0:
+        note_client(<GateContext> context, <ClientLimits> connection.gate_limits, connection.frame.is_exempt, weight)
 
 
-cdef inline void note_request(GateContext gate, ClientLimits limits) noexcept nogil:
-    if limits.limits_request:
-        note_sensor(gate, limits.request)
+cdef inline void note_client(GateContext gate, ClientLimits limits, bint is_exempt, int64_t weight) noexcept nogil:
+    if is_exempt:
+        if limits.measures_exempt:
+            note_sensor(gate, limits.exempt, weight)
+    elif limits.limits_request:
+        note_sensor(gate, limits.request, weight)
 
 
-cdef void note_sensor(GateContext gate, QuotaSensor sensor) noexcept nogil:
+cdef void note_sensor(GateContext gate, QuotaSensor sensor, int64_t weight) noexcept nogil:
     cdef void *grown
     cdef int capacity
     if sensor.pending == 0:
@@ -77,24 +78,32 @@ cdef void note_sensor(GateContext gate, QuotaSensor sensor) noexcept nogil:
             capacity = gate.timed_capacity * 2 if gate.timed_capacity else SMALLEST_CAPACITY
             grown = realloc(gate.timed, <size_t> capacity * sizeof(PyObject *))
             if grown == NULL:
-                return  # the time of this request is not counted
+                return  # the time of this work is not counted
             gate.timed = <PyObject **> grown
             gate.timed_capacity = capacity
         gate.timed[gate.timed_count] = <PyObject *> sensor
         gate.timed_count += 1
-    sensor.pending += 1
+    sensor.pending += weight
 
 
-cdef void pay_times(GateContext gate) noexcept nogil:
+cdef void pay_times(void *context, int64_t now_us) noexcept nogil:
+    pay_sensors(<GateContext> context, now_us)
+
+
+cdef void pay_sensors(GateContext gate, int64_t now_us) noexcept nogil:
+    cdef ReactorState *shared = gate.shared
     cdef double percent
     cdef int index
-    if gate.timed_count:
-        percent = (monotonic_us() - gate.timed_from_us) * PERCENT_PER_US / gate.timed_requests
-        for index in range(gate.timed_count):
-            pay_time(<QuotaSensor> gate.timed[index], percent, gate.shared.monotonic_ms)
-        gate.timed_count = 0
-    gate.timed_requests = 0
-    gate.timed_from_us = 0
+    if gate.timed_count == 0:
+        return  # the span goes on, or ends with nothing to divide
+    if now_us == 0:
+        now_us = monotonic_us()
+    percent = (now_us - shared.span_from_us) * PERCENT_PER_US / shared.span_weight
+    for index in range(gate.timed_count):
+        pay_time(<QuotaSensor> gate.timed[index], percent, shared.monotonic_ms)
+    gate.timed_count = 0
+    shared.span_from_us = now_us
+    shared.span_weight = 0
 
 
 cdef inline void pay_time(QuotaSensor sensor, double percent, int64_t monotonic_ms) noexcept nogil:

@@ -14,7 +14,7 @@ from kafkapy._core.broker_state.client_limits cimport ClientLimits
 from kafkapy._core.broker_state.client_rights cimport ClientRights
 from kafkapy._core.gate.awaited_produce cimport (
     complete_reached, expire_produces, fail_awaited, finish_first, free_awaited)
-from kafkapy._core.gate.client_admission cimport admits_client, note_time, pay_times
+from kafkapy._core.gate.client_admission cimport admits_client, note_work, pay_times
 from kafkapy._core.gate.fetch_gate cimport HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, fetch_answer
 from kafkapy._core.gate.fetch_request cimport (
     CONSUMER, FETCH_AT_DEADLINE, FETCH_BEFORE_HOLDING, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, FetchMoment)
@@ -29,8 +29,8 @@ from kafkapy._core.gate.request_versions cimport FETCH, FIRST_FLEXIBLE_FETCH, FI
 from kafkapy._core.reactor.reactor cimport Reactor
 from kafkapy._core.reactor.reactor_connection cimport Connection, Request, write_answer
 from kafkapy._core.reactor.reactor_state cimport (
-    CLOSE_LOCAL, GATE_ANSWERED, GATE_DECLINED, GATE_GATHERED, GATE_WAITS, ConnectionState, RequestFrame,
-    connection_close, monotonic_us)
+    CLOSE_LOCAL, GATE_ANSWERED, GATE_DECLINED, GATE_GATHERED, GATE_WAITS, ConnectionState, RequestFrame, WorkNote,
+    WorkSettle, connection_close, monotonic_us)
 
 # The verdicts of `DataGate.serve_or_await` and `DataGate.serve_held`.
 ANSWERED = GATE_ANSWERED
@@ -60,8 +60,6 @@ cdef int serve_request(void *context, RequestFrame *frame) noexcept nogil:
             verdict = produce_gather(<GateContext> context, frame, &head, &cursor)
     elif head.api_key == FETCH and LOWEST_GATED_FETCH <= head.version <= HIGHEST_GATED_FETCH:
         verdict = serve_fetch(<GateContext> context, frame.connection, &head, &cursor, FETCH_ON_ARRIVAL)
-    if (<GateContext> context).is_limiting and (verdict == GATE_ANSWERED or verdict == GATE_GATHERED):
-        note_time(<GateContext> context)
     return verdict
 
 
@@ -78,12 +76,10 @@ cdef enum:
 
 
 cdef void finish(void *context) noexcept nogil:
-    """Writes the gathered batches, answers their requests, and charges the time to clients, at the end of phase 1. The
-    decompressor may then work again for a whole wake-up."""
+    """Writes the gathered batches and answers their requests, at the end of phase 1. The decompressor may then work
+    again for a whole wake-up."""
     if (<GateContext> context).request_count:
         produce_finish(<GateContext> context)
-    if (<GateContext> context).timed_requests:
-        pay_times(<GateContext> context)
     (<GateContext> context).decompressor.renew()
 
 
@@ -141,11 +137,15 @@ cdef class DataGate(GateContext):
         """Returns the ClientRights of the connection, or None."""
         return connection.gate_rights
 
-    def limit(self, bint is_limiting):
+    def limit(self, bint is_limiting, *, bint measures_time=False):
         """Says whether there are quotas: if so, Python serves every request whose client has no `set_limits` yet.
 
-        Makes all limits that were set before invalid.
+        Makes all limits that were set before invalid. `measures_time` says whether the time of a client is limited.
         """
+        pay_times(<PyObject *> self, 0)  # to sensors that the caller may drop
+        if self.shared != NULL:  # a gate that is not attached serves nothing
+            self.shared.work_note = note_work if measures_time else <WorkNote> NULL
+            self.shared.work_settle = pay_times if measures_time else <WorkSettle> NULL
         self.limits_generation += 1
         self.is_limiting = is_limiting
 

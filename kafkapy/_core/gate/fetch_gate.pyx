@@ -665,6 +665,9 @@ cdef int fetch_answer(GateContext gate, ConnectionState *connection, const Reque
     if not take_limits(gate, &request, cursor):
         return GATE_DECLINED
     connection.frame.is_from_follower = request.replica_id != CONSUMER
+    connection.frame.is_exempt = request.replica_id != CONSUMER
+    if gate.is_over_time and not connection.frame.is_exempt:
+        return GATE_DECLINED
     gate.serial += 1
     if request.session_epoch == FINAL_EPOCH and request.session_id == 0:
         verdict = take_full(gate, &request, cursor, &count)

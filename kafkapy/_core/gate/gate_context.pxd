@@ -92,11 +92,10 @@ cdef class GateContext:
     cdef readonly int64_t limits_generation
     cdef PyObject *rights                # borrowed ClientRights of the request that is read; NULL: all is allowed
     cdef PyObject *limits                # borrowed ClientLimits of the request; NULL: nothing is limited
-    cdef PyObject **timed                # borrowed sensors of the requests since the last `pay_times`
+    cdef bint is_over_time               # the client of the request has exceeded its quota of time
+    cdef PyObject **timed                # borrowed sensors with work in the present span (`ReactorState.span_from_us`)
     cdef int timed_count
     cdef int timed_capacity
-    cdef int timed_requests              # requests served since then, of all clients
-    cdef int64_t timed_from_us           # when the first of them arrived whose time is limited
     cdef RecordCheck check               # scratch space of one batch
     cdef RecordDecompressor decompressor
     cdef GatheredRequest *requests

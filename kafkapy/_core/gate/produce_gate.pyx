@@ -251,6 +251,9 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
     request.is_replicated = False
     if cursor.failed or request.acks < -1 or request.acks > 1:
         return GATE_DECLINED
+    frame.is_exempt = request.acks == 0
+    if gate.is_over_time and not frame.is_exempt:
+        return GATE_DECLINED
     gate.serial += 1
     if not take_topics(gate, frame, cursor, request, flexible) or not admits_produce(gate, frame.size):
         gate.batch_count = first

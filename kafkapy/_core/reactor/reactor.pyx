@@ -31,8 +31,8 @@ from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
     CLOSE_SHUTDOWN, CLOSE_TLS, GATE_WAITS, WATCH_CALLBACK, WATCH_HANDSHAKES, WATCH_WAKEUP, ConnectionState,
     ReactorState, connection_close, connection_established, connection_open, connection_open_outgoing, connection_touch,
-    connection_want_output, connections_linger, monotonic_us, queue_push, queue_take, state_initialize,
-    state_is_drained, state_release, state_reserve_queues,
+    connection_want_output, connections_linger, gather_end, monotonic_us, queue_push, queue_take, read_clock,
+    state_initialize, state_is_drained, state_release, state_reserve_queues, work_begin, work_end,
 )
 from kafkapy._core.reactor.reactor_watch cimport (
     EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP, Watch, WatchState,
@@ -83,11 +83,6 @@ def bucket_bounds():
     for exponent in range(2, METER_BUCKETS // 4 + 1):
         bounds += [(1 << exponent) // 4 * part for part in (5, 6, 7, 8)]
     return bounds[: METER_BUCKETS - 1]
-
-
-cdef inline void read_clock(ReactorState *state) noexcept nogil:
-    state.now_us = monotonic_us()
-    state.monotonic_ms = state.now_us // 1000
 
 
 def _print_callback_error(error):
@@ -393,6 +388,7 @@ cdef class Reactor:
                 if self.needs_python():
                     with gil:
                         finished = self.python_phase()
+                    work_begin(&self.native)
                 output_flush_queued(&self.native)
                 self.end_wakeup()
         return 0
@@ -403,6 +399,7 @@ cdef class Reactor:
         cdef int64_t elapsed_us = ended_us - self.native.now_us
         self.native.waiting_since_us = ended_us
         meters_settle(&self.native.pending_meters, elapsed_us)
+        work_end(&self.native, ended_us)
 
     cdef int timeout_ms(self) noexcept nogil:
         """Returns how long epoll may wait: 0 when there is work, otherwise until the next deadline, -1 without one."""
@@ -447,8 +444,7 @@ cdef class Reactor:
         input_serve_queued(native)
         for event in range(count):
             self.take_event(&self.events[event])
-        if native.gate_finish != NULL:
-            native.gate_finish(native.gate_context)
+        gather_end(native)
         if native.bytes_received != self.seen_received:
             self.seen_received = native.bytes_received
             self.last_busy_ms = native.monotonic_ms
@@ -628,12 +624,12 @@ cdef class Reactor:
         cdef size_t index
         if count == 0:
             return 0
+        work_begin(native)
         for index in range(count):
             answered = native.spare_queue.items[index]
             answered.queued_answered = False
             input_advance(native, answered)
-        if native.gate_finish != NULL:
-            native.gate_finish(native.gate_context)
+        gather_end(native)
         return 0
 
     cdef int dispatch_round(self) except -1:

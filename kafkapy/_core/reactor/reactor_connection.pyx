@@ -201,6 +201,12 @@ cdef class Connection:
         """Marks the request that is being processed as a follower's fetch, so that the meter FOLLOWER_FETCHES counts it
         too."""
         self.native.frame.is_from_follower = True
+        self.native.frame.is_exempt = True
+
+    @property
+    def is_exempt(self):
+        """True if no quota limits the time of the request, as far as the gate has read it."""
+        return self.native.frame.is_exempt
 
     @property
     def is_encrypted(self):

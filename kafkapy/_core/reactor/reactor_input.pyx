@@ -20,9 +20,9 @@ from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES, frame_size_is_valid, 
 from kafkapy._core.bytes.primitives cimport load_int16, load_int32
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, DEFERRED_LIMIT, GATE_ANSWERED, GATE_DECLINED,
-    GATE_GATHERED, GATE_WAITS, OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch,
+    GATE_GATHERED, GATE_WAITS, OUTPUT_LIMIT, WORK_WEIGHT, connection_close, connection_release_input, connection_touch,
     connection_want_input, connection_want_output, queue_push, queue_take, request_done, request_reserve,
-    state_ensure_input_room,
+    state_ensure_input_room, work_count,
 )
 from kafkapy._core.reactor.reactor_tls cimport iovec, readv, tls_receive
 from kafkapy._core.reactor.request_meter cimport (
@@ -101,6 +101,7 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
     connection.frame.received_us = state.now_us
     connection.frame.api_key = load_int16(data) if size >= 2 else -1
     connection.frame.is_from_follower = False
+    connection.frame.is_exempt = False
     connection.frame.has_invalid_size = False
     connection.in_process = True
     if connection.is_outgoing:
@@ -188,6 +189,7 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
         verdict = GATE_DECLINED
         if may_gate(state, connection):
             verdict = state.gate(state.gate_context, &connection.frame)
+            work_count(state, connection, WORK_WEIGHT)
         if verdict == GATE_DECLINED or verdict == GATE_WAITS:
             connection.frame.verdict = verdict
             connection.queued_python = True
@@ -259,6 +261,7 @@ cdef void distribute(ReactorState *state, ConnectionState *connection, size_t re
 
 cdef inline void note_received(ReactorState *state, ConnectionState *connection, size_t received) noexcept nogil:
     state.bytes_received += <int64_t> received
+    work_count(state, connection, <int64_t> received)
     connection_touch(state, connection)
     distribute(state, connection, received)
 

@@ -12,8 +12,8 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
 from kafkapy._core.reactor.reactor_state cimport (
-    CLOSE_ERROR, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE, OutputChunk, connection_close, connection_touch,
-    connection_want_input, connection_want_output, output_chunk_release, output_reserve, queue_take,
+    CLOSE_ERROR, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE, WORK_WEIGHT, OutputChunk, connection_close, connection_touch,
+    connection_want_input, connection_want_output, output_chunk_release, output_reserve, queue_take, work_count,
 )
 from kafkapy._core.bytes.slab cimport slab_retain
 from kafkapy._core.reactor.reactor_tls cimport iovec, tls_encrypt, tls_output_sent
@@ -66,6 +66,7 @@ cdef void consume(ReactorState *state, ConnectionState *connection, int64_t sent
     """Removes `sent` bytes, which the kernel has accepted, from the front of the output."""
     cdef OutputChunk *head
     state.bytes_sent += sent
+    work_count(state, connection, sent)
     connection.output_bytes -= sent
     while sent > 0:
         head = connection.output_head
@@ -195,6 +196,7 @@ cdef void output_flush_queued(ReactorState *state) noexcept nogil:
         connection = state.spare_queue.items[index]
         connection.queued_output = False
         if not connection.closed:
+            work_count(state, connection, WORK_WEIGHT)
             output_flush(state, connection)
 
 

@@ -48,6 +48,7 @@ cdef struct RequestFrame:
     int64_t received_us             # monotonic
     int api_key                     # as the client wrote it; -1 if the header is too short
     bint is_from_follower           # a fetch of a follower, once the gate or Python has read it
+    bint is_exempt                  # no quota limits its time, as the gate has found
     bint has_invalid_size           # of an unauthenticated client: there are no bytes, the size prefix is not valid
     int verdict                     # of a request for Python: GATE_DECLINED or GATE_WAITS
 
@@ -145,6 +146,14 @@ cdef struct TlsShared:
 ctypedef int (*Gate)(void *context, RequestFrame *frame) noexcept nogil
 ctypedef void (*GateFinish)(void *context) noexcept nogil
 
+# The time of a wake-up is divided among connections in proportion to the work for them, because a clock reading for each
+# request would be dear. A span of work lasts from the wake-up to `finish`, from `finish` or the end of phase 2 to the
+# end of phase 3, or from `work_begin` to the next `finish`. `note` counts work for a connection, without the interpreter
+# lock; `settle` divides the span and begins the next one. The span ends at `now_us`; if that is 0, `settle` reads the
+# clock, unless there is nothing to divide.
+ctypedef void (*WorkNote)(void *context, ConnectionState *connection, int64_t weight) noexcept nogil
+ctypedef void (*WorkSettle)(void *context, int64_t now_us) noexcept nogil
+
 cdef struct ReactorState:
     unsigned long thread            # identity of the thread in Reactor.run; 0: none
     int epoll_fd
@@ -182,6 +191,10 @@ cdef struct ReactorState:
     Gate gate                       # NULL: every request goes to Python
     GateFinish gate_finish          # NULL: the gate gathers nothing
     void *gate_context
+    WorkNote work_note              # NULL: the time of no connection is wanted
+    WorkSettle work_settle
+    int64_t span_from_us            # when the present span of work began
+    int64_t span_weight             # of the work for all connections since then
     bint gate_due                   # the gate has to notify Python
     int64_t requests_received       # counters since the start
     int64_t requests_gated
@@ -212,10 +225,49 @@ cdef enum:
     OUTPUT_LIMIT = 131072           # with more unsent bytes than this, no further request of the connection is taken
     READ_ROOM_MINIMUM = 16384       # a shared slab with less room than this is replaced before a read
 
+cdef enum:
+    # The weight of a request that is served, or of a write to a socket: as much as that of the bytes that are received
+    # or sent in the same time.
+    WORK_WEIGHT = 16384
+
 cdef inline int64_t monotonic_us() noexcept nogil:
     cdef timespec now
     clock_gettime(CLOCK_MONOTONIC, &now)
     return <int64_t> now.tv_sec * 1000000 + now.tv_nsec // 1000
+
+cdef inline void read_clock(ReactorState *state) noexcept nogil:
+    """Reads the clock at the beginning of a wake-up."""
+    state.now_us = monotonic_us()
+    state.monotonic_ms = state.now_us // 1000
+    state.span_from_us = state.now_us
+    state.span_weight = 0
+
+
+cdef inline void work_begin(ReactorState *state) noexcept nogil:
+    """Begins a span of work after the interpreter has run, whose time is not divided."""
+    if state.work_note != NULL:
+        state.span_from_us = monotonic_us()
+        state.span_weight = 0
+
+
+cdef inline void work_count(ReactorState *state, ConnectionState *connection, int64_t weight) noexcept nogil:
+    if state.work_note != NULL:
+        state.span_weight += weight
+        state.work_note(state.gate_context, connection, weight)
+
+
+cdef inline void work_end(ReactorState *state, int64_t now_us) noexcept nogil:
+    """Divides the time of the span of work; `now_us` is 0 if the clock has not been read."""
+    if state.work_settle != NULL:
+        state.work_settle(state.gate_context, now_us)
+
+
+cdef inline void gather_end(ReactorState *state) noexcept nogil:
+    """Makes the gate answer what it has gathered, and divides the time since the span of work began."""
+    if state.gate_finish != NULL:
+        state.gate_finish(state.gate_context)
+    work_end(state, 0)
+
 
 cdef int state_initialize(ReactorState *state, size_t cache_limit) noexcept nogil
 cdef void state_release(ReactorState *state) noexcept nogil

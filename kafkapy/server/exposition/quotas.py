@@ -12,6 +12,8 @@ from kafkapy.server.services import Services
 
 if TYPE_CHECKING:
     from kafkapy.server.quotas.client_quotas import Spending
+    from kafkapy.server.quotas.mutation_quota import MutationQuotas
+    from kafkapy.server.quotas.precedence import Bucket
 
 _FAMILIES: dict[str, tuple[Metric, Metric]] = {
     "producer_byte_rate": (table.PRODUCE_BYTE_RATE, table.PRODUCE_THROTTLE_TIME),
@@ -22,14 +24,26 @@ _FAMILIES: dict[str, tuple[Metric, Metric]] = {
 
 def write_quotas(page: Page, services: Services, limit: int) -> None:
     """Writes at most `limit` buckets of each kind of quota; there are none before the first quota is set."""
-    quotas, mutations = services.quotas, services.mutation_quotas
+    quotas = services.quotas
     now_ms = services.reactor.monotonic_ms
     for key, (rate, throttle_time) in _FAMILIES.items():
         buckets: list[Spending] = [] if quotas is None else list(islice(quotas.spending(key, now_ms), limit))
-        page.family(rate, (((each.bucket.user, each.bucket.client_id), each.rate) for each in buckets))
-        page.family(throttle_time, (((each.bucket.user, each.bucket.client_id), each.throttle_ms) for each in buckets))
-        page.family(
-            table.QUOTA_LIMITS[key], (((each.bucket.user, each.bucket.client_id), each.bound) for each in buckets)
-        )
-    tokens = [] if mutations is None else mutations.buckets()[:limit]
-    page.family(table.MUTATION_TOKENS, (((bucket.user, bucket.client_id), count) for bucket, count in tokens))
+        page.family(rate, ((_labels(each.bucket), each.rate) for each in buckets))
+        page.family(throttle_time, ((_labels(each.bucket), each.throttle_ms) for each in buckets))
+        page.family(table.QUOTA_LIMITS[key], (((*_labels(each.bucket), each.rule), each.bound) for each in buckets))
+        page.one(table.QUEUE_SIZES[key], 0 if quotas is None else quotas.waiting(key, now_ms))
+    page.one(table.EXEMPT_TIME, 0.0 if quotas is None else quotas.exempt_time(now_ms))
+    _write_mutations(page, services.mutation_quotas, now_ms, limit)
+
+
+def _write_mutations(page: Page, mutations: MutationQuotas | None, now_ms: int, limit: int) -> None:
+    spending = [] if mutations is None else mutations.spending(now_ms)[:limit]
+    page.family(table.MUTATION_TOKENS, ((_labels(each.bucket), each.tokens) for each in spending))
+    page.family(table.MUTATION_RATE, ((_labels(each.bucket), each.rate) for each in spending))
+    page.family(table.MUTATION_THROTTLE_TIME, ((_labels(each.bucket), each.throttle_ms) for each in spending))
+    page.family(table.MUTATION_LIMIT, (((*_labels(each.bucket), each.rule), each.bound) for each in spending))
+    page.one(table.MUTATION_QUEUE_SIZE, 0 if mutations is None else mutations.waiting(now_ms))
+
+
+def _labels(bucket: Bucket) -> tuple[str, str]:
+    return bucket.user, bucket.client_id

@@ -159,6 +159,9 @@ class RequestMetrics:
     def _write_connections(self, page: Page) -> None:
         counts = self._socket_server.connections_by_listener()
         page.family(table.CONNECTIONS, [((listener, "0"), count) for listener, count in counts.items()])
+        delays = self._socket_server.quotas.average_delays(self._services.clock.monotonic_ms())
+        page.family(table.ACCEPT_THROTTLE_TIME, [((listener,), each[0]) for listener, each in delays.items()])
+        page.family(table.ADDRESS_ACCEPT_THROTTLE_TIME, [((listener,), each[1]) for listener, each in delays.items()])
 
     def _write_authentication(self, page: Page) -> None:
         """Writes the authentications by SASL and by TLS.

@@ -67,8 +67,12 @@ def _filter(request: DescribeClientQuotasRequest) -> Filter:
     wanted: Filter = {}
     for component in request.components:
         kind, name = component.entity_type, component.match
+        if not kind:
+            raise ApiError(Error.INVALID_REQUEST, "Invalid empty entity type.")
         if kind in wanted:
             raise ApiError(Error.INVALID_REQUEST, f"Entity type {kind} cannot appear more than once in the filter.")
+        if kind not in ENTITY_TYPES:
+            raise ApiError(Error.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
         if component.match_type == MATCH_EXACT:
             if name is None:
                 raise ApiError(
@@ -84,11 +88,6 @@ def _filter(request: DescribeClientQuotasRequest) -> Filter:
             wanted[kind] = None if component.match_type == MATCH_DEFAULT else _ANY
         else:
             raise ApiError(Error.INVALID_REQUEST, f"Unknown match type {component.match_type}")
-    for kind in wanted:
-        if not kind:
-            raise ApiError(Error.INVALID_REQUEST, "Unexpected empty filter component entity type")
-        if kind not in ENTITY_TYPES:
-            raise ApiError(Error.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
     if IP in wanted and (USER in wanted or CLIENT_ID in wanted):
         raise ApiError(
             Error.INVALID_REQUEST,
@@ -132,10 +131,14 @@ def handle_alter_client_quotas(context: RequestContext, request: AlterClientQuot
     check_cluster(context, Operation.ALTER_CONFIGS)
     version = context.api_version
     alterations = [
-        QuotaAlteration(_entity(entry), {op.key: None if op.remove else op.value for op in entry.ops})
+        QuotaAlteration(
+            _entity(entry),
+            {op.key: None if op.remove else op.value for op in entry.ops},
+            has_duplicates=len({op.key for op in entry.ops}) < len(entry.ops),
+        )
         for entry in request.entries
     ]
-    hosts = {name for entity, _ in alterations for kind, name in entity if kind == IP and name}
+    hosts = {name for each in alterations for kind, name in each.entity if kind == IP and name}
     resolvable = {host for host in hosts if _is_resolvable(host)}
     answer_when_committed(
         context,

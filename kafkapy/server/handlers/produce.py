@@ -170,7 +170,7 @@ class ProduceOperation:
 
     def _open_ahead(self) -> None:
         if self._entries:
-            open_ahead(self._context.services.handler_pool, self._manager, self._entries, self._verify)
+            open_ahead(self._context.submit, self._manager, self._entries, self._verify)
         else:
             self._respond({})
 

@@ -118,7 +118,7 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
             return partial(refuse, Error.INVALID_RECORD)
         return partial(take, len(data), found)
 
-    services.handler_pool.submit(work)
+    context.submit(work)
 
 
 def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monotonic_ms: int, largest: int) -> None:

@@ -40,6 +40,7 @@ from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
 from kafkapy.server.authorization import NO_NAMES, denied_names, denied_topics, is_cluster_allowed
 from kafkapy.server.controller_answer import answer_when_committed
+from kafkapy.server.mutation_charge import charge_to, mutation_quota
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.services import Services
 from kafkapy.types import ZERO_UUID
@@ -64,20 +65,9 @@ def placement_rules(services: Services, charge: Charge = uncharged) -> Placement
 def mutation_charge(context: RequestContext, strict_from: int) -> Charge:
     """Returns the function that charges created or deleted partitions to the client's quota of mutations. Requests from
     version `strict_from` on are refused if the quota is exceeded, older ones are only delayed."""
-    quotas = context.services.mutation_quotas
-    if quotas is None:
-        return uncharged
-    monotonic_ms = context.services.clock.monotonic_ms
-    quota = quotas.quota(
-        context.principal,
-        context.client_id or "",
-        monotonic_ms(),
-        is_strict=context.api_version >= strict_from,
-    )
-    if quota is None:
-        return uncharged
+    quota = mutation_quota(context, is_strict=context.api_version >= strict_from)
     context.mutation_quota = quota
-    return lambda partitions: quota.charge(partitions, monotonic_ms())
+    return charge_to(quota, context.services.clock)
 
 
 # -- CreateTopics

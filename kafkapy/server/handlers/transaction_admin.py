@@ -88,7 +88,7 @@ def handle_list_transactions(
             return partial(context.respond, ListTransactionsResponse(error_code=error.error))
         return partial(context.respond, response)
 
-    services.handler_pool.submit(work)
+    context.submit(work)
     return None
 
 

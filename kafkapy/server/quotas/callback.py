@@ -107,7 +107,7 @@ class CallbackLimits:
         if bound is None or not bound > 0:
             return None
         user, name = tags.pop(USER, ""), tags.pop(CLIENT_ID, "")
-        return Limit(Bucket(user, name, tuple(sorted(tags.items()))), bound)
+        return Limit(Bucket(user, name, tuple(sorted(tags.items()))), bound, "client.quota.callback.class")
 
     def is_outdated(self) -> bool:
         """Returns whether limits have changed."""

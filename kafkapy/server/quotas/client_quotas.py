@@ -9,7 +9,7 @@ request        -> begin                     its client's sensors, which the gate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from time import perf_counter_ns
+from math import inf
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -22,20 +22,14 @@ from kafkapy.config.row import INT_MAX
 from kafkapy.metadata.image import QuotaEntity
 from kafkapy.protocol.api import ApiKey
 from kafkapy.security.principal import Principal
+from kafkapy.server.quotas.delays import Delays
 from kafkapy.server.quotas.precedence import FETCH, PRODUCE, REQUEST, Bucket, Limits
+from kafkapy.server.quotas.request_cost import PERCENT_PER_NS, RequestCost
 
 # Requests between brokers, whose time no quota limits. The fetches of followers are exempt too.
 EXEMPT_APIS = frozenset({ApiKey.WRITE_TXN_MARKERS})
-PERCENT_PER_NS = 100 / 1e9
 # A sensor that nothing was recorded in for so long is dropped, as in Kafka.
 SENSOR_IDLE_MS = 3_600_000
-
-
-class Throttled(NamedTuple):
-    """The throttle time that a bucket's client got last."""
-
-    throttle_ms: int
-    at_ms: int
 
 
 class Spending(NamedTuple):
@@ -44,67 +38,8 @@ class Spending(NamedTuple):
     bucket: Bucket
     rate: float  # per second
     bound: float
-    throttle_ms: int  # the last throttle time within the window, or 0
-
-
-class RequestCost:
-    """The measurement of what one request spends from the quotas of its client. Reactor thread only."""
-
-    __slots__ = (
-        "_client_id",
-        "_is_charged",
-        "_principal",
-        "_quotas",
-        "_size",
-        "_started_ns",
-        "_used_ns",
-        "is_exempt",
-    )
-
-    def __init__(
-        self, quotas: ClientQuotas, principal: Principal, client_id: str, size: int, *, is_exempt: bool
-    ) -> None:
-        """`is_exempt` says whether the quota of time does not apply to the request."""
-        self._quotas = quotas
-        self._principal = principal
-        self._client_id = client_id
-        self._size = size
-        self._started_ns = perf_counter_ns()
-        self._used_ns = 0
-        self._is_charged = False
-        self.is_exempt = is_exempt
-
-    def pause(self) -> None:
-        """Ends the measurement of the time, because the handler has returned and will respond later."""
-        self._used_ns = perf_counter_ns() - self._started_ns
-
-    def charge_time(self) -> int:
-        """Records the time that the request has used, once, and returns the throttle time, one sample at most."""
-        if self._is_charged or self.is_exempt:
-            return 0
-        self._is_charged = True
-        percent = (self._used_ns or perf_counter_ns() - self._started_ns) * PERCENT_PER_NS
-        return self._record(REQUEST, percent)
-
-    def charge_produce(self) -> int:
-        """Records the size of a produce request, and returns the throttle time."""
-        return self._record(PRODUCE, self._size)
-
-    def charge_fetch(self, size: int) -> int:
-        """Records the size of a response to a fetch, and returns the throttle time. A response that is throttled is
-        sent without records: then `refund_fetch` has to follow."""
-        return self._record(FETCH, size)
-
-    def refund_fetch(self, size: int) -> None:
-        """Withdraws what `charge_fetch` has recorded."""
-        self._record(FETCH, -size)
-
-    def largest_fetch(self, max_bytes: int) -> int:
-        """Returns `max_bytes`, or the largest response that the client's quota allows at all if that is smaller."""
-        return self._quotas.largest_fetch(self._principal, self._client_id, max_bytes)
-
-    def _record(self, key: str, value: float) -> int:
-        return self._quotas.record(key, self._principal, self._client_id, value)
+    rule: str  # the entity of the quota that sets the bound
+    throttle_ms: float  # the average of the throttle times within the window, or 0
 
 
 class _Kind:
@@ -113,7 +48,8 @@ class _Kind:
     def __init__(self, key: str, limits: Limits, sample_limit: int, sample_ms: int) -> None:
         self.limits = limits
         self.sensors: dict[Bucket, QuotaSensor] = {}
-        self.throttled: dict[Bucket, Throttled] = {}
+        self.rules: dict[Bucket, str] = {}
+        self.delays = Delays(sample_limit * sample_ms)
         self.longest_ms = sample_ms if key == REQUEST else INT_MAX  # of the throttle times
         self._sample_limit = sample_limit
         self._sample_ms = sample_ms
@@ -128,25 +64,28 @@ class _Kind:
             sensor = self.sensors[limit.bucket] = QuotaSensor(limit.bound, self._sample_limit, self._sample_ms)
         else:
             sensor.bound = limit.bound
+        self.rules[limit.bucket] = limit.rule
         return sensor
 
-    def note_throttled(self, principal: Principal, client_id: str, throttled: Throttled) -> None:
+    def note_delay(self, principal: Principal, client_id: str, throttle_ms: int, monotonic_ms: int) -> None:
         limit = self.limits.find(principal, client_id)
         if limit is not None:
-            self.throttled[limit.bucket] = throttled
+            self.delays.add(limit.bucket, throttle_ms, monotonic_ms)
 
     def drop_idle(self, monotonic_ms: int) -> None:
         """Drops the sensors in which nothing was recorded for an hour."""
         idle = [bucket for bucket, each in self.sensors.items() if monotonic_ms - each.last_record_ms > SENSOR_IDLE_MS]
         for bucket in idle:
             del self.sensors[bucket]
-            self.throttled.pop(bucket, None)
+            self.delays.drop(bucket)
+            self.rules.pop(bucket, None)
 
 
 class ClientQuotas:
     """Measures and limits the requests of clients. Reactor thread only.
 
-    `is_limiting` is True while at least one quota of a client is set; nothing is measured before.
+    `is_limiting` is True while at least one quota of a client is set, and `measures_time` while the time of one is
+    limited; nothing is measured before.
     """
 
     def __init__(
@@ -154,6 +93,7 @@ class ClientQuotas:
     ) -> None:
         """`make_limits` returns the limits of a kind of quota, given its key."""
         self.is_limiting = False
+        self.measures_time = False
         self._reactor = reactor
         self._gate = gate
         self._sample_limit: int = config.quota_window_num
@@ -161,6 +101,7 @@ class ClientQuotas:
         self._kinds = {
             key: _Kind(key, make_limits(key), self._sample_limit, self.sample_ms) for key in (PRODUCE, FETCH, REQUEST)
         }
+        self._exempt = QuotaSensor(inf, self._sample_limit, self.sample_ms)
         self._shared: WeakValueDictionary[tuple[Principal, bytes], ClientLimits] = WeakValueDictionary()
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
@@ -171,12 +112,13 @@ class ClientQuotas:
         for kind in self._kinds.values():
             kind.limits.apply(quotas)
         self.is_limiting = not all(kind.limits.is_empty for kind in self._kinds.values())
+        self.measures_time = not self._kinds[REQUEST].limits.is_empty
         self._renew()
 
     def _renew(self) -> None:
         """Makes the gate ask for the limits of all clients again."""
         self._shared.clear()
-        self._gate.limit(self.is_limiting)
+        self._gate.limit(self.is_limiting, measures_time=self.measures_time)
 
     def check(self) -> None:
         """Takes over limits that have changed without a change of the metadata."""
@@ -185,12 +127,35 @@ class ClientQuotas:
             self._renew()
 
     def begin(
-        self, connection: Connection, principal: Principal, client_id: str | None, api_key: int, size: int
+        self,
+        connection: Connection,
+        principal: Principal,
+        client_id: str | None,
+        api_key: int,
+        size: int,
+        started_ns: int,
     ) -> RequestCost:
-        """Begins to measure a request of `size` bytes, and tells the gate about its client."""
+        """Begins to measure a request of `size` bytes, which the interpreter received at `started_ns`
+        (`perf_counter_ns`), and tells the gate about its client."""
         name = client_id or ""
         self._learn(connection, principal, name.encode())
-        return RequestCost(self, principal, name, size, is_exempt=api_key in EXEMPT_APIS)
+        return RequestCost(self, principal, name, size, started_ns, is_exempt=api_key in EXEMPT_APIS)
+
+    def charge_held(self, connection: Connection, elapsed_ns: int) -> None:
+        """Records the time that it took to look at a fetch which is held now, or was answered by the gate then."""
+        limits = self._gate.limits_of(connection)
+        sensor = None if limits is None else limits.exempt if connection.is_exempt else limits.request
+        if sensor is not None:
+            sensor.record(elapsed_ns * PERCENT_PER_NS, self._reactor.monotonic_ms)
+
+    def record_exempt(self, percent: float) -> None:
+        """Records the time of a request that no quota limits, while the time of a client is limited."""
+        if self.measures_time:
+            self._exempt.record(percent, self._reactor.monotonic_ms)
+
+    def exempt_time(self, monotonic_ms: int) -> float:
+        """Returns the percentage of a thread's time that requests without a limit use. Any thread may call it."""
+        return self._exempt.rate(monotonic_ms)
 
     def _learn(self, connection: Connection, principal: Principal, client_id: bytes) -> None:
         """Attaches the limits of the request's client to its connection, for the gate."""
@@ -213,6 +178,7 @@ class ClientQuotas:
             produce=self._kinds[PRODUCE].sensor(principal, name),
             fetch=fetch,
             request=self._kinds[REQUEST].sensor(principal, name),
+            exempt=self._exempt if self.measures_time else None,
             fetch_window_bytes=0 if fetch is None else self._window(fetch.bound),
         )
 
@@ -233,10 +199,15 @@ class ClientQuotas:
             return 0
         monotonic_ms = self._reactor.monotonic_ms
         sensor.record(value, monotonic_ms)
-        throttle_ms = min(sensor.throttle_ms(monotonic_ms), kind.longest_ms)
-        if throttle_ms:
-            kind.note_throttled(principal, client_id, Throttled(throttle_ms, monotonic_ms))
-        return throttle_ms
+        return min(sensor.throttle_ms(monotonic_ms), kind.longest_ms)
+
+    def note_delay(self, key: str, principal: Principal, client_id: str, throttle_ms: int) -> None:
+        """Counts the delay of a client, which begins now."""
+        self._kinds[key].note_delay(principal, client_id, throttle_ms, self._reactor.monotonic_ms)
+
+    def waiting(self, key: str, monotonic_ms: int) -> int:
+        """Returns the number of clients that a kind of quota delays now. Any thread may call it."""
+        return self._kinds[key].delays.waiting(monotonic_ms)
 
     def drop_idle(self, monotonic_ms: int) -> None:
         """Drops sensors that were not used for an hour. The gate asks for the limits of its clients again."""
@@ -247,9 +218,6 @@ class ClientQuotas:
     def spending(self, key: str, monotonic_ms: int) -> Iterator[Spending]:
         """Yields what is spent from each bucket of a kind that is in use. Any thread may call it."""
         kind = self._kinds[key]
-        window_ms = self._sample_limit * self.sample_ms
         for bucket, sensor in list(kind.sensors.items()):
-            last = kind.throttled.get(bucket)
-            is_recent = last is not None and monotonic_ms - last.at_ms < window_ms
-            throttle_ms = last.throttle_ms if last is not None and is_recent else 0
-            yield Spending(bucket, sensor.rate(monotonic_ms), sensor.bound, throttle_ms)
+            throttle_ms = kind.delays.average_ms(bucket, monotonic_ms)
+            yield Spending(bucket, sensor.rate(monotonic_ms), sensor.bound, kind.rules.get(bucket, ""), throttle_ms)

@@ -8,21 +8,33 @@ the time until the bucket is at zero again is the throttle time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import floor
+from math import floor, inf
+from typing import NamedTuple
 
+from kafkapy._core.broker_state.quota_sensor import QuotaSensor
+from kafkapy.config.row import INT_MAX
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import QuotaEntity
 from kafkapy.security.principal import Principal
+from kafkapy.server.quotas.delays import Delays
 from kafkapy.server.quotas.precedence import Bucket, Limits
 
 
 class MutationBucket:
-    """The tokens of one bucket. Not thread-safe; the caller passes the time."""
+    """The tokens of one bucket. Not thread-safe; the caller passes the time.
 
-    __slots__ = ("_rate", "_updated_ms", "_window_s", "tokens")
+    `spent` is the rate at which tokens were taken, which any thread may read.
+    """
 
-    def __init__(self, rate: float, window_s: float, monotonic_ms: int) -> None:
-        """Creates a full bucket that gains `rate` tokens per second, and holds those of `window_s` seconds."""
+    __slots__ = ("_rate", "_updated_ms", "_window_s", "rule", "spent", "tokens")
+
+    def __init__(self, rate: float, sample_limit: int, sample_ms: int, monotonic_ms: int, rule: str = "") -> None:
+        """Creates a full bucket that gains `rate` tokens per second, and holds those of `sample_limit` samples.
+
+        `rule` is the entity of the quota that sets the rate."""
+        window_s = sample_limit * sample_ms / 1000
+        self.rule = rule
+        self.spent = QuotaSensor(inf, sample_limit, sample_ms)
         self._rate = rate
         self._window_s = window_s
         self._updated_ms = monotonic_ms
@@ -34,6 +46,11 @@ class MutationBucket:
             self.refill(monotonic_ms)
             self._rate = rate
 
+    @property
+    def rate(self) -> float:
+        """The tokens that are added in a second."""
+        return self._rate
+
     def refill(self, monotonic_ms: int) -> None:
         """Adds the tokens of the time that has passed."""
         gained = self._rate * (monotonic_ms - self._updated_ms) / 1000
@@ -43,11 +60,15 @@ class MutationBucket:
     def take(self, count: float, monotonic_ms: int) -> None:
         self.refill(monotonic_ms)
         self.tokens = min(self._rate * self._window_s, self.tokens - count)
+        self.spent.record(count, monotonic_ms)
 
     def throttle_ms(self, monotonic_ms: int) -> int:
-        """Returns the time until the bucket has no debt."""
+        """Returns the time until the bucket has no debt, at most INT_MAX; 0 if the rate is not a number."""
         self.refill(monotonic_ms)
-        return 0 if self.tokens >= 0 else floor(-self.tokens / self._rate * 1000 + 0.5)
+        if not self.tokens < 0:
+            return 0
+        wait_ms = -self.tokens / self._rate * 1000 + 0.5
+        return floor(wait_ms) if wait_ms < INT_MAX else INT_MAX
 
 
 class MutationQuota:
@@ -85,11 +106,24 @@ class MutationQuota:
         return max(0, self._throttle_ms - (monotonic_ms - self._measured_ms)) if self._throttle_ms else 0
 
 
+class MutationSpending(NamedTuple):
+    """The tokens and the rate of the clients that share a bucket."""
+
+    bucket: Bucket
+    tokens: float
+    rate: float  # tokens taken per second
+    bound: float
+    rule: str  # the entity of the quota that sets the bound
+    throttle_ms: float  # the average of the throttle times within the window, or 0
+
+
 class MutationQuotas:
     """The buckets of all clients. `apply` and `quota` are called by the reactor's thread."""
 
     def __init__(self, limits: Limits, sample_limit: int, sample_ms: int) -> None:
-        self._window_s = sample_limit * sample_ms / 1000
+        self._sample_limit = sample_limit
+        self._sample_ms = sample_ms
+        self._delays = Delays(sample_limit * sample_ms)
         self._limits = limits
         self._buckets: dict[Bucket, MutationBucket] = {}
 
@@ -108,11 +142,34 @@ class MutationQuotas:
             return None
         bucket = self._buckets.get(limit.bucket)
         if bucket is None:
-            bucket = self._buckets[limit.bucket] = MutationBucket(limit.bound, self._window_s, monotonic_ms)
+            bucket = self._buckets[limit.bucket] = MutationBucket(
+                limit.bound, self._sample_limit, self._sample_ms, monotonic_ms, limit.rule
+            )
         else:
             bucket.set_rate(limit.bound, monotonic_ms)
+            bucket.rule = limit.rule
         return MutationQuota(bucket, is_strict=is_strict)
 
-    def buckets(self) -> list[tuple[Bucket, float]]:
-        """Returns the tokens of each bucket in use. Any thread may call it."""
-        return [(bucket, each.tokens) for bucket, each in list(self._buckets.items())]
+    def note_delay(self, principal: Principal, client_id: str, throttle_ms: int, monotonic_ms: int) -> None:
+        """Counts the delay of a client, which begins now."""
+        limit = self._limits.find(principal, client_id)
+        if limit is not None:
+            self._delays.add(limit.bucket, throttle_ms, monotonic_ms)
+
+    def waiting(self, monotonic_ms: int) -> int:
+        """Returns the number of clients that are delayed now. Any thread may call it."""
+        return self._delays.waiting(monotonic_ms)
+
+    def spending(self, monotonic_ms: int) -> list[MutationSpending]:
+        """Returns what is spent from each bucket in use. Any thread may call it."""
+        return [
+            MutationSpending(
+                bucket,
+                each.tokens,
+                each.spent.rate(monotonic_ms),
+                each.rate,
+                each.rule,
+                self._delays.average_ms(bucket, monotonic_ms),
+            )
+            for bucket, each in list(self._buckets.items())
+        ]

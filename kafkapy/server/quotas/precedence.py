@@ -37,10 +37,11 @@ class Bucket(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """A limit, and the bucket to which it applies."""
+    """A limit, the bucket to which it applies, and the rule that sets it: the entity of the stored quota."""
 
     bucket: Bucket
     bound: float
+    rule: str
 
 
 def limits_of_key(quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -> dict[QuotaEntity, float]:
@@ -56,15 +57,25 @@ def find_limit(limits: Mapping[QuotaEntity, float], user: str, client_id: str) -
         for client_name in (client_id, None):
             bound = limits.get(((CLIENT_ID, client_name), (USER, user_name)))
             if bound is not None:
-                return Limit(Bucket(user, client_id), bound)
+                return Limit(Bucket(user, client_id), bound, _rule(user_name, client_name, of_both=True))
         bound = limits.get(((USER, user_name),))
         if bound is not None:
-            return Limit(Bucket(user, ""), bound)
+            return Limit(Bucket(user, ""), bound, _rule(user_name))
     for client_name in (client_id, None):
         bound = limits.get(((CLIENT_ID, client_name),))
         if bound is not None:
-            return Limit(Bucket("", client_id), bound)
+            return Limit(Bucket("", client_id), bound, _rule(client_id=client_name, of_user=False))
     return None
+
+
+def _rule(user: str | None = None, client_id: str | None = None, *, of_user: bool = True, of_both: bool = False) -> str:
+    """Returns the entity of a quota as text; the name None stands for the default."""
+    parts = []
+    if of_user or of_both:
+        parts.append("default user" if user is None else f"user {user}")
+    if not of_user or of_both:
+        parts.append("default client-id" if client_id is None else f"client-id {client_id}")
+    return ", ".join(parts)
 
 
 class StoredLimits:

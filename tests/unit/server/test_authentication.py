@@ -13,6 +13,7 @@ import pytest
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener_security import SaslSettings
 from kafkapy.errors import Error
+from kafkapy.metrics.duration_window import DurationWindow
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -22,7 +23,7 @@ from kafkapy.security.sasl.plain_server import PlainServer
 from kafkapy.security.sasl.server_factory import MechanismMaker
 from kafkapy.security.sasl.server_mechanism import TemporaryFailure
 from kafkapy.server.authentication import Authenticator
-from kafkapy.server.listener_authentication import LatencyWindow, ListenerAuthentication
+from kafkapy.server.listener_authentication import ListenerAuthentication
 from kafkapy.server.request_context import Session
 from tests.api_client import request_bytes
 from tests.mock_clock import MockClock
@@ -207,7 +208,7 @@ def test_the_lifetime_of_a_session(expires_in_ms: int | None, limit_ms: int, lif
 
 
 def test_the_latency_of_re_authentications_is_that_of_the_last_minute() -> None:
-    window = LatencyWindow(0)
+    window = DurationWindow(0)
     assert all(map(math.isnan, window.average_and_maximum(0)))
     window.add(10, 1_000)
     window.add(30, 29_000)

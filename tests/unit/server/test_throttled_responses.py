@@ -35,7 +35,7 @@ class MutedConnection:
 
 
 def context_of(key: ApiKey, version: int, *, flexible: bool = False) -> tuple[RequestContext, MutedConnection]:
-    services: Any = SimpleNamespace(request_errors=RequestErrors(), quotas=None)
+    services: Any = SimpleNamespace(request_errors=RequestErrors(), quotas=None, mutation_quotas=None)
     connection: Any = MutedConnection()
     header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=7, client_id="c")
     return RequestContext(services, connection, Session(), header, flexible, 0), connection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import inf, nan
 
 import pytest
 
@@ -64,3 +65,11 @@ def test_a_refund_withdraws_what_was_recorded() -> None:
 def test_a_sensor_needs_samples(limit: int, sample_ms: int) -> None:
     with pytest.raises(ValueError, match="at least one sample"):
         QuotaSensor(1, limit, sample_ms)
+
+
+def test_absurd_bounds() -> None:
+    for bound, throttled in ((nan, False), (inf, False), (1e300, False), (5e-324, True), (1e-300, True), (0, True)):
+        sensor = QuotaSensor(bound, 11, 1000)
+        assert sensor.has_room(10**9, 0) != throttled
+        sensor.record(10**9, 0)
+        assert sensor.throttle_ms(0) == (2**53 - 1 if throttled else 0)

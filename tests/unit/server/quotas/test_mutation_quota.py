@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
 import pytest
 
+from kafkapy.config.row import INT_MAX
 from kafkapy.errors import ApiError, Error
 from kafkapy.security.principal import Principal
 from kafkapy.server.quotas.mutation_quota import MutationQuotas
-from kafkapy.server.quotas.precedence import StoredLimits
+from kafkapy.server.quotas.precedence import Bucket, StoredLimits
 
 ENTITY = (("user", "u"),)
 USER = Principal("User", "u")
@@ -51,7 +54,7 @@ def test_clients_without_a_limit_have_no_quota() -> None:
     quotas = quotas_of(1)
     quotas.apply({})
     assert quotas.quota(USER, "c", 0, is_strict=True) is None
-    assert quotas.buckets() == []
+    assert quotas.spending(0) == []
 
 
 def test_a_change_keeps_the_debt() -> None:
@@ -64,3 +67,24 @@ def test_a_change_keeps_the_debt() -> None:
     assert quota is not None
     quota.charge(0, 0)
     assert quota.remaining_ms(0) == 1000
+
+
+def test_absurd_rates() -> None:
+    for rate, throttle_ms in ((5e-324, INT_MAX), (1e-300, INT_MAX), (nan, 0), (inf, 0), (1e300, 0)):
+        quotas = quotas_of(rate)
+        for now_ms in (0, 0, 1):
+            quota = quotas.quota(USER, "c", now_ms, is_strict=False)
+            assert quota is not None
+            quota.charge(10**6, now_ms)
+        assert quota.remaining_ms(1) == throttle_ms
+
+
+def test_the_spending_of_a_bucket() -> None:
+    quotas = quotas_of(2)
+    quota = quotas.quota(USER, "c", 0, is_strict=True)
+    assert quota is not None
+    quota.charge(30, 0)
+    quotas.note_delay(USER, "c", 4000, 0)
+    quotas.note_delay(USER, "c", 2000, 0)
+    assert quotas.spending(0) == [(Bucket("u", ""), -8.0, 3.0, 2.0, "user u", 3000.0)]
+    assert [quotas.waiting(now_ms) for now_ms in (0, 2000, 3999, 4000)] == [2, 1, 1, 0]

@@ -1,0 +1,48 @@
+"""The delays that one kind of quota demands of clients: how many clients wait now, and how long each bucket's clients
+have to wait on average."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from kafkapy.metrics.duration_window import DurationWindow
+from kafkapy.server.quotas.precedence import Bucket
+
+
+class Delays:
+    """The delays of one kind of quota. Written by the reactor's thread; any thread may read."""
+
+    def __init__(self, window_ms: int) -> None:
+        """`window_ms` is the length of the window in which the quota is measured."""
+        self._half_ms = max(1, window_ms // 2)
+        self._ends_ms: list[int] = []  # a heap
+        self._by_bucket: dict[Bucket, DurationWindow] = {}
+
+    def add(self, bucket: Bucket, throttle_ms: int, monotonic_ms: int) -> None:
+        """Counts the delay of a client, which begins now."""
+        ends_ms = self._ends_ms
+        while ends_ms and ends_ms[0] <= monotonic_ms:
+            heappop(ends_ms)
+        heappush(ends_ms, monotonic_ms + throttle_ms)
+        window = self._by_bucket.get(bucket)
+        if window is None:
+            window = self._by_bucket[bucket] = DurationWindow(monotonic_ms, self._half_ms)
+        window.add(throttle_ms, monotonic_ms)
+
+    def drop(self, bucket: Bucket) -> None:
+        """Forgets the delays of the bucket."""
+        self._by_bucket.pop(bucket, None)
+
+    def waiting(self, monotonic_ms: int) -> int:
+        """Returns the number of delays that have not ended, which is the size of Kafka's delay queue. As there, a
+        client that disconnects counts until its delay ends."""
+        return sum(1 for end_ms in self._ends_ms.copy() if end_ms > monotonic_ms)
+
+    def average_ms(self, bucket: Bucket, monotonic_ms: int) -> float:
+        """Returns the average of the bucket's delays within the window, or 0 if there was none."""
+        window = self._by_bucket.get(bucket)
+        return 0.0 if window is None else window.average(monotonic_ms)
+
+    def buckets(self) -> list[Bucket]:
+        """Returns the buckets whose clients were delayed."""
+        return list(self._by_bucket)

@@ -1,0 +1,156 @@
+"""The cost of one request on the Python path, which the quotas of its client are charged with.
+
+Its time is the time in which a thread works for it: from the arrival in the interpreter to the end of the handler, the
+work on the handler pool, and the sending of the response as far as the handler does it. The time in which it waits for
+replicas, data or a deadline is not counted. Reading the request and writing the response to the socket are measured by
+the gate, for all requests of a wake-up at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Protocol
+
+from kafkapy.network.handler_pool import Work
+from kafkapy.security.principal import Principal
+from kafkapy.server.quotas.precedence import FETCH, MUTATION, PRODUCE, REQUEST
+
+PERCENT_PER_NS = 100 / 1e9
+
+
+class Sensors(Protocol):
+    """The sensors of all clients, which record what a request costs: ClientQuotas."""
+
+    def record(self, key: str, principal: Principal, client_id: str, value: float) -> int:
+        """Records `value` in the client's bucket, and returns the throttle time in milliseconds."""
+        ...
+
+    def record_exempt(self, percent: float) -> None:
+        """Records the time of a request that no quota limits."""
+        ...
+
+    def largest_fetch(self, principal: Principal, client_id: str, max_bytes: int) -> int:
+        """Returns `max_bytes`, or the largest response that the client's quota allows at all if that is smaller."""
+        ...
+
+    def note_delay(self, key: str, principal: Principal, client_id: str, throttle_ms: int) -> None:
+        """Counts the delay of a client, which begins now."""
+        ...
+
+
+class RequestCost:
+    """The measurement of one request. Reactor thread only, except for the work that `timed` returns."""
+
+    __slots__ = (
+        "_client_id",
+        "_delay",
+        "_is_charged",
+        "_principal",
+        "_quotas",
+        "_size",
+        "_started_ns",
+        "_used_ns",
+        "is_exempt",
+    )
+
+    def __init__(
+        self, quotas: Sensors, principal: Principal, client_id: str, size: int, started_ns: int, *, is_exempt: bool
+    ) -> None:
+        """`started_ns` is the time of `perf_counter_ns` when the interpreter received the request; `is_exempt` says
+        whether the quota of time does not apply to it."""
+        self._quotas = quotas
+        self._principal = principal
+        self._client_id = client_id
+        self._size = size
+        self._started_ns = started_ns  # of the present stretch of work; 0 while the request waits
+        self._used_ns = 0  # of earlier stretches, and not recorded yet
+        self._is_charged = False
+        self._delay = (0, MUTATION)  # the longest throttle time so far, and the quota that demands it
+        self.is_exempt = is_exempt
+
+    def pause(self) -> None:
+        """Ends a stretch of work, because the handler has returned and will respond later."""
+        if self._started_ns:
+            self._used_ns += perf_counter_ns() - self._started_ns
+            self._started_ns = 0
+
+    def timed(self, work: Work) -> Work:
+        """Returns work for the handler pool that does `work`, and counts its time and that of its continuation."""
+
+        def run() -> Callable[[], object]:
+            started_ns = perf_counter_ns()
+            continuation = work()
+            elapsed_ns = perf_counter_ns() - started_ns
+
+            def finish() -> None:
+                self._used_ns += elapsed_ns
+                if continuation is not None:
+                    self._started_ns = perf_counter_ns()
+                    continuation()
+                self.end()
+
+            return finish
+
+        return run
+
+    def charge_time(self) -> int:
+        """Records the time that the request has used, once, and returns the throttle time, one sample at most."""
+        if self._is_charged:
+            return 0
+        self._is_charged = True
+        percent = self._take_percent()
+        if self.is_exempt:
+            self._quotas.record_exempt(percent)
+            return 0
+        return self._record(REQUEST, percent)
+
+    def end(self) -> None:
+        """Ends a stretch of work. Records its time if the request is charged already, for the next requests."""
+        self.pause()
+        if self._is_charged and self._used_ns:
+            percent = self._take_percent()
+            if self.is_exempt:
+                self._quotas.record_exempt(percent)
+            else:
+                self._quotas.record(REQUEST, self._principal, self._client_id, percent)
+
+    def _take_percent(self) -> float:
+        used_ns, self._used_ns = self._used_ns, 0
+        if self._started_ns:
+            now_ns = perf_counter_ns()
+            used_ns += now_ns - self._started_ns
+            self._started_ns = now_ns
+        return used_ns * PERCENT_PER_NS
+
+    def charge_produce(self) -> int:
+        """Records the size of a produce request, and returns the throttle time."""
+        return self._record(PRODUCE, self._size)
+
+    def charge_fetch(self, size: int) -> int:
+        """Records the size of a response to a fetch, and returns the throttle time. A response that is throttled is
+        sent without records: then `refund_fetch` has to follow."""
+        return self._record(FETCH, size)
+
+    def refund_fetch(self, size: int) -> None:
+        """Withdraws what `charge_fetch` has recorded."""
+        self._quotas.record(FETCH, self._principal, self._client_id, -size)
+
+    def largest_fetch(self, max_bytes: int) -> int:
+        """Returns `max_bytes`, or the largest response that the client's quota allows at all if that is smaller."""
+        return self._quotas.largest_fetch(self._principal, self._client_id, max_bytes)
+
+    def note_delay(self, throttle_ms: int) -> bool:
+        """Counts the delay of the client under the quota that demands it. Returns False if it is none of those of the
+        request."""
+        longest_ms, key = self._delay
+        if throttle_ms != longest_ms:
+            return False
+        self._quotas.note_delay(key, self._principal, self._client_id, throttle_ms)
+        return True
+
+    def _record(self, key: str, value: float) -> int:
+        throttle_ms = self._quotas.record(key, self._principal, self._client_id, value)
+        if throttle_ms > self._delay[0]:
+            self._delay = (throttle_ms, key)
+        return throttle_ms
