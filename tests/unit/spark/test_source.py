@@ -13,6 +13,7 @@ from kafkapy.spark import register
 from kafkapy.spark.batch_reader import BatchReader, FilteringBatchReader
 from kafkapy.spark.batch_writer import BatchWriter
 from kafkapy.spark.columns import HEADERS, arrow_schema, chosen_columns, schema_text
+from kafkapy.spark.read_limits import limits
 from kafkapy.spark.source import KafkapySource
 from kafkapy.spark.start_and_end import SpecKind
 from kafkapy.spark.stream_reader import RefusingStreamReader, StreamReader
@@ -96,6 +97,11 @@ def test_readers_and_writers_follow_the_options():
     assert type(KafkapySource(target).streamWriter(VALUE, False)) is StreamWriter
     with pytest.raises(ConfigError, match="starting offset can't be latest"):
         KafkapySource({**OPTIONS, "startingOffsets": "latest"}).reader(VALUE)
+
+
+@pytest.mark.parametrize("reader", [StreamReader, RefusingStreamReader])
+def test_a_stream_can_be_triggered_with_available_now_where_spark_lets_python_sources(reader):
+    assert limits is None or issubclass(reader, limits.SupportsTriggerAvailableNow)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """Appends of a leader's batches to a follower's log."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from kafkapy._core.bytes.message_set import build_message_set
 from kafkapy.errors import ApiError, Error
+from kafkapy.storage.follower_appends import split_runs
 from tests.harness.log import NOW_MS, LogHarness, batch, values_of, with_base_offset
 
 
@@ -90,6 +93,19 @@ def test_a_fetch_larger_than_a_segment_is_divided(harness):
     log.append_as_follower(fetched + with_base_offset(batch(value=b"last"), 4))
     assert list(log.segments.base_offsets) == [0, 2, 3, 4]
     assert harness.log({"segment.bytes": 1 << 20}).log_end_offset == 5
+
+
+def runs_of(sizes, segment_bytes):
+    """Returns the number of batches in each run of batches of these sizes."""
+    batches = [SimpleNamespace(size=size, base_offset=index, last_offset=index) for index, size in enumerate(sizes)]
+    return [run.next_offset - run.base_offset for run in split_runs(b"", batches, segment_bytes)]
+
+
+def test_batches_are_divided_into_as_few_runs_as_possible():
+    assert runs_of([10, 10, 10], 30) == [3]
+    assert runs_of([10, 10, 11], 30) == [2, 1]
+    assert runs_of([31, 10, 10, 31], 30) == [1, 2, 1]
+    assert runs_of([], 30) == []
 
 
 def test_a_follower_stops_before_a_batch_of_a_higher_epoch(harness):

@@ -6,7 +6,7 @@ from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEnt
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.producer_entry import LARGEST_SEQUENCE, sequence_before
-from kafkapy.storage.producer_state import ProducerStateManager
+from kafkapy.storage.producer_state import CompletedTransaction, ProducerStateManager
 from kafkapy.types import TopicPartition
 
 DAY = 86_400_000
@@ -89,6 +89,27 @@ def test_snapshot_round_trip(producers, tmp_path):
     assert loaded.entries[8].transaction_first_offset == 10
     assert loaded.first_unstable_offset(20) == 10
     assert (loaded.entries[9].producer_epoch, loaded.entries[9].coordinator_epoch) == (1, 4)
+
+
+class MirroredState(ProducerStateManager):
+    """Keeps the first offset of the earliest open transaction that the gate was given."""
+
+    def set_transactions(self, first_ongoing, ended):
+        self.first_ongoing = first_ongoing
+        super().set_transactions(first_ongoing, ended)
+
+
+def test_the_gate_is_given_the_earliest_transaction_of_a_snapshot(producers, tmp_path):
+    append(producers, 0, 0, 0, producer=1)
+    append(producers, 0, 0, 1, producer=2, transactional=True)
+    append(producers, 1, 1, 2, producer=1, transactional=True)  # the snapshot has producer 1 first
+    producers.take_snapshot(sync=False)
+    loaded = MirroredState(TopicPartition("t", 0), str(tmp_path), Filesystem())
+    loaded.set_snapshots([producers.map_end_offset])
+    loaded.reload(0, 20, 2000, DAY)
+    assert list(loaded.entries) == [1, 2]
+    assert loaded.first_ongoing == 1
+    assert loaded.last_stable_offset_after(CompletedTransaction(2, 1, 5, False)) == 2
 
 
 def test_a_damaged_snapshot_gives_way_to_the_one_before(producers, tmp_path):

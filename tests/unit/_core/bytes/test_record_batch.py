@@ -134,6 +134,31 @@ def test_scan_wants_ascending_offsets_and_stops_at_zeros():
     assert scan_batches(damaged, check_crc=False)[1] == len(damaged)
 
 
+@pytest.mark.parametrize("compression", [0, 1])
+def test_a_compacted_topic_takes_an_empty_key_but_no_null(compression):
+    limits = {
+        "max_message_bytes": 1000,
+        "wall_ms": 0,
+        "stamps_append_time": False,
+        "before_max_ms": 2**62,
+        "after_max_ms": 2**62,
+        "compacted": True,
+    }
+
+    def batch_of(*keys):
+        builder = RecordBatchBuilder(0, compression=compression)
+        for key in keys:
+            builder.append(1000, key, b"v")
+        return builder.build()
+
+    (summary,) = validate_batches(batch_of(b"", b"k"), **limits)
+    assert summary.record_count == 2
+    with pytest.raises(ApiError) as raised:
+        validate_batches(batch_of(b"", None), **limits)
+    assert raised.value.error == Error.INVALID_RECORD
+    assert [index for index, _ in raised.value.record_errors] == [1]
+
+
 def test_assign_refuses_what_it_cannot_write():
     data = bytearray(built())
     summaries = validate_batches(
