@@ -8,8 +8,10 @@ See docs/decisions/mutation-testing.md. A run that was stopped continues when th
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +39,7 @@ def arguments() -> argparse.Namespace:
     )
     add("--scratch", type=Path, default=None, help="folder for the copies (default: a temporary one)")
     add("--limits", type=float, nargs=2, default=(600.0, 1800.0), metavar="S", help="seconds for narrow, wide tests")
+    add("--load", type=float, metavar="N", help="workers but the first wait while the load average is N or more")
     add("--narrow", action="store_true", help="leave the wide tests of survivors to a later run")
     add("--again", action="store_true", help="test the survivors of the results file again")
     add("--list", action="store_true", help="show the mutants without testing them")
@@ -104,7 +107,14 @@ def test_all(run: Run, options: argparse.Namespace) -> list[Verdict]:
                 return Stages((covered,) if covered else (), (target.narrow, *wide) if wide else ())
 
             judge = Judge(scratch, stages_of, tuple(options.limits), covering.passed)
-            run.work(judge, lambda verdict: print(f"{verdict.verdict:9} {verdict.key}  [{verdict.test}]", flush=True))
+
+            def wait() -> None:
+                while number and options.load is not None and os.getloadavg()[0] >= options.load:
+                    time.sleep(5)
+
+            run.work(
+                judge, lambda verdict: print(f"{verdict.verdict:9} {verdict.key}  [{verdict.test}]", flush=True), wait
+            )
             for test in sorted(judge.unsound):
                 print(f"fails without a mutant as well: {test}", flush=True)
 

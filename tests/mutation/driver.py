@@ -142,9 +142,16 @@ class Run:
         self._tested_again = tested_again
         self.verdicts: list[Verdict] = []
 
-    def work(self, judge: Judge, show: Callable[[Verdict], Any]) -> None:
-        """Tests mutants one after the other; each thread calls this with a judge of its own."""
-        while (mutant := self._next()) is not None:
+    def work(self, judge: Judge, show: Callable[[Verdict], Any], wait: Callable[[], Any] = lambda: None) -> None:
+        """Tests mutants one after the other; each thread calls this with a judge of its own.
+
+        `wait` is called before each mutant and returns when it may be tested.
+        """
+        while True:
+            wait()
+            mutant = self._next()
+            if mutant is None:
+                return
             verdict = judge.judge(mutant)
             self._results.add(verdict)
             show(verdict)
