@@ -104,7 +104,7 @@ def test_all(run: Run, options: argparse.Namespace) -> list[Verdict]:
                 if covered is None:
                     return Stages(tuple(filter(None, (own_tests(ROOT, mutant.path), target.narrow))), wide)
                 # The complete narrow list runs against survivors, because a cached value is computed in one test only.
-                return Stages((covered,) if covered else (), (target.narrow, *wide) if wide else ())
+                return Stages(covered, (target.narrow, *wide) if wide else ())
 
             judge = Judge(scratch, stages_of, tuple(options.limits), covering.passed)
 

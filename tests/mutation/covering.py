@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.mutation.targets import Target, target_of
 
-MOST_TESTS = 80
+FIRST_TESTS = 80
 SHORTEST_LIMIT_S = 20
 _AT_IMPORT = ""
 
@@ -32,8 +32,8 @@ class CoveringTests:
         self._lock = threading.Lock()
         self._measured: dict[str, dict[str, Any]] = {}
 
-    def of(self, path: str, line: int, measure: Measure) -> tuple[str, ...] | None:
-        """Returns the tests that execute the statement in this line, the fastest first, and at most MOST_TESTS.
+    def of(self, path: str, line: int, measure: Measure) -> tuple[tuple[str, ...], ...] | None:
+        """Returns the tests that execute the statement in this line in two lists: the fastest, then the others.
 
         An option before them shortens the time after which pytest ends a test that does not return. Returns None where
         the measurement says nothing: in Cython sources, and in statements executed by an import.
@@ -52,11 +52,12 @@ class CoveringTests:
             return None
         failed = set(measured["failed"])
         fastest = sorted(names - failed, key=lambda name: (measured["seconds"].get(name, 0.0), name))
-        chosen = fastest[:MOST_TESTS]
-        if not chosen:
-            return ()
-        slowest_s = measured["seconds"].get(chosen[-1], 0.0)
-        return (f"--timeout={min(120, int(SHORTEST_LIMIT_S + 10 * slowest_s))}", *chosen)
+        stages = []
+        for tests in (fastest[:FIRST_TESTS], fastest[FIRST_TESTS:]):
+            if tests:
+                limit_s = min(120, int(SHORTEST_LIMIT_S + 10 * measured["seconds"].get(tests[-1], 0.0)))
+                stages.append((f"--timeout={limit_s}", *tests))
+        return tuple(stages)
 
     def passed(self, test: str) -> bool:
         """Returns whether a measurement has seen that the test passes on the unchanged tree."""

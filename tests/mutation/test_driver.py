@@ -199,7 +199,7 @@ def test_the_tests_that_execute_a_statement(tmp_path):
 
     covering = CoveringTests(tmp_path, tmp_path / "kept")
     found = [covering.of("kafkapy/storage/log.py", line, measure) for line in (1, 3, 7)]
-    assert found == [None, ("--timeout=40", "fast", "slow"), ()]
+    assert found == [None, (("--timeout=40", "fast", "slow"),), ()]
     assert covering.passed("fast") and not covering.passed("broken") and not covering.passed("unknown")
     assert CoveringTests(tmp_path, tmp_path / "kept").of("kafkapy/storage/log.py", 2, measure) == found[1]
     assert len(runs) == 1

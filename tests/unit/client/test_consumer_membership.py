@@ -284,6 +284,22 @@ def test_the_classic_protocol_has_no_patterns_of_the_coordinator(coordinator):
         consumer.subscribe(SubscriptionPattern("t"))
 
 
+def test_positions_are_committed_before_partitions_go(coordinator):
+    coordinator.give({coordinator.t: [0, 1]})
+    settings = {"group_protocol": "consumer", "auto_offset_reset": "earliest", "auto_commit_interval_ms": 3_600_000}
+    with coordinator.consumer(group_id="g", **settings) as consumer:
+        consumer.subscribe(["t"])
+        polled(consumer, lambda: numbers(consumer) == [0, 1])
+        consumer.seek(TopicPartition("t", 0), 3)
+        consumer.seek(TopicPartition("t", 1), 4)
+        assert not coordinator.of(ApiKey.OFFSET_COMMIT)
+        coordinator.give({coordinator.t: [1, 2]})
+        polled(consumer, lambda: numbers(consumer) == [1, 2])
+        (request,) = coordinator.of(ApiKey.OFFSET_COMMIT)
+        (topic,) = request.topics
+        assert [(each.partition_index, each.committed_offset) for each in topic.partitions] == [(0, 3), (1, 4)]
+
+
 def test_commits_carry_the_member_and_its_epoch(coordinator):
     coordinator.give({coordinator.t: [0]})
     with consumer_of(coordinator) as consumer:

@@ -182,6 +182,21 @@ def test_a_manual_assignment_begins_at_the_committed_offset(brokers):
         assert poll(consumer)[0].offset == 25
 
 
+def test_an_offset_of_0_is_committed(brokers):
+    brokers.committed[T0] = OffsetAndMetadata(0, "", EPOCH)
+    with consumer_of(brokers, auto_offset_reset="latest") as consumer:
+        assert poll(consumer)[0].offset == 0
+
+
+def test_committed_offsets_are_asked_for_again_after_another_assignment(brokers):
+    brokers.committed = {T0: OffsetAndMetadata(25, "", EPOCH), T1: OffsetAndMetadata(1, "", EPOCH)}
+    with consumer_of(brokers) as consumer:
+        assert poll(consumer)[0].offset == 25
+        consumer.assign([T1])
+        assert poll(consumer)[0].offset == 1
+        assert len(brokers.of(ApiKey.OFFSET_FETCH)) == 2
+
+
 def test_interceptors_see_committed_offsets(brokers):
     seen = []
 

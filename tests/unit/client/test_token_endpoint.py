@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.client import AuthenticationError, ConfigError
+from kafkapy.client import AuthenticationError, ConfigError, token_endpoint
 from kafkapy.client.token_endpoint import TokenEndpoint, assertion_grant, checked_url, client_credentials
 from tests.token_provider import TokenProvider
 
@@ -74,6 +74,33 @@ def test_an_endpoint_that_cannot_be_reached_is_named(provider: TokenProvider) ->
     provider.close()
     with pytest.raises(AuthenticationError, match=rf"{provider.url[:20]}.*cannot be used"):
         endpoint(provider).retrieve({}, {})
+
+
+class FakeTime:
+    """A clock that advances only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
+def test_attempts_end_before_a_pause_that_would_take_too_long(
+    provider: TokenProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeTime()
+    monkeypatch.setattr(token_endpoint, "time", clock)
+    provider.close()
+    asked = TokenEndpoint(provider.url, retry_backoff_ms=100, retry_backoff_max_ms=1000)
+    with pytest.raises(AuthenticationError, match="cannot be used"):
+        asked.retrieve({}, {})
+    assert clock.pauses == [0.1, 0.2, 0.4]
 
 
 @pytest.mark.parametrize("url", ["ftp://host/", "localhost:80", "https:///path"])

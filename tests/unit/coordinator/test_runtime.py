@@ -277,6 +277,21 @@ def test_records_are_replayed_unless_the_operation_changes_the_state_itself(stat
     assert runtime.shard(0).keys == ([b"k"] if state_change is StateChange.REPLAY else [])
 
 
+def test_an_append_that_is_committed_after_the_resignation_is_refused() -> None:
+    log = MemoryCoordinatorLog()
+    runtime = runtime_of(log, SameMoment())
+    runtime.elect(0, 0)
+    committed: list[Error] = []
+    result = CoordinatorResult([CoordinatorRecord(b"k", b"v")], "done", committed.append)
+    responses: list[str] = []
+    errors: list[Error] = []
+    log.is_holding = True
+    runtime.execute(0, lambda shard: result, responses.append, lambda error, message: errors.append(error))
+    runtime.resign(0)
+    log.release()
+    assert (committed, responses, errors) == ([Error.NOT_COORDINATOR], [], [Error.NOT_COORDINATOR])
+
+
 @pytest.mark.parametrize(
     "result",
     [

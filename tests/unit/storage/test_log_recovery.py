@@ -9,7 +9,9 @@ import pytest
 from kafkapy._core.bytes.record_batch import iterate_batches
 from kafkapy._core.bytes.segment_scan import scan_to_end
 from kafkapy.storage.filesystem import Filesystem
-from tests.harness.log import NOW_MS, LogHarness, batch, values_of
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.rebuilt_indexes import OFFSET_ENTRY, RebuiltIndexes
+from tests.harness.log import NOW_MS, LogHarness, batch, topic_config, values_of
 
 CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096}
 
@@ -385,6 +387,15 @@ def test_a_batch_whose_offsets_go_back_ends_the_log(harness, base_offset):
         file.write(base_offset.to_bytes(8, "big"))
     log = reopened(harness, clean=False, config=config)
     assert (log.log_end_offset, log.size) == (90, first_size)
+
+
+def test_records_without_a_timestamp_have_no_entry_in_the_time_index():
+    indexes = RebuiltIndexes(0, LogConfig(topic_config({"index.interval.bytes": 0})))
+    for offset in range(3):
+        indexes.add(100 * offset, 100, offset, -1)
+    indexes.finish()
+    assert (indexes.max_timestamp, indexes.offset_of_max_timestamp) == (-1, -1)
+    assert (len(indexes.offsets), len(indexes.times)) == (2 * OFFSET_ENTRY.size, 0)
 
 
 def test_long_index_files_of_an_empty_segment(harness):

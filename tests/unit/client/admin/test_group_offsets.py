@@ -53,6 +53,11 @@ def test_the_offsets_of_given_partitions_are_listed(brokers, admin: Admin):
     assert (group.group_id, [(each.name, each.partition_indexes) for each in group.topics]) == ("g", [("t", [0, 9])])
 
 
+def test_an_offset_of_0_is_committed(brokers, admin: Admin):
+    brokers.committed = {T0: OffsetAndMetadata(0)}
+    assert admin.list_group_offsets({"g": [T0, T1]}).check() == {"g": {T0: OffsetAndMetadata(0)}}
+
+
 @pytest.mark.parametrize("groups", [["g", "h"], {"g": None, "h": None}])
 def test_all_offsets_of_groups_are_listed_by_a_request_each(brokers, admin: Admin, groups):
     def fetch(request, version):

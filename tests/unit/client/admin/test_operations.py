@@ -144,6 +144,23 @@ def test_an_unreachable_broker_is_an_error_of_its_resources(admin: Admin):
     assert admin.incremental_alter_configs({absent: []}).errors[absent].error is Error.BROKER_NOT_AVAILABLE
 
 
+def test_after_an_unreachable_broker_the_others_are_read(brokers, admin: Admin):
+    brokers.answers[ApiKey.DESCRIBE_CONFIGS] = describe_configs
+    brokers.answers[ApiKey.INCREMENTAL_ALTER_CONFIGS] = lambda request, version: IncrementalAlterConfigsResponse(
+        responses=[
+            IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+                resource_type=each.resource_type, resource_name=each.resource_name
+            )
+            for each in request.resources
+        ]
+    )
+    absent = ConfigResource(ResourceType.BROKER, "9")
+    described = admin.describe_configs([absent, TOPIC])
+    assert (list(described.errors), list(described.values)) == ([absent], [TOPIC])
+    altered = admin.incremental_alter_configs({absent: [], TOPIC: []})
+    assert (list(altered.errors), list(altered.values)) == ([absent], [TOPIC])
+
+
 def test_keys_are_changed_one_by_one(brokers, admin: Admin):
     brokers.answers[ApiKey.INCREMENTAL_ALTER_CONFIGS] = lambda request, version: IncrementalAlterConfigsResponse(
         responses=[

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkapy.coordinator.group import topic_pattern
 from kafkapy.coordinator.group.topic_pattern import MAX_EXPRESSION_LENGTH, PatternError, TopicPattern
 
 ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "\\d", "\\w", "-", "_", "\\.", "(?:)", "^", "$", "\\b", "\\B"])
@@ -79,6 +80,14 @@ def test_what_re2_refuses_is_refused(expression: str) -> None:
 def test_what_is_too_large_is_refused_before_it_is_made(expression: str) -> None:
     with pytest.raises(PatternError):
         TopicPattern.check(expression)
+
+
+def test_the_states_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_pattern, "_MAX_STATES", 3)
+    pattern = TopicPattern("(a|b)*a(a|b){4}")
+    for name in ("abababab", "bbbbabbbb", "aaaaabbbb", "babbabab"):
+        assert pattern.matches(name) == (name[-5] == "a")
+        assert len(pattern._states) <= 3
 
 
 def test_an_expression_that_makes_other_engines_hang() -> None:
