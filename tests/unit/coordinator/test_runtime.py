@@ -138,10 +138,10 @@ def test_offsets_in_transactions_of_a_log() -> None:
     harness.coordinator.elect(0, 0)
     wanted = [("t", 0, bytes(16)), ("t", 1, bytes(16)), ("t", 2, bytes(16))]
     fetched = harness.coordinator.fetch_offsets(FetchCall("g", wanted, require_stable=True))
-    assert [(entry.offset, entry.error) for entry in fetched] == [
-        (5, Error.NONE),
-        (-1, Error.NONE),
-        (-1, Error.UNSTABLE_OFFSET_COMMIT),
+    assert [(entry.offset, entry.leader_epoch, entry.error) for entry in fetched] == [
+        (5, -1, Error.NONE),
+        (-1, -1, Error.NONE),
+        (-1, -1, Error.UNSTABLE_OFFSET_COMMIT),
     ]
 
 
@@ -275,6 +275,15 @@ def test_records_are_replayed_unless_the_operation_changes_the_state_itself(stat
     runtime.execute(0, lambda shard: result, responses.append, lambda error, message: None)
     assert (committed, responses) == ([Error.NONE], ["done"])
     assert runtime.shard(0).keys == ([b"k"] if state_change is StateChange.REPLAY else [])
+
+
+def test_an_operation_without_records_is_committed_at_once() -> None:
+    runtime = runtime_of(MemoryCoordinatorLog(), SameMoment())
+    runtime.elect(0, 0)
+    events: list[Any] = []
+    result: CoordinatorResult[str] = CoordinatorResult([], "done", events.append)
+    runtime.execute(0, lambda shard: result, events.append, lambda error, message: None)
+    assert events == [Error.NONE, "done"]
 
 
 def test_an_append_that_is_committed_after_the_resignation_is_refused() -> None:

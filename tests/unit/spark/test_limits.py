@@ -18,6 +18,10 @@ def test_a_limit_is_divided_in_proportion_and_exactly():
     assert limit_offsets(100, {A0: 5}, {A0: 8}) == {A0: 8}
 
 
+def test_what_the_division_leaves_over_goes_to_the_largest_remainders():
+    assert limit_offsets(2, {A0: 0, A1: 0, A2: 0}, {A0: 1, A1: 1, A2: 3}) == {A0: 1, A1: 0, A2: 1}
+
+
 @given(st.integers(1, 50), st.lists(st.tuples(st.integers(0, 20), st.integers(0, 40)), min_size=1, max_size=6))
 def test_the_sum_is_the_limit_and_nothing_is_passed(most, partitions):
     starts = {TopicPartition("t", n): start for n, (start, _) in enumerate(partitions)}

@@ -69,6 +69,11 @@ def test_plain_messages_begin_where_the_fetch_does_and_end_at_the_limit():
     assert len(convert(data, 1, 8, 1).records) == 100
 
 
+def test_a_later_batch_has_the_room_that_is_left():
+    data = batch(0, *[(NOW_MS, None, b"x" * 66)] * 2) + batch(2, *[(NOW_MS, None, b"x" * 66)] * 10)
+    assert [len(convert(data, 1, 0, limit).records) for limit in (100, 200, 250, 400)] == [100, 200, 300, 400]
+
+
 def test_a_wrapper_is_whole_with_relative_offsets_and_the_largest_timestamp():
     records = [(NOW_MS + 5, b"a", b"1"), (NOW_MS, None, b"2")]
     (wrapper,) = iterate_messages(convert(batch(40, *records, compression=1), 1, 41, 1).records)
