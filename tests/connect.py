@@ -70,10 +70,16 @@ class ConnectWorker(ServerProcess):
             return json.loads(answer.read() or b"null")
 
     def is_running_all(self, *connectors: str) -> bool:
-        """Returns whether each connector and its task are RUNNING."""
+        """Returns whether each connector and its task are RUNNING; starts those that have failed again."""
         try:
-            found = [self.request("GET", f"/connectors/{name}/status") for name in connectors]
+            for name in connectors:
+                found = self.request("GET", f"/connectors/{name}/status")
+                states = [found["connector"]["state"], *(task["state"] for task in found["tasks"])]
+                if "FAILED" in states:
+                    print(f"{name} has failed", flush=True)
+                    self.request("POST", f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true")
+                if states != ["RUNNING", "RUNNING"]:
+                    return False
         except OSError:
             return False
-        states = [[each["connector"]["state"], *(task["state"] for task in each["tasks"])] for each in found]
-        return all(each == ["RUNNING", "RUNNING"] for each in states)
+        return True

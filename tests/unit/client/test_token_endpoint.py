@@ -77,7 +77,7 @@ def test_an_endpoint_that_cannot_be_reached_is_named(provider: TokenProvider) ->
 
 
 class FakeTime:
-    """A clock that advances only while somebody sleeps."""
+    """A clock that advances only during a sleep."""
 
     def __init__(self) -> None:
         self.now = 0.0
