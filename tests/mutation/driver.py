@@ -48,8 +48,8 @@ class Tree(Protocol):
 class Judge:
     """Tests mutants in one tree.
 
-    A mutant is killed only by a test that passes on the unchanged tree: a test that fails there as well says nothing,
-    and is left out of the following runs of the stage.
+    A mutant is killed only by a test that fails twice on it and passes on the unchanged tree. Another test that fails
+    says nothing, and is left out of the following runs.
     """
 
     def __init__(
@@ -85,10 +85,13 @@ class Judge:
                 return INVALID, ""
             if run.passed:
                 return SURVIVED, ""
-            if run.failed and not self._is_sound((run.failed,), limit_s):
-                continue
+            if run.failed and self._is_sound((run.failed,), limit_s):
+                again = self._run_mutant(mutant, (run.failed,), limit_s)
+                if again is not None and not again.passed:
+                    return KILLED, run.failed
+                self.unsound.add(run.failed)
             if run.failed:
-                return KILLED, run.failed
+                continue
             # Without the name of a test, the time ran out or the interpreter crashed.
             if not self._is_sound(tests, limit_s):
                 return SURVIVED, ""

@@ -100,7 +100,19 @@ def test_a_test_that_was_seen_to_pass_is_not_run_on_the_unchanged_tree():
     tree = ScriptedTree(failing={"source 1": "narrow::a"})
     judge = Judge(tree, lambda mutant: Stages((NARROW,), ()), (1, 2), lambda test: test == "narrow::a")
     assert judge.judge(made()).verdict == KILLED
-    assert tree.runs == [NARROW]
+    assert tree.runs == [NARROW, ("narrow::a",)]
+
+
+def test_a_test_that_fails_once_kills_nothing():
+    class OnceFailing(ScriptedTree):
+        def test(self, tests, limit_s):
+            found = super().test(tests, limit_s)
+            self.failing.clear()
+            return found
+
+    tree = OnceFailing(failing={"source 1": "narrow::unreliable"})
+    assert verdict_in(tree, wide=()) == (SURVIVED_NARROW, "")
+    assert tree.runs[-1] == (*NARROW, "--deselect=narrow::unreliable")
 
 
 def test_a_crash_kills_unless_the_unchanged_tree_crashes_as_well():
@@ -136,7 +148,7 @@ def test_survivors_are_tested_again_on_request(tmp_path):
     verdicts_of(Results(tmp_path / "results"), map(made, range(1, 9)), 2, ScriptedTree(failing={"source 1": "wide::a"}))
     tree = ScriptedTree(failing={"source 2": "narrow::new"})
     assert verdicts_of(Results(tmp_path / "results"), map(made, range(1, 9)), 2, tree, ALIVE) == [KILLED] * 2
-    assert tree.runs == [NARROW, ("narrow::new",)]
+    assert tree.runs == [NARROW, ("narrow::new",), ("narrow::new",)]
     assert verdicts_of(Results(tmp_path / "results"), map(made, range(1, 9)), 2, ScriptedTree(), ALIVE) == [KILLED] * 2
 
 

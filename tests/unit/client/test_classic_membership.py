@@ -129,7 +129,9 @@ def test_a_heartbeat_that_is_refused_leads_to_another_join(coordinator, code, me
         for _ in range(20):
             consumer.poll(0.2)
         assert coordinator.generation == 2
-        assert coordinator.of(ApiKey.JOIN_GROUP)[1].member_id == member_id
+        joined = coordinator.of(ApiKey.JOIN_GROUP)[1]
+        assert joined.member_id == member_id
+        assert joined.reason == ("group is already rebalancing" if code is Error.REBALANCE_IN_PROGRESS else "")
         assert len(consumer.assignment()) == 2
 
 

@@ -197,6 +197,13 @@ def test_committed_offsets_are_asked_for_again_after_another_assignment(brokers)
         assert len(brokers.of(ApiKey.OFFSET_FETCH)) == 2
 
 
+def test_committed_offsets_are_those_of_no_open_transaction(brokers):
+    brokers.committed[T0] = OffsetAndMetadata(25, "", EPOCH)
+    with consumer_of(brokers) as consumer:
+        assert consumer.committed([T0]) == {T0: OffsetAndMetadata(25, "", EPOCH)}
+        assert brokers.of(ApiKey.OFFSET_FETCH)[-1].require_stable
+
+
 def test_interceptors_see_committed_offsets(brokers):
     seen = []
 

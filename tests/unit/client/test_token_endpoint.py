@@ -51,7 +51,8 @@ def test_an_id_token_is_accepted(provider: TokenProvider) -> None:
 
 def test_a_failure_that_may_pass_is_repeated(provider: TokenProvider) -> None:
     provider.answers = [(503, b""), (429, b"wait"), (200, {"access_token": "a.b.c"})]
-    assert endpoint(provider).retrieve({}, {}) == "a.b.c"
+    patient = TokenEndpoint(provider.url, retry_backoff_ms=1, retry_backoff_max_ms=60_000)
+    assert patient.retrieve({}, {}) == "a.b.c"
     assert len(provider.asked) == 3
 
 

@@ -64,7 +64,7 @@ def test_expressions_match_as_in_re2_where_python_differs(expression: str, match
     "expression",
     [
         "(", ")", "[", "[z-a]", "*", "a**", "a{1001}", "a{3,2}", "\\", "\\8", "\\1", "(?=a)", "(?<!a)", "(?z)",
-        "[[:x:]]", "\\pX", "(?P<>a)",
+        "[[:x:]]", "\\pX", "(?P<>a)", "{2}", "a|{1,}",
     ],
 )  # fmt: skip
 def test_what_re2_refuses_is_refused(expression: str) -> None:
