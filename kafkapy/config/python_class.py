@@ -5,7 +5,11 @@ A name has the form `package.module:Class` or `package.module.Class`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any
+
+from kafkapy.errors import ConfigError
 
 
 def load_class(text: str) -> type:
@@ -26,3 +30,36 @@ def load_class(text: str) -> type:
     if not isinstance(named, type):
         raise ImportError(f"{module_name} has no class {class_name}")
     return named
+
+
+def load_class_of_key(key: str, text: str, purpose: str) -> type:
+    """Returns the class that the value `text` of a key names. Raises ConfigError, which names the key.
+
+    `purpose` says what a Java class of this name would do, as in "validate tokens".
+    """
+    try:
+        return load_class(text)
+    except ImportError as error:
+        raise ConfigError(
+            f"{key}={text}: not a Python class that can be imported ({error}), and kafkapy cannot run the Java class "
+            f"that would {purpose}"
+        ) from None
+
+
+def make_plugin(key: str, text: str, methods: Sequence[str], originals: Mapping[str, str]) -> Any:
+    """Returns an instance of the class that the value `text` of a key names. Raises ConfigError, which names the key.
+
+    The class is constructed without arguments and must have all `methods`. Its method `configure`, if it has one, is
+    called with `originals`, the keys and values of the configuration file.
+    """
+    try:
+        plugin = load_class(text)()
+        missing = [method for method in methods if not callable(getattr(plugin, method, None))]
+        if missing:
+            raise TypeError(f"it has no method {missing[0]}")
+        configure = getattr(plugin, "configure", None)
+        if configure is not None:
+            configure(dict(originals))
+    except Exception as error:  # the class may fail in any way
+        raise ConfigError(f"{key}={text}: {type(error).__name__}: {error}") from error
+    return plugin

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from kafkapy.config.python_class import load_class
+from kafkapy.config.python_class import load_class_of_key
 from kafkapy.config.table import DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
 from kafkapy.config.validator import list_of
 from kafkapy.config.value import split_list
@@ -118,13 +118,7 @@ def refuse(config: BrokerConfig) -> None:
             )
     for name, purpose in _PYTHON_CLASSES.items():
         if config.has_other_than_default(name) and config[name] not in STANDARD_AUTHORIZERS:
-            try:
-                load_class(config[name])
-            except ImportError as error:
-                raise ConfigError(
-                    f"{name}={config[name]}: not a Python class that can be imported ({error}), and kafkapy cannot run "
-                    f"the Java class that would {purpose}"
-                ) from None
+            load_class_of_key(name, config[name], purpose)
     selector = config.replica_selector_class
     if selector and selector not in (LEADER_SELECTOR, RACK_AWARE_SELECTOR):
         raise ConfigError(

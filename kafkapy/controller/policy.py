@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from kafkapy.config.broker_config import BrokerConfig
-from kafkapy.config.python_class import load_class
-from kafkapy.errors import ApiError, ConfigError, Error
+from kafkapy.config.python_class import make_plugin
+from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
 
 logger = logging.getLogger("kafka.controller.QuorumController")
@@ -127,14 +127,4 @@ def _ask(policy: Policy, request: CreateTopicRequest | AlterConfigRequest) -> No
 
 def _made(config: BrokerConfig, key: str) -> Policy | None:
     text = config[key]
-    if not text:
-        return None
-    try:
-        policy: Policy = load_class(text)()
-        missing = [method for method in METHODS if not callable(getattr(policy, method, None))]
-        if missing:
-            raise TypeError(f"it has no method {missing[0]}")
-        policy.configure(dict(config.originals))
-    except Exception as error:
-        raise ConfigError(f"{key}={text}: {type(error).__name__}: {error}") from error
-    return policy
+    return make_plugin(key, text, METHODS, config.originals) if text else None

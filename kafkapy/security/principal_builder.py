@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from kafkapy.config.broker_config import BrokerConfig
-from kafkapy.config.python_class import load_class
-from kafkapy.errors import ConfigError, ProtocolViolation
+from kafkapy.config.python_class import make_plugin
+from kafkapy.errors import ProtocolViolation
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.data_records import DefaultPrincipalData
 from kafkapy.security.principal import Principal
@@ -78,14 +78,5 @@ def make_principal_builder(config: BrokerConfig) -> PrincipalBuilder:
     if not config.has_other_than_default(PRINCIPAL_BUILDER_KEY):
         return DefaultPrincipalBuilder()
     text = config[PRINCIPAL_BUILDER_KEY]
-    try:
-        builder: PrincipalBuilder = load_class(text)()
-        missing = [method for method in BUILDER_METHODS if not callable(getattr(builder, method, None))]
-        if missing:
-            raise TypeError(f"it has no method {missing[0]}")
-        configure = getattr(builder, "configure", None)
-        if configure is not None:
-            configure(dict(config.originals))
-    except Exception as error:
-        raise ConfigError(f"{PRINCIPAL_BUILDER_KEY}={text}: {type(error).__name__}: {error}") from error
+    builder: PrincipalBuilder = make_plugin(PRINCIPAL_BUILDER_KEY, text, BUILDER_METHODS, config.originals)
     return builder

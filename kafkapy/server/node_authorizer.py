@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from kafkapy.config.python_class import load_class
+from kafkapy.config.python_class import make_plugin
 from kafkapy.config.startup_rules import STANDARD_AUTHORIZERS
 from kafkapy.errors import ConfigError
 from kafkapy.metadata.image import MetadataImage
@@ -34,18 +34,9 @@ def make_authorizer(config: BrokerConfig) -> Authorizer | None:
         standard = StandardAuthorizer()
         standard.configure(config.originals)
         return standard
-    try:
-        authorizer: Authorizer = load_class(name)()
-        missing = [method for method in AUTHORIZER_METHODS if not callable(getattr(authorizer, method, None))]
-        if missing:
-            raise TypeError(f"it has no method {missing[0]}")
-        if not hasattr(authorizer, "generation"):
-            raise TypeError("it has no attribute generation")
-        configure = getattr(authorizer, "configure", None)
-        if configure is not None:
-            configure(dict(config.originals))
-    except Exception as error:
-        raise ConfigError(f"{AUTHORIZER_KEY}={name}: {type(error).__name__}: {error}") from error
+    authorizer: Authorizer = make_plugin(AUTHORIZER_KEY, name, AUTHORIZER_METHODS, config.originals)
+    if not hasattr(authorizer, "generation"):
+        raise ConfigError(f"{AUTHORIZER_KEY}={name}: the class has no attribute generation")
     return authorizer
 
 

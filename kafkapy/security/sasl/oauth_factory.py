@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from kafkapy.config.listener_security import CALLBACK_KEY, SaslSettings
-from kafkapy.config.python_class import load_class
+from kafkapy.config.python_class import load_class_of_key
 from kafkapy.errors import ConfigError
 from kafkapy.security.jaas import JaasEntry
 from kafkapy.security.oauth.key_source import KeyEndpoint, KeyFile, KeySource, RefreshTimes
@@ -115,13 +115,7 @@ class _PythonValidator:
 def _python_validator(class_name: str, settings: SaslSettings, options: Mapping[str, str]) -> Validator:
     """The class has `validate(token)`, which returns the principal's name and the time of expiry in milliseconds, or
     raises `kafkapy.security.oauth.json_web_token.InvalidToken`; and may have `configure`, as for other mechanisms."""
-    try:
-        handler: Any = load_class(class_name)()
-    except ImportError as error:
-        raise ConfigError(
-            f"{CALLBACK_KEY}={class_name}: not a Python class that can be imported ({error}), and kafkapy cannot run "
-            "the Java class that would validate tokens"
-        ) from None
+    handler: Any = load_class_of_key(CALLBACK_KEY, class_name, "validate tokens")()
     if hasattr(handler, "configure"):
         handler.configure(MECHANISM, settings.listener_name, options)
     return _PythonValidator(handler)

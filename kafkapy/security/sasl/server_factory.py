@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from kafkapy.config.listener_security import CALLBACK_KEY, SaslSettings
-from kafkapy.config.python_class import load_class
+from kafkapy.config.python_class import load_class_of_key
 from kafkapy.errors import ConfigError
 from kafkapy.protocol.scram_mechanism import MECHANISMS_BY_NAME, ScramMechanism
 from kafkapy.security.jaas import JaasEntry, check_allowed, parse_jaas_config
@@ -112,13 +112,7 @@ def _made_by_class(name: str, settings: SaslSettings, jaas_file: JaasContexts | 
     server key, iterations), or None for an unknown user. The methods may block.
     """
     class_name: str = settings.value(name, CALLBACK_KEY)
-    try:
-        handler: Any = load_class(class_name)()
-    except ImportError as error:
-        raise ConfigError(
-            f"{CALLBACK_KEY}={class_name}: not a Python class that can be imported ({error}), and kafkapy cannot run "
-            "the Java class that would check credentials"
-        ) from None
+    handler: Any = load_class_of_key(CALLBACK_KEY, class_name, "check credentials")()
     if hasattr(handler, "configure"):
         handler.configure(name, settings.listener_name, _options(name, settings, jaas_file, None))
     if name == PLAIN:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from kafkapy.config.broker_config import BrokerConfig
-from kafkapy.config.python_class import load_class
-from kafkapy.errors import ConfigError
+from kafkapy.config.python_class import make_plugin
 from kafkapy.metadata.image import QuotaEntity
 from kafkapy.security.principal import Principal
 from kafkapy.server.quotas.precedence import CLIENT_ID, USER, Bucket, Limit, limits_of_key
@@ -55,19 +54,7 @@ class QuotaCallback(Protocol):
 def make_callback(config: BrokerConfig) -> QuotaCallback | None:
     """Constructs and configures the callback; returns None if the configuration names none. Raises ConfigError."""
     text = config.client_quota_callback_class
-    if not text:
-        return None
-    try:
-        callback: QuotaCallback = load_class(text)()
-        missing = [method for method in METHODS if not callable(getattr(callback, method, None))]
-        if missing:
-            raise TypeError(f"it has no method {missing[0]}")
-        configure = getattr(callback, "configure", None)
-        if configure is not None:
-            configure(dict(config.originals))
-    except Exception as error:
-        raise ConfigError(f"{QUOTA_CALLBACK_KEY}={text}: {type(error).__name__}: {error}") from error
-    return callback
+    return make_plugin(QUOTA_CALLBACK_KEY, text, METHODS, config.originals) if text else None
 
 
 class CallbackLimits:
