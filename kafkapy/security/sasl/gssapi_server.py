@@ -7,37 +7,24 @@ from collections.abc import Callable
 from kafkapy.security.gssapi_library import AcceptorContext, GssError
 from kafkapy.security.kerberos_names import NoShortName, ShortNames
 from kafkapy.security.principal import USER_TYPE, Principal
-from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, TemporaryFailure
+from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism, TemporaryFailure
 
 # The only layer that the server offers, no protection of the data, and with it a maximum size of 0.
 _NO_LAYER = 1
 _OFFER = bytes((_NO_LAYER, 0, 0, 0))
 
 
-class GssapiServer:
+class GssapiServer(ServerMechanism):
     """The server's side of one GSSAPI exchange: the tokens of the context, an offer of layers, the client's choice.
 
     Its steps may block. As in Kafka, the client's authorization id is ignored.
     """
 
     def __init__(self, accept: Callable[[], AcceptorContext], names: ShortNames) -> None:
+        super().__init__()
         self._context = accept()
         self._names = names
         self._has_offered = False
-        self._principal: Principal | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        return self._principal is not None
-
-    @property
-    def principal(self) -> Principal:
-        assert self._principal is not None, "the exchange is not complete"
-        return self._principal
-
-    @property
-    def expires_ms(self) -> int | None:
-        return None
 
     def step(self, token: bytes) -> bytes:
         try:
@@ -61,5 +48,5 @@ class GssapiServer:
             name = self._names.short_name(self._context.client_name)
         except NoShortName as error:
             raise AuthenticationFailed(str(error)) from error
-        self._principal = Principal(USER_TYPE, name)
+        self._complete(Principal(USER_TYPE, name))
         return b""

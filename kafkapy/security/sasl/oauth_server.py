@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kafkapy.security.oauth.json_web_token import InvalidToken
 from kafkapy.security.oauth.token_validation import ValidToken
 from kafkapy.security.principal import USER_TYPE, Principal
-from kafkapy.security.sasl.server_mechanism import AuthenticationFailed
+from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism
 
 _KEY = re.compile("[A-Za-z]+")
 _VALUE = re.compile("[\x21-\x7e \t\r\n]+")
@@ -58,28 +58,14 @@ def parse_initial_response(message: bytes) -> InitialResponse:
     return InitialResponse(authorization["token"], authorization_id.removeprefix("a="), pairs)
 
 
-class OAuthServer:
+class OAuthServer(ServerMechanism):
     """The server's side of one OAUTHBEARER exchange: one step for a good token, two for a bad one."""
 
     def __init__(self, validate: Callable[[str], ValidToken]) -> None:
         """`validate` raises InvalidToken. It may block."""
+        super().__init__()
         self._validate = validate
-        self._token: ValidToken | None = None
         self._refusal = self._reason = ""
-
-    @property
-    def is_complete(self) -> bool:
-        return self._token is not None
-
-    @property
-    def principal(self) -> Principal:
-        assert self._token is not None, "the exchange is not complete"
-        return Principal(USER_TYPE, self._token.principal_name)
-
-    @property
-    def expires_ms(self) -> int | None:
-        assert self._token is not None, "the exchange is not complete"
-        return self._token.expires_ms
 
     def step(self, token: bytes) -> bytes:
         if token == _ACKNOWLEDGEMENT and self._refusal:
@@ -97,7 +83,7 @@ class OAuthServer:
                 f"different from the token's principal name ({accepted.principal_name})"
             )
             raise AuthenticationFailed(text, client_text=text)
-        self._token = accepted
+        self._complete(Principal(USER_TYPE, accepted.principal_name), accepted.expires_ms)
         return b""
 
 

@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Callable, Mapping
 
 from kafkapy.security.principal import USER_TYPE, Principal
-from kafkapy.security.sasl.server_mechanism import AuthenticationFailed
+from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism
 
 USER_OPTION_PREFIX = "user_"
 
@@ -32,25 +32,12 @@ class UserTable:
         return matches and expected is not None
 
 
-class PlainServer:
+class PlainServer(ServerMechanism):
     """The server's side of one PLAIN exchange, which has one step."""
 
     def __init__(self, check_password: CheckPassword) -> None:
+        super().__init__()
         self._check_password = check_password
-        self._principal: Principal | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        return self._principal is not None
-
-    @property
-    def principal(self) -> Principal:
-        assert self._principal is not None, "the exchange is not complete"
-        return self._principal
-
-    @property
-    def expires_ms(self) -> int | None:
-        return None
 
     def step(self, token: bytes) -> bytes:
         parts = token.decode("utf-8", "replace").split("\0", 4)
@@ -69,7 +56,7 @@ class PlainServer:
             raise _failed("Authentication failed: Invalid username or password")
         if authorization_id not in ("", name):
             raise _failed("Authentication failed: Client requested an authorization id that is different from username")
-        self._principal = Principal(USER_TYPE, name)
+        self._complete(Principal(USER_TYPE, name))
         return b""
 
 

@@ -14,7 +14,7 @@ from kafkapy.protocol.scram_mechanism import MIN_ITERATIONS, ScramMechanism
 from kafkapy.security.principal import USER_TYPE, Principal
 from kafkapy.security.sasl import scram_formulas as formulas
 from kafkapy.security.sasl.scram_formulas import ScramKeys
-from kafkapy.security.sasl.server_mechanism import AuthenticationFailed
+from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism
 
 # Extension of the client's first message: the name is the id of a delegation token.
 TOKEN_EXTENSION = "tokenauth"
@@ -51,7 +51,7 @@ def user_principal(name: str) -> Principal:
     return Principal(USER_TYPE, name)
 
 
-class ScramServer:
+class ScramServer(ServerMechanism):
     """The server's side of one SCRAM exchange, which has two steps."""
 
     def __init__(
@@ -59,31 +59,17 @@ class ScramServer:
         new_nonce: Callable[[], str] = formulas.new_nonce,
     ) -> None:  # fmt: skip
         """`find_token` returns the identity of a delegation token by its id; its principal is the owner."""
+        super().__init__()
         self._hash_name = mechanism.hash_name
         self._find_user = find_user
         self._find_token = find_token
         self._new_nonce = new_nonce
         self._identity: ScramIdentity | None = None
         self._client_first_bare = self._server_first = self._nonce = ""
-        self._is_complete = False
-
-    @property
-    def is_complete(self) -> bool:
-        return self._is_complete
-
-    @property
-    def principal(self) -> Principal:
-        assert self._is_complete and self._identity is not None, "the exchange is not complete"
-        return self._identity.principal
-
-    @property
-    def expires_ms(self) -> int | None:
-        assert self._is_complete and self._identity is not None, "the exchange is not complete"
-        return self._identity.expires_ms
 
     def step(self, token: bytes) -> bytes:
         message = token.decode("utf-8", "replace")
-        if len(message) > _LONGEST_MESSAGE or self._is_complete:
+        if len(message) > _LONGEST_MESSAGE or self.is_complete:
             raise AuthenticationFailed("Unexpected SCRAM message")
         return self._first(message) if self._identity is None else self._final(message, self._identity)
 
@@ -128,7 +114,7 @@ class ScramServer:
         auth_message = formulas.auth_message(self._client_first_bare, self._server_first, signed)
         if not self._is_proof(_decoded(match["proof"]), keys, auth_message):
             raise AuthenticationFailed("Invalid client credentials")
-        self._is_complete = True
+        self._complete(identity.principal, identity.expires_ms)
         proof = formulas.signature(self._hash_name, keys.server_key, auth_message)
         return b"v=" + base64.b64encode(proof)
 

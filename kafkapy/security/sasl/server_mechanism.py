@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 from kafkapy.security.principal import Principal
 
@@ -24,24 +24,36 @@ class TemporaryFailure(Exception):
     answer."""
 
 
-class ServerMechanism(Protocol):
+class ServerMechanism(ABC):
     """The exchange with one client. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._principal: Principal | None = None
+        self._expires_ms: int | None = None
 
     @property
     def is_complete(self) -> bool:
         """True once the client has proved its identity."""
+        return self._principal is not None
 
     @property
     def principal(self) -> Principal:
         """The client's identity. Exists only if the exchange is complete."""
+        assert self._principal is not None, "the exchange is not complete"
+        return self._principal
 
     @property
     def expires_ms(self) -> int | None:
-        """The wall-clock time at which the client's credential expires; None if it does not. Exists only if the
-        exchange is complete."""
+        """The wall-clock time at which the client's credential expires; None if it does not."""
+        return self._expires_ms
 
+    @abstractmethod
     def step(self, token: bytes) -> bytes:
         """Returns the answer to a token of the client.
 
         Raises AuthenticationFailed or TemporaryFailure, after which the exchange must not be continued.
         """
+
+    def _complete(self, principal: Principal, expires_ms: int | None = None) -> None:
+        """Ends the exchange: the client has proved to be this principal."""
+        self._principal, self._expires_ms = principal, expires_ms
