@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from tests.harness.stub_node import CLOSE, StubNode
-from tests.unit.nodes.test_node_channel import KEY, Outcomes, echo
+from tests.unit.nodes.outcomes import KEY, Outcomes, echo
 
 POLL_S = 0.001
 
@@ -36,18 +35,6 @@ class Quorum:
     def find(self) -> Destination | None:
         self.lookups += 1
         return self.active
-
-
-@pytest.fixture
-def thread() -> Iterator[NodeThread]:
-    running = NodeThread()
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def outcomes() -> Outcomes:
-    return Outcomes()
 
 
 def channel_of(thread: NodeThread, quorum: Quorum, **settings: Any) -> ControllerChannel:

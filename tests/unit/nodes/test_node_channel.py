@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import sys
 import threading
-from collections.abc import Iterator
 from queue import Queue
 from typing import Any
 
@@ -15,7 +14,7 @@ from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.client.cluster import Node
 from kafkapy.client.connection import open_socket
 from kafkapy.client.environment import SYSTEM
-from kafkapy.errors import ApiError, Error
+from kafkapy.errors import Error
 from kafkapy.nodes.node_channel import Destination, NodeChannel
 from kafkapy.nodes.node_thread import NodeThread
 from kafkapy.protocol.api import ApiKey
@@ -24,38 +23,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.fetch import FetchRequest
 from tests.harness.stub_node import CLOSE, StubNode
 from tests.ports import free_port
-
-WAIT_S = 20
-KEY = ApiKey.ALLOCATE_PRODUCER_IDS
-
-
-class Outcomes(Queue[Any]):
-    """The results of requests in the order in which their callbacks were called: a response or an error."""
-
-    def callback(self, response: Any, version: int, error: Exception | None) -> None:
-        self.put(error if response is None else response)
-
-    def next_response(self) -> Any:
-        found = self.get(timeout=WAIT_S)
-        assert not isinstance(found, Exception), found
-        return found
-
-    def next_error(self) -> Error:
-        found = self.get(timeout=WAIT_S)
-        assert isinstance(found, ApiError), found
-        return found.error
-
-
-@pytest.fixture
-def thread() -> Iterator[NodeThread]:
-    running = NodeThread()
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def outcomes() -> Outcomes:
-    return Outcomes()
+from tests.unit.nodes.outcomes import KEY, WAIT_S, Outcomes, echo
 
 
 def channel_to(thread: NodeThread, port: int, **settings: Any) -> NodeChannel:
@@ -65,10 +33,6 @@ def channel_to(thread: NodeThread, port: int, **settings: Any) -> NodeChannel:
 def ask(channel: NodeChannel, outcomes: Outcomes, number: int = 0, timeout_ms: int = 30_000) -> None:
     deadline_ms = channel._thread.clock.monotonic_ms() + timeout_ms
     channel.send(AllocateProducerIdsRequest(broker_id=number), KEY, outcomes.callback, deadline_ms)
-
-
-def echo(request: Any, version: int) -> AllocateProducerIdsResponse:
-    return AllocateProducerIdsResponse(producer_id_start=request.broker_id)
 
 
 def test_the_thread_starts_with_the_first_request_and_responses_come_in_order(
