@@ -1,4 +1,4 @@
-"""What became of the requests that a test sent by a channel, and the request that the tests send."""
+"""The outcomes of the requests that a test sent by a channel, and the request that the tests send."""
 
 from __future__ import annotations
 
