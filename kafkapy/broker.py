@@ -163,6 +163,7 @@ class Broker(ClusterNode):
         dispatcher = Dispatcher(parts.services)
         self.reactor.dispatch = dispatcher.dispatch
         self._socket_server.on_encrypted = dispatcher.begin_session
+        self._socket_server.connection_listeners.append(parts.services.connection_closed)
         if config.is_controller:
             self._foundation.other_nodes.watch_brokers(parts.services, self.socket_server)
         if self._is_gated:
@@ -450,6 +451,7 @@ class Broker(ClusterNode):
         self.reactor.post(self.socket_server.close)
         self.reactor.post(parts.transaction_coordinator.shutdown)
         self.reactor.post(parts.group_coordinator.shutdown)
+        self.reactor.post(parts.services.shutdown_shares)
         self.reactor.post(parts.replica_manager.shutdown)
         self.reactor.stop(STOP_GRACE_MS)
         self._reactor_thread.join()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy._core.gate.data_gate import DataGate
@@ -23,7 +23,7 @@ from kafkapy.errors import ConfigError
 from kafkapy.metadata.features import TRANSACTION_VERSION
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
-from kafkapy.metadata.topics_image import NO_LEADER
+from kafkapy.metadata.topics_image import NO_LEADER, TopicImage
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.quorum.controller_loop import ControllerLoop
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from kafkapy.server.listener_authentication import ListenerAuthentication
     from kafkapy.server.remote_markers import RemoteMarkers
     from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
+    from kafkapy.server.share_groups import ShareServices
 
 
 # Longest wait for pending responses and unsent bytes at a clean stop.
@@ -196,6 +197,7 @@ def build_parts(
     def on_leadership(led: list[Partition], followed: list[Partition]) -> None:
         group_coordinator.on_leadership(led, followed)
         transactions.coordinator.on_leadership(led, followed)
+        services.on_share_leadership(led, followed)
 
     fetch_sessions = FetchSessions(clock, config.max_incremental_fetch_session_cache_slots)
     gate = DataGate(
@@ -219,7 +221,7 @@ def build_parts(
     publisher = MetadataPublisher(
         config, foundation.log_manager, replica_manager, node_id, reactor.post, foundation.run_on_reactor_or_here,
         disk_thread=SerialThread("kafka-log-directories", on_fatal),
-        on_topics_deleted=group_coordinator.forget_topics,
+        on_topics_deleted=lambda topics: forget_topics(services, topics),
         report_directories=link.assign_directories,
         on_broker_config=lambda: None if tls is None else tls.refresh(),
     )  # fmt: skip
@@ -236,6 +238,7 @@ def build_parts(
         forwarding=link.forwarding, authorizer=make_authorizer(config),
         authentication=build_authentication(config, reactor, handler_pool, clock, metadata),
         tls_listeners=tls,
+        make_shares=lambda: _build_shares(foundation, services, metadata),
     )  # fmt: skip
     controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)
@@ -243,6 +246,13 @@ def build_parts(
         controller, gate, replica_manager, alter_log_dirs, group_coordinator, transactions.coordinator, handler_pool,
         publisher, link, services,
     )  # fmt: skip
+
+
+def forget_topics(services: Services, topics: Sequence[TopicImage]) -> None:
+    """Deletes the state that the coordinators have for deleted topics."""
+    services.group_coordinator.forget_topics([topic.name for topic in topics])
+    if services.loaded_shares is not None:
+        services.loaded_shares.forget_topics([topic.topic_id for topic in topics])
 
 
 def _build_link(
@@ -377,6 +387,13 @@ def build_handler_pool(config: BrokerConfig, reactor: Reactor) -> HandlerPool:
         pause=reactor.pause_intake,
         resume=reactor.resume_intake,
     )
+
+
+def _build_shares(foundation: Foundation, services: Services, metadata: MetadataCache) -> ShareServices:
+    """Constructs the parts that serve share groups. Imports their modules, which many brokers do not need."""
+    from kafkapy.server.share_construction import build_shares
+
+    return build_shares(services, lambda purpose: build_broker_requests(foundation, metadata, purpose))
 
 
 def _build_group_coordinator(

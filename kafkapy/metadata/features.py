@@ -10,18 +10,19 @@ from __future__ import annotations
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 TRANSACTION_VERSION = "transaction.version"
+SHARE_VERSION = "share.version"
 ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
 
 OLDEST_METADATA_VERSION = 7
 LATEST_METADATA_VERSION = 30
 
-# Name -> (lowest, highest level) as registered by brokers and controllers. Share and streams groups are not served, but
+# Name -> (lowest, highest level) as registered by brokers and controllers. Streams groups are not served, but
 # Apache Kafka's controllers refuse a broker that does not announce their features.
 SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {
     "group.version": (0, 1),
     KRAFT_VERSION: (0, 1),
     METADATA_VERSION: (OLDEST_METADATA_VERSION, LATEST_METADATA_VERSION),
-    "share.version": (0, 1),
+    SHARE_VERSION: (0, 1),
     "streams.version": (0, 1),
     TRANSACTION_VERSION: (0, 2),
     ELIGIBLE_LEADER_REPLICAS_VERSION: (0, 1),
@@ -32,7 +33,7 @@ BOOTSTRAP_FEATURES: tuple[tuple[str, int], ...] = (
     (METADATA_VERSION, LATEST_METADATA_VERSION),
     (ELIGIBLE_LEADER_REPLICAS_VERSION, 1),
     ("group.version", 1),
-    ("share.version", 1),
+    (SHARE_VERSION, 1),
     ("streams.version", 1),
     (TRANSACTION_VERSION, 2),
 )

@@ -79,7 +79,8 @@ class SocketServer:
             reactor.on_handshake = self._on_handshake
         self._acceptors: list[Acceptor] = []
         self.quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.monotonic_ms)
-        self.on_connection_end: Callable[[Connection], None] | None = None
+        # Are called when a connection has ended.
+        self.connection_listeners: list[Callable[[Connection], None]] = []
         reactor.on_close = self._on_close
         try:
             for listener in listeners:
@@ -156,8 +157,8 @@ class SocketServer:
         self.quotas.remove(connection.listener.name, connection.peer_host)
         for acceptor in self._acceptors:
             acceptor.resume()
-        if self.on_connection_end is not None:
-            self.on_connection_end(connection)
+        for listener in self.connection_listeners:
+            listener(connection)
         if connection.id in self._failed_handshakes:
             self._failed_handshakes.discard(connection.id)
         elif kind in NOTEWORTHY:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.topics import NewTopic
-from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.server.services import Services
 from kafkapy.server.topic_request import request_topic
 
@@ -29,6 +29,19 @@ def _described(config: BrokerConfig, topic: str) -> NewTopic:
                 "cleanup.policy": "compact",
                 "min.insync.replicas": str(config.transaction_state_log_min_isr),
                 "segment.bytes": str(config.transaction_state_log_segment_bytes),
+            },
+        )
+    if topic == SHARE_GROUP_STATE_TOPIC:
+        return NewTopic(
+            topic,
+            config.share_coordinator_state_topic_num_partitions,
+            config.share_coordinator_state_topic_replication_factor,
+            configs={
+                "cleanup.policy": "delete",
+                "compression.type": "producer",
+                "segment.bytes": str(config.share_coordinator_state_topic_segment_bytes),
+                "retention.ms": "-1",
+                "min.insync.replicas": str(config.share_coordinator_state_topic_min_isr),
             },
         )
     if topic != GROUP_METADATA_TOPIC:

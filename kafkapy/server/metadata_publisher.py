@@ -50,7 +50,7 @@ class MetadataPublisher:
         run_on_owner: Callable[[Callable[[], object]], object],
         *,
         disk_thread: SerialThread | None = None,
-        on_topics_deleted: Callable[[list[str]], None] = lambda topics: None,
+        on_topics_deleted: Callable[[list[TopicImage]], None] = lambda topics: None,
         report_directories: Callable[[Directories], object] = lambda found: None,
         on_broker_config: Callable[[], object] = lambda: None,
     ) -> None:
@@ -112,10 +112,10 @@ class MetadataPublisher:
         unassigned = partitions_to_assign(image, self._node_id, created)
         if unassigned:
             self._report_directories(unassigned)
-        deleted = [topic.name for topic in delta.deleted_topics.values()]
+        deleted = list(delta.deleted_topics.values())
         self._post(lambda: self._apply(delta, image, deleted))
 
-    def _apply(self, delta: MetadataDelta, image: MetadataImage, deleted: list[str]) -> None:
+    def _apply(self, delta: MetadataDelta, image: MetadataImage, deleted: list[TopicImage]) -> None:
         self._replica_manager.apply(delta, image)
         if deleted:
             self._on_topics_deleted(deleted)

@@ -125,7 +125,7 @@ class OtherNodes:
             if services.metadata.image.brokers.keys() - {services.node_id}:
                 services.reactor.post(lambda: dead_brokers().became_active())
 
-        socket_server.on_connection_end = connection_ended
+        socket_server.connection_listeners.append(connection_ended)
         services.quorum.on_active = became_active
 
     def stop(self) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
-from kafkapy._core.reactor.reactor import Reactor
+from kafkapy._core.reactor.reactor import Connection, Reactor
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.metadata.image import MetadataCache
+from kafkapy.metadata.internal_topics import SHARE_GROUP_STATE_TOPIC
 from kafkapy.metrics.request_errors import RequestErrors
 from kafkapy.server.api_registry import BROKER, CONTROLLER, ApiRegistry
 from kafkapy.server.handlers import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kafkapy.network.handler_pool import HandlerPool
     from kafkapy.network.listener_tls import TlsListeners
     from kafkapy.quorum.controller_loop import ControllerLoop
+    from kafkapy.replica.partition import Partition
     from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
     from kafkapy.replica.replica_manager import ReplicaManager
     from kafkapy.security.authorizer import Authorizer
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from kafkapy.server.listener_authentication import ListenerAuthentication
     from kafkapy.server.quotas.client_quotas import ClientQuotas
     from kafkapy.server.quotas.mutation_quota import MutationQuotas
+    from kafkapy.server.share_groups import ShareServices
     from kafkapy.server.transaction_markers import LocalMarkerWriter
     from kafkapy.server.transaction_verification import TransactionVerification
     from kafkapy.storage.log_manager import LogManager
@@ -157,7 +160,10 @@ class ControllerServices:
 
 
 class Services(ControllerServices):
-    """The parts of a broker that handlers use. The broker creates it before the reactor runs."""
+    """The parts of a broker that handlers use. The broker creates it before the reactor runs.
+
+    `make_shares` constructs the parts that serve share groups.
+    """
 
     def __init__(
         self,
@@ -172,6 +178,7 @@ class Services(ControllerServices):
         marker_writer: LocalMarkerWriter,
         client_telemetry: ClientTelemetry,
         alter_log_dirs: ReplicaAlterLogDirsManager,
+        make_shares: Callable[[], ShareServices] | None = None,
         **common: Unpack[CommonServices],
     ) -> None:
         super().__init__(**common)
@@ -185,3 +192,29 @@ class Services(ControllerServices):
         self.marker_writer = marker_writer
         self.client_telemetry = client_telemetry
         self.alter_log_dirs = alter_log_dirs
+        self._make_shares = make_shares
+        self.loaded_shares: ShareServices | None = None
+
+    @property
+    def shares(self) -> ShareServices:
+        """The parts that serve share groups; their modules are imported at the first access. Reactor thread only."""
+        if self.loaded_shares is None:
+            assert self._make_shares is not None, "the broker serves no share groups"
+            self.loaded_shares = self._make_shares()
+        return self.loaded_shares
+
+    def connection_closed(self, connection: Connection) -> None:
+        """Is notified of a connection that has ended: its share sessions end with it."""
+        if self.loaded_shares is not None:
+            self.loaded_shares.connection_closed(connection)
+
+    def shutdown_shares(self) -> None:
+        if self.loaded_shares is not None:
+            self.loaded_shares.shutdown()
+
+    def on_share_leadership(self, led: list[Partition], followed: list[Partition]) -> None:
+        """Notifies the share groups of partitions that this broker leads now, or no longer leads."""
+        if self.loaded_shares is not None or any(
+            partition.topic_partition.topic == SHARE_GROUP_STATE_TOPIC for partition in led
+        ):
+            self.shares.on_leadership(led, followed)

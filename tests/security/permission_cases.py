@@ -258,6 +258,46 @@ row(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, "", {
     NO_PERMISSION: {30}, grants("Read group cg-{user}"): {29}, grants("Read group cg-{user}", DESCRIBE_T): {29},
     grants("Read group cg-{user}", DESCRIBE_T, "Describe topic absent"): {0},
 })  # fmt: skip
+row(ApiKey.SHARE_GROUP_HEARTBEAT, 1, "", {
+    "group_id": "sg-{user}", "member_id": "m", "member_epoch": 0, "subscribed_topic_names": [TOPIC, ABSENT]}, {
+    NO_PERMISSION: {30}, grants("Read group sg-{user}"): {29}, grants("Read group sg-{user}", DESCRIBE_T): {29},
+    grants("Read group sg-{user}", DESCRIBE_T, "Describe topic absent"): {0},
+})  # fmt: skip
+row(ApiKey.SHARE_GROUP_DESCRIBE, 1, "", {"group_ids": ["nobody"], "include_authorized_operations": True}, {
+    NO_PERMISSION: {30}, grants("Describe group nobody"): {69},
+})  # fmt: skip
+row(ApiKey.SHARE_FETCH, 2, "", lambda context: {
+    "group_id": "sg-{user}", "member_id": "m", "share_session_epoch": 0, "max_wait_ms": 0, "min_bytes": 0,
+    "max_bytes": 0, "topics": [{"topic_id": context.ids[OTHER], "partitions": [{"partition_index": 0}]}]}, {
+    NO_PERMISSION: {30}, grants("Read group sg-{user}"): {29},
+})  # fmt: skip
+row(ApiKey.SHARE_ACKNOWLEDGE, 2, "", lambda context: {
+    "group_id": "sg-{user}", "member_id": "m", "share_session_epoch": 1, "topics": [
+        {"topic_id": context.ids[TOPIC], "partitions": [{"partition_index": 0}]}]}, {
+    NO_PERMISSION: {30}, grants("Read group sg-{user}"): {122},
+})  # fmt: skip
+row(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1, "", {
+    "groups": [{"group_id": "nobody", "topics": [{"topic_name": ABSENT, "partitions": [0]}]}]}, {
+    NO_PERMISSION: {30}, grants("Describe group nobody"): {29},
+    grants("Describe group nobody", "Describe topic absent"): {0},
+})  # fmt: skip
+row(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, "", {
+    "group_id": "so-{user}", "topics": [
+        {"topic_name": ABSENT, "partitions": [{"partition_index": 0, "start_offset": 0}]}]}, {
+    NO_PERMISSION: {30}, grants("Read group so-{user}"): {29},
+    grants("Read group so-{user}", "Read topic absent"): {3},
+})  # fmt: skip
+row(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, "", {"group_id": "nobody", "topics": [{"topic_name": ABSENT}]}, {
+    NO_PERMISSION: {30}, grants("Delete group nobody"): {69},
+})  # fmt: skip
+for key, version in (
+    (ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0), (ApiKey.READ_SHARE_GROUP_STATE, 0), (ApiKey.WRITE_SHARE_GROUP_STATE, 1),
+    (ApiKey.DELETE_SHARE_GROUP_STATE, 0), (ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 1),
+):  # fmt: skip
+    row(key, version, "", lambda context: {
+        "group_id": "", "topics": [{"topic_id": context.ids[TOPIC], "partitions": [{"partition": 0}]}]}, {
+        NO_PERMISSION: {31}, grants(CLUSTER_ACTION): {0},
+    })  # fmt: skip
 
 
 # -- offsets

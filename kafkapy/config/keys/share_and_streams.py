@@ -1,87 +1,87 @@
 """Configuration keys: share groups and streams groups."""
 
-from kafkapy.config.row import CLUSTER_WIDE, HIGH, INT, INT_MAX, LIST, MEDIUM, READ_ONLY, SHORT, inert
+from kafkapy.config.row import CLUSTER_WIDE, HIGH, INT, INT_MAX, LIST, MEDIUM, READ_ONLY, SHORT, inert, key
 from kafkapy.config.validator import ANY, at_least, between, filled_list_of
 
 ROWS = (
-    inert(
+    key(
         "group.share.assignment.interval.ms", INT, 1000, at_least(0), MEDIUM, CLUSTER_WIDE,
         "Shortest time between two assignments of a share group.",
     ),
-    inert(
+    key(
         "group.share.min.assignment.interval.ms", INT, 0, at_least(0), MEDIUM, READ_ONLY,
         "Lower limit of a share group's assignment interval.",
     ),
-    inert(
+    key(
         "group.share.max.assignment.interval.ms", INT, 15000, at_least(0), MEDIUM, READ_ONLY,
         "Upper limit of a share group's assignment interval.",
     ),
     inert("group.share.assignors", LIST, "simple", filled_list_of(), MEDIUM, READ_ONLY, "Assignors of share groups."),
-    inert(
+    key(
         "group.share.delivery.count.limit", INT, 5, between(2, 10), MEDIUM, READ_ONLY,
         "Deliveries of a record before it is given up.",
     ),
-    inert(
+    key(
         "group.share.min.delivery.count.limit", INT, 2, between(2, 5), MEDIUM, READ_ONLY,
         "Lower limit of a group's delivery count limit.",
     ),
-    inert(
+    key(
         "group.share.max.delivery.count.limit", INT, 10, between(5, 25), MEDIUM, READ_ONLY,
         "Upper limit of a group's delivery count limit.",
     ),
-    inert(
+    key(
         "group.share.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM, READ_ONLY,
         "Heartbeat interval given to members of share groups.",
     ),
-    inert(
+    key(
         "group.share.min.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM, READ_ONLY,
         "Lower limit of a share group's heartbeat interval.",
     ),
-    inert(
+    key(
         "group.share.max.heartbeat.interval.ms", INT, 15000, at_least(1), MEDIUM, READ_ONLY,
         "Upper limit of a share group's heartbeat interval.",
     ),
-    inert(
+    key(
         "group.share.partition.max.record.locks", INT, 2000, between(100, 10000), MEDIUM, READ_ONLY,
         "Records of a partition that may be locked at a time.",
     ),
-    inert(
+    key(
         "group.share.min.partition.max.record.locks", INT, 100, between(100, 2000), MEDIUM, READ_ONLY,
         "Lower limit of a group's record locks.",
     ),
-    inert(
+    key(
         "group.share.max.partition.max.record.locks", INT, 4000, between(2000, 10000), MEDIUM, READ_ONLY,
         "Upper limit of a group's record locks.",
     ),
-    inert(
+    key(
         "group.share.record.lock.duration.ms", INT, 30000, between(1000, 3600000), MEDIUM, READ_ONLY,
         "Time that a record stays locked for its member.",
     ),
-    inert(
+    key(
         "group.share.min.record.lock.duration.ms", INT, 15000, between(1000, 30000), MEDIUM, READ_ONLY,
         "Lower limit of a group's lock duration.",
     ),
-    inert(
+    key(
         "group.share.max.record.lock.duration.ms", INT, 60000, between(30000, 3600000), MEDIUM, READ_ONLY,
         "Upper limit of a group's lock duration.",
     ),
-    inert(
+    key(
         "group.share.session.timeout.ms", INT, 45000, at_least(1), MEDIUM, READ_ONLY,
         "Session timeout of members of share groups.",
     ),
-    inert(
+    key(
         "group.share.min.session.timeout.ms", INT, 45000, at_least(1), MEDIUM, READ_ONLY,
         "Lower limit of a share group's session timeout.",
     ),
-    inert(
+    key(
         "group.share.max.session.timeout.ms", INT, 60000, at_least(1), MEDIUM, READ_ONLY,
         "Upper limit of a share group's session timeout.",
     ),
-    inert(
+    key(
         "group.share.max.share.sessions", INT, 2000, at_least(1), MEDIUM, READ_ONLY,
         "Share sessions of this broker.",
     ),
-    inert("group.share.max.size", INT, 200, between(1, 1000), MEDIUM, READ_ONLY, "Members of one share group."),
+    key("group.share.max.size", INT, 200, between(1, 1000), MEDIUM, READ_ONLY, "Members of one share group."),
     inert(
         "share.coordinator.append.linger.ms", INT, -1, at_least(-1), MEDIUM, READ_ONLY,
         "Time that the share coordinator gathers records before it writes them; -1 adapts.",
@@ -90,11 +90,11 @@ ROWS = (
         "share.coordinator.cached.buffer.max.bytes", INT, 1048588, at_least(524288), MEDIUM, CLUSTER_WIDE,
         "Largest write buffer that the share coordinator keeps.",
     ),
-    inert(
+    key(
         "share.coordinator.load.buffer.size", INT, 5242880, at_least(1), HIGH, READ_ONLY,
         "Bytes read at once when the share coordinator loads its partition.",
     ),
-    inert(
+    key(
         "share.coordinator.snapshot.update.records.per.snapshot", INT, 500, between(0, 500), MEDIUM, READ_ONLY,
         "Update records between two snapshots of a share partition.",
     ),
@@ -102,24 +102,24 @@ ROWS = (
         "share.coordinator.state.topic.compression.codec", INT, 0, ANY, HIGH, READ_ONLY,
         "Compression of the share state topic, by codec id.",
     ),
-    inert(
+    key(
         "share.coordinator.state.topic.min.isr", SHORT, 2, at_least(1), HIGH, READ_ONLY,
         "min.insync.replicas of the share state topic.",
     ),
-    inert(
+    key(
         "share.coordinator.state.topic.num.partitions", INT, 50, at_least(1), HIGH, READ_ONLY,
         "Partitions of the share state topic.",
     ),
-    inert(
+    key(
         "share.coordinator.state.topic.replication.factor", SHORT, 3, at_least(1), HIGH, READ_ONLY,
         "Replicas of the share state topic.",
     ),
-    inert(
+    key(
         "share.coordinator.state.topic.segment.bytes", INT, 104857600, at_least(1), HIGH, READ_ONLY,
         "Segment size of the share state topic.",
     ),
     inert("share.coordinator.threads", INT, 1, at_least(1), MEDIUM, READ_ONLY, "Threads of the share coordinator."),
-    inert(
+    key(
         "share.coordinator.write.timeout.ms", INT, 5000, at_least(1), HIGH, READ_ONLY,
         "Time that the share coordinator waits for a write.",
     ),

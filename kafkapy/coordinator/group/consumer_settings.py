@@ -7,7 +7,8 @@ from collections.abc import Callable
 from kafkapy.config.broker_keys import BrokerKeys
 from kafkapy.config.table import BROKER_ROWS
 from kafkapy.config.value import default_value
-from kafkapy.metadata.image import EMPTY_IMAGE, GROUP_RESOURCE, MetadataImage
+from kafkapy.coordinator.group.group_settings import group_setting
+from kafkapy.metadata.image import EMPTY_IMAGE, MetadataImage
 
 GROUP_VERSION = "group.version"
 
@@ -29,24 +30,24 @@ class ConsumerGroupSettings:
         config: BrokerKeys | None = None,
         image: Callable[[], MetadataImage] = lambda: EMPTY_IMAGE,
     ) -> None:
-        self._config = _Defaults() if config is None else config
+        self.config = _Defaults() if config is None else config
         self.image = image
 
     @property
     def is_enabled(self) -> bool:
         """True if consumer groups are served: group.coordinator.rebalance.protocols contains `consumer`, and the
         finalized group.version is at least 1."""
-        is_configured = "consumer" in self._config.group_coordinator_rebalance_protocols
+        is_configured = "consumer" in self.config.group_coordinator_rebalance_protocols
         return is_configured and self.image().features.get(GROUP_VERSION, 0) > 0
 
     @property
     def assignors(self) -> list[str]:
         """The names of the assignors, the default first."""
-        return list(self._config.group_consumer_assignors)
+        return list(self.config.group_consumer_assignors)
 
     @property
     def max_group_size(self) -> int:
-        return int(self._config.group_consumer_max_size)
+        return int(self.config.group_consumer_max_size)
 
     @property
     def can_upgrade(self) -> bool:
@@ -60,36 +61,16 @@ class ConsumerGroupSettings:
 
     @property
     def _policy(self) -> str:
-        return str(self._config.group_consumer_migration_policy).upper()
+        return str(self.config.group_consumer_migration_policy).upper()
 
     def session_timeout_ms(self, group_id: str) -> int:
-        return self._of_group(
-            group_id,
-            "consumer.session.timeout.ms",
-            "group.consumer.session.timeout.ms",
-            ("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
-        )
+        return self._of_group(group_id, "group.consumer.session.timeout.ms")
 
     def heartbeat_interval_ms(self, group_id: str) -> int:
-        return self._of_group(
-            group_id,
-            "consumer.heartbeat.interval.ms",
-            "group.consumer.heartbeat.interval.ms",
-            ("group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
-        )
+        return self._of_group(group_id, "group.consumer.heartbeat.interval.ms")
 
     def assignment_interval_ms(self, group_id: str) -> int:
-        return self._of_group(
-            group_id,
-            "consumer.assignment.interval.ms",
-            "group.consumer.assignment.interval.ms",
-            ("group.consumer.min.assignment.interval.ms", "group.consumer.max.assignment.interval.ms"),
-        )
+        return self._of_group(group_id, "group.consumer.assignment.interval.ms")
 
-    def _of_group(self, group_id: str, name: str, broker_name: str, limits: tuple[str, str]) -> int:
-        """Returns the group's own value of the key `name`, limited to the range that the broker's configuration sets,
-        or the broker's value if the group has none."""
-        override = self.image().config(GROUP_RESOURCE, group_id).get(name)
-        if override is None:
-            return int(self._config[broker_name])
-        return int(min(max(int(override), self._config[limits[0]]), self._config[limits[1]]))
+    def _of_group(self, group_id: str, name: str) -> int:
+        return int(group_setting(self.config, self.image(), group_id, name))

@@ -1,21 +1,16 @@
-"""Groups in the log whose protocols are not served by this broker: share and streams groups."""
+"""Groups in the log whose protocols are not served by this broker: streams groups."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kafkapy.coordinator.group.classic.classic_group import GroupState
-from kafkapy.coordinator.group.classic.classic_member import SyncResponder
-from kafkapy.coordinator.group.classic.classic_responses import UNKNOWN_MEMBER_ID, join_error
-from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
+from kafkapy.coordinator.group.no_classic_members import NoClassicMembers
 from kafkapy.coordinator.group.offset_requests import CommitCall
-from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
+from kafkapy.coordinator.record import CoordinatorRecord
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
-from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 class ForeignGroup:
@@ -64,20 +59,6 @@ class ForeignGroup:
         """Does nothing, because the group counts as empty."""
 
 
-class ShareGroup(ForeignGroup):
-    """A share group (KIP-932). It has no committed offsets, and does not become a group of another protocol."""
-
-    __slots__ = ()
-    group_type = "share"
-    is_replaceable = False
-
-    def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        raise ApiError(Error.GROUP_ID_NOT_FOUND)
-
-    def validate_offset_deletion(self) -> None:
-        raise ApiError(Error.GROUP_ID_NOT_FOUND)
-
-
 class StreamsGroup(ForeignGroup):
     """A streams group (KIP-1071). Administrators may change its offsets. When a classic member joins, a classic group
     replaces it."""
@@ -100,42 +81,18 @@ class StreamsGroup(ForeignGroup):
 
 
 # Record types by the version in front of the key. Records of other types belong to no group that this broker knows.
-FOREIGN_GROUPS: dict[int, type[ShareGroup] | type[StreamsGroup]] = {
-    **dict.fromkeys((10, 11, 12, 13, 14, 15), ShareGroup),
+FOREIGN_GROUPS: dict[int, type[StreamsGroup]] = {
     **dict.fromkeys((17, 18, 19, 20, 21, 22, 23), StreamsGroup),
 }
 # The record whose presence means that the group exists.
-GROUP_EPOCH_KEYS = frozenset({11, 17})
+GROUP_EPOCH_KEYS = frozenset({17})
 
 
-class ForeignProtocol:
+class ForeignProtocol(NoClassicMembers):
     """The classic APIs of foreign groups, which have no members that could be served. It has no state."""
-
-    def join(self, group: ForeignGroup, call: JoinCall) -> CoordinatorResult[None]:
-        call.respond(join_error(UNKNOWN_MEMBER_ID, Error.INCONSISTENT_GROUP_PROTOCOL))
-        return EMPTY_RESULT
-
-    def sync(
-        self, group: ForeignGroup, request: SyncGroupRequest, respond: SyncResponder
-    ) -> CoordinatorResult[SyncGroupResponse]:
-        raise ApiError(Error.UNKNOWN_MEMBER_ID)
-
-    def heartbeat(self, group: ForeignGroup, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
-        raise ApiError(Error.UNKNOWN_MEMBER_ID)
-
-    def leave(
-        self, group: ForeignGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
-    ) -> CoordinatorResult[LeaveGroupResponse]:
-        raise ApiError(Error.UNKNOWN_MEMBER_ID)
-
-    def on_commit(self, group: ForeignGroup, member_id: str) -> None:
-        """Does nothing: members of foreign groups have no sessions."""
 
     def on_loaded(self, group: ForeignGroup) -> None:
         """Does nothing: foreign groups have no timers."""
-
-    def on_unloaded(self, group: ForeignGroup) -> None:
-        """Does nothing: no request of a member waits for a response."""
 
     def tombstones(self, group: ForeignGroup) -> list[CoordinatorRecord]:
         """Returns the tombstones of the group's records; the epoch record is last, because its deletion removes the

@@ -58,8 +58,9 @@ class GroupCoordinator:
     ) -> None:
         """Creates a coordinator that leads no partition yet.
 
-        `settings` are the settings of consumer groups; None means the defaults and no topics. `resolve_regexes`
-        evaluates regular expressions of clients; the broker passes a function that uses another thread.
+        `settings` are the settings of consumer groups; None means the defaults and no topics. The other kinds of groups
+        have the same configuration and metadata. `resolve_regexes` evaluates regular expressions of clients; the broker
+        passes a function that uses another thread.
         """
         consumer_settings = settings or ConsumerGroupSettings()
         self.settings = consumer_settings
@@ -130,7 +131,7 @@ class GroupCoordinator:
         elif not self._config.min_session_timeout_ms <= call.session_timeout_ms <= self._config.max_session_timeout_ms:
             refuse(Error.INVALID_SESSION_TIMEOUT)
         else:
-            self._execute(call.group_id, lambda shard: shard.join(call), ignore_response, refuse)
+            self.execute(call.group_id, lambda shard: shard.join(call), ignore_response, refuse)
 
     def sync_group(self, request: SyncGroupRequest, respond: Callable[[SyncGroupResponse], None]) -> None:
         def operation(shard: GroupShard) -> CoordinatorResult[SyncGroupResponse]:
@@ -143,7 +144,7 @@ class GroupCoordinator:
         if not request.group_id:
             refuse(Error.INVALID_GROUP_ID)
         else:
-            self._execute(request.group_id, operation, respond, refuse)
+            self.execute(request.group_id, operation, respond, refuse)
 
     def heartbeat(self, request: HeartbeatRequest, respond: Callable[[HeartbeatResponse], None]) -> None:
         def operation(shard: GroupShard) -> CoordinatorResult[HeartbeatResponse]:
@@ -156,7 +157,7 @@ class GroupCoordinator:
         if not request.group_id:
             refuse(Error.INVALID_GROUP_ID)
         else:
-            self._execute(request.group_id, operation, respond, refuse)
+            self.execute(request.group_id, operation, respond, refuse)
 
     def leave_group(
         self,
@@ -173,7 +174,7 @@ class GroupCoordinator:
         if not group_id:
             refuse(Error.INVALID_GROUP_ID)
             return
-        self._execute(group_id, lambda shard: shard.leave(group_id, members), respond, refuse)
+        self.execute(group_id, lambda shard: shard.leave(group_id, members), respond, refuse)
 
     def consumer_group_heartbeat(
         self,
@@ -181,7 +182,7 @@ class GroupCoordinator:
         respond: Callable[[ConsumerGroupHeartbeatResponse], None],
         refuse: ErrorResponder,
     ) -> None:
-        self._execute(call.group_id, lambda shard: shard.consumers.heartbeat(call), respond, refuse)
+        self.execute(call.group_id, lambda shard: shard.consumers.heartbeat(call), respond, refuse)
 
     # -- administration
 
@@ -251,7 +252,7 @@ class GroupCoordinator:
                 if len(errors) == len(unique):
                     respond(errors)
 
-            self._execute(group_id, lambda shard: shard.delete_group(group_id), done, done)
+            self.execute(group_id, lambda shard: shard.delete_group(group_id), done, done)
 
         if not unique:
             respond(errors)
@@ -266,7 +267,7 @@ class GroupCoordinator:
         def refuse(error: Error, message: str | None = None) -> None:
             respond([error] * len(call.offsets))
 
-        self._execute(call.group_id, lambda shard: shard.commit(call), respond, refuse)
+        self.execute(call.group_id, lambda shard: shard.commit(call), respond, refuse)
 
     def commit_transactional_offsets(
         self, call: CommitCall, producer: tuple[int, int], respond: Callable[[list[Error]], None]
@@ -279,7 +280,7 @@ class GroupCoordinator:
         def refuse(error: Error, message: str | None = None) -> None:
             respond([error] * len(call.offsets))
 
-        self._execute(call.group_id, lambda shard: shard.commit_transactional(call, producer), respond, refuse)
+        self.execute(call.group_id, lambda shard: shard.commit_transactional(call, producer), respond, refuse)
 
     def end_transaction(
         self, partition: int, marker: bytes, producer_id: int, *, committed: bool, on_done: Callable[[Error], None]
@@ -305,9 +306,13 @@ class GroupCoordinator:
         if not group_id:
             refuse(Error.INVALID_GROUP_ID, None)
             return
-        self._execute(group_id, lambda shard: shard.delete_offsets(group_id, partitions), respond, refuse)
+        self.execute(group_id, lambda shard: shard.delete_offsets(group_id, partitions), respond, refuse)
 
-    def _execute(
+    def shard_of(self, group_id: str) -> GroupShard:
+        """Returns the shard of the group. Raises ApiError when this broker cannot serve the group."""
+        return self._runtime.shard(self.partition_for(group_id))
+
+    def execute(
         self,
         group_id: str,
         operation: Callable[[GroupShard], CoordinatorResult[R]],

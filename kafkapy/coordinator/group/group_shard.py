@@ -43,6 +43,7 @@ from kafkapy.coordinator.group.offset_requests import (
     PartitionErrors,
 )
 from kafkapy.coordinator.group.offset_store import OffsetStore
+from kafkapy.coordinator.group.share_group import SHARE_KEYS, ShareGroup
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error
@@ -54,6 +55,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 if TYPE_CHECKING:
     from kafkapy.coordinator.group.consumer_classic_members import ClassicMembers
     from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, ResolveRegexes
+    from kafkapy.coordinator.group.share_membership import ShareMembership
 
 G = TypeVar("G")
 
@@ -85,8 +87,8 @@ class GroupShard:
 
     # -- the protocols of groups
 
-    # The modules of consumer groups are imported with the first consumer group, because many brokers have no consumer
-    # group.
+    # The modules of the newer kinds of groups are imported with the first group of the kind, because many brokers have
+    # none.
 
     @cached_property
     def consumers(self) -> ConsumerMembership:
@@ -103,11 +105,22 @@ class GroupShard:
 
         return ClassicMembers(self._context, self._settings, self.consumers, self._new_uuid)
 
+    @cached_property
+    def shares(self) -> ShareMembership:
+        """The handler of the heartbeats of share groups."""
+        from kafkapy.coordinator.group.share_membership import ShareMembership
+        from kafkapy.coordinator.group.share_settings import ShareGroupSettings
+
+        settings = ShareGroupSettings(self._settings.config, self._settings.image)
+        return ShareMembership(self._context, settings, self.groups)
+
     def _protocol_of(self, group: Group) -> GroupProtocol[Any]:
         if isinstance(group, ClassicGroup):
             return self._classic
         if isinstance(group, ConsumerGroup):
             return self._classic_members
+        if isinstance(group, ShareGroup):
+            return self.shares
         return FOREIGN_PROTOCOL
 
     def _find(self, group_id: str, kind: type[G]) -> G | None:
@@ -132,6 +145,8 @@ class GroupShard:
             self._replay_group(key, value)
         elif kind in CONSUMER_KEYS:
             self._replay_consumer(kind, key, value)
+        elif kind in SHARE_KEYS:
+            self._replay_share(kind, key, value)
         elif kind in FOREIGN_GROUPS:
             self._replay_foreign(kind, key, value)
         # Types newer than 4.3 are ignored; Apache Kafka also ignores types that it does not know.
@@ -181,6 +196,18 @@ class GroupShard:
                 return
             group = self.groups[group_id] = ConsumerGroup(group_id)
         if replay_into(group, kind, key, value):
+            del self.groups[group_id]
+
+    def _replay_share(self, kind: int, key: bytes, value: bytes | None) -> None:
+        from kafkapy.coordinator.group.share_records import replay_into
+
+        group_id = group_id_of(key)
+        group = self._find(group_id, ShareGroup)
+        if group is None:
+            if value is None:
+                return
+            group = self.groups[group_id] = ShareGroup(group_id)
+        if replay_into(group, kind, key, value, self._context.clock.wall_ms()):
             del self.groups[group_id]
 
     def _replay_foreign(self, kind: int, key: bytes, value: bytes | None) -> None:

@@ -5,18 +5,18 @@ Creates the internal topic when it is first needed, and names no coordinator bef
 Versions:
     1   transactional ids.
     4   several keys in one request (KIP-699).
-    6   keys of share groups, for which no coordinator is ever available.
-Permissions: Describe on the group or the transactional id; ClusterAction on the cluster for share groups.
-Not done: share coordinators (KIP-932).
+    6   share partitions (KIP-932), with keys of the form group:topic id:partition.
+Permissions: Describe on the group or the transactional id; ClusterAction on the cluster for share partitions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kafkapy.coordinator.partitioning import coordinator_partition
 from kafkapy.errors import ApiError, Error
-from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -25,8 +25,16 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.authorization import check_cluster, check_group, check_transactional_id
 from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.request_context import RequestContext
+from kafkapy.types import uuid_from_string
+
+if TYPE_CHECKING:
+    from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+    from kafkapy.coordinator.share.share_coordinator import ShareCoordinator
+    from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
+    from kafkapy.server.services import Services
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_TOPICS = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC)
 
 
 class _Coordinator(NamedTuple):
@@ -67,9 +75,9 @@ def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
         return _Coordinator(Error.INVALID_REQUEST)
     if key_type == _SHARE:
         check_cluster(context, Operation.CLUSTER_ACTION)
-        # Share groups are not served, so the client keeps looking for a coordinator.
-        return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
-    name = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
+        if not _is_share_key(key):
+            return _Coordinator(Error.INVALID_REQUEST)
+    name = _TOPICS[key_type]
     services = context.services
     image = services.metadata.image
     topic = image.topics.by_name.get(name)
@@ -83,13 +91,27 @@ def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
     endpoint = None if broker is None or broker.fenced else broker.endpoints.get(context.listener.name)
     if broker is None or endpoint is None:
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
-    if broker.broker_id == services.node_id:
-        coordinator = services.group_coordinator if key_type == _GROUP else services.transaction_coordinator
-        if not coordinator.is_coordinator_of(number):
-            # The metadata is ahead of the coordinator, which would refuse each request with NOT_COORDINATOR. Clients of
-            # 0.10 look for the coordinator again after COORDINATOR_NOT_AVAILABLE, but give up after NOT_COORDINATOR.
-            return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
+    if broker.broker_id == services.node_id and not _coordinator(services, key_type).is_coordinator_of(number):
+        # The metadata is ahead of the coordinator, which would refuse each request with NOT_COORDINATOR. Clients of
+        # 0.10 look for the coordinator again after COORDINATOR_NOT_AVAILABLE, but give up after NOT_COORDINATOR.
+        return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
     return _Coordinator(Error.NONE, broker.broker_id, endpoint.host, endpoint.port)
+
+
+def _coordinator(services: Services, key_type: int) -> GroupCoordinator | TransactionCoordinator | ShareCoordinator:
+    if key_type == _SHARE:
+        return services.shares.coordinator
+    return services.group_coordinator if key_type == _GROUP else services.transaction_coordinator
+
+
+def _is_share_key(key: str) -> bool:
+    """Returns whether the key has the form group:topic id:partition."""
+    group_id, _, rest = key.partition(":")
+    topic_id, _, number = rest.partition(":")
+    try:
+        return bool(group_id) and len(uuid_from_string(topic_id)) > 0 and int(number) >= 0
+    except ValueError:
+        return False
 
 
 def _response(

@@ -8,7 +8,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.server.handlers import HANDLER_MODULES
 
 
-@pytest.mark.parametrize(("feature", "prefix"), [("share.version", "SHARE"), ("streams.version", "STREAMS")])
+@pytest.mark.parametrize(("feature", "prefix"), [("streams.version", "STREAMS")])
 def test_the_feature_is_announced_and_its_apis_are_not_served(feature, prefix):
     assert SUPPORTED_FEATURES[feature] == (0, 1)
     assert dict(BOOTSTRAP_FEATURES)[feature] == 1  # as Apache Kafka 4.3 formats a directory

@@ -1,0 +1,191 @@
+"""A share group's state (KIP-932): members, epochs, target assignment, initialized partitions. Pure: no clock, no log.
+
+Members of a share group share partitions, so that a member moves to its target at once. Only partitions are assigned
+whose state the share coordinator has initialized.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafkapy.coordinator.group.committed_offset import CommittedOffset
+from kafkapy.coordinator.group.consumer_member import Assignment
+from kafkapy.coordinator.group.offset_requests import CommitCall
+from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
+
+# The types of a share group's records.
+SHARE_KEYS = frozenset((10, 11, 12, 13, 14, 15))
+# The epoch of a new group, before its first record.
+INITIAL_EPOCH = 1
+
+
+class ShareMember(NamedTuple):
+    """A member of a share group. Immutable. `subscribed_topic_names` are sorted."""
+
+    member_id: str
+    member_epoch: int = 0
+    previous_member_epoch: int = 0
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: tuple[str, ...] = ()
+    assigned: Assignment = {}
+
+    @property
+    def subscription(self) -> tuple[object, ...]:
+        """The fields of the member's subscription record."""
+        return self.rack_id, self.client_id, self.client_host, self.subscribed_topic_names
+
+
+class TopicPartitions(NamedTuple):
+    """Partitions of a topic. `timestamp_ms` is the time from which on they are being initialized."""
+
+    topic: str
+    partitions: frozenset[int]
+    timestamp_ms: int = 0
+
+
+class StatePartitions(NamedTuple):
+    """The partitions of a share group whose states are being initialized, exist, or are being deleted, by topic id.
+    Immutable."""
+
+    initializing: Mapping[bytes, TopicPartitions] = {}
+    initialized: Mapping[bytes, TopicPartitions] = {}
+    deleting: Mapping[bytes, str] = {}
+
+    @property
+    def assignable(self) -> dict[bytes, frozenset[int]]:
+        """The partitions that may be assigned, by topic id."""
+        return {topic_id: topic.partitions for topic_id, topic in self.initialized.items()}
+
+
+class ShareGroup:
+    """A share group with its members. Only replay changes it. Owner thread only.
+
+    `checked_topics` is the topics image that `metadata_hash` was last compared with: while it is the same object, the
+    group's topics have not changed.
+    """
+
+    group_type = protocol_type = "share"
+    is_replaceable = False
+    is_unused = False  # share groups do not expire
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.group_epoch = INITIAL_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = INITIAL_EPOCH
+        self.assignment_timestamp_ms = 0
+        self.members: dict[str, ShareMember] = {}
+        self.target: dict[str, Assignment] = {}
+        self.states = StatePartitions()
+        self.topic_subscribers: Counter[str] = Counter()
+        self.checked_topics: object = None
+
+    # -- changes, by replay
+
+    def put(self, member: ShareMember) -> None:
+        self._discount(self.members.get(member.member_id))
+        self.members[member.member_id] = member
+        self.topic_subscribers.update(member.subscribed_topic_names)
+
+    def remove(self, member_id: str) -> None:
+        self._discount(self.members.pop(member_id, None))
+
+    def _discount(self, member: ShareMember | None) -> None:
+        for topic in () if member is None else member.subscribed_topic_names:
+            self.topic_subscribers[topic] -= 1
+            if not self.topic_subscribers[topic]:
+                del self.topic_subscribers[topic]
+
+    # -- queries
+
+    def subscribed_topics(self, changed: ShareMember | None = None, without: str | None = None) -> set[str]:
+        """Returns the topics that the group would subscribe to if `changed` replaced the member with its id, and the
+        member `without` left."""
+        gone = without if changed is None else changed.member_id
+        topics: set[str] = set() if changed is None else set(changed.subscribed_topic_names)
+        old = self.members.get(gone or "")
+        lost = frozenset() if old is None else frozenset(old.subscribed_topic_names)
+        return topics | {each for each, count in self.topic_subscribers.items() if count > (each in lost)}
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.topic_subscribers
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def state_name(self) -> str:
+        """The state in ShareGroupDescribe and ListGroups. Any thread may read it."""
+        return "Stable" if self.members else "Empty"
+
+    def has_unassigned_partitions(self) -> bool:
+        """Returns whether the target of a group with members lacks initialized partitions that they subscribe to."""
+        assigned: dict[bytes, set[int]] = {}
+        for target in self.target.values() if self.members else ():
+            for topic_id, partitions in target.items():
+                assigned.setdefault(topic_id, set()).update(partitions)
+        return bool(self.members) and any(
+            topic.topic in self.topic_subscribers and assigned.get(topic_id, set()) != topic.partitions
+            for topic_id, topic in self.states.initialized.items()
+        )
+
+    # -- validation
+
+    def member(self, member_id: str) -> ShareMember:
+        """Returns the member with this id; raises ApiError UNKNOWN_MEMBER_ID if there is none."""
+        member = self.members.get(member_id)
+        if member is None:
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise ApiError(Error.UNKNOWN_MEMBER_ID, message)
+        return member
+
+    def validate_commit(self, call: CommitCall) -> Sequence[Error]:
+        raise ApiError(Error.GROUP_ID_NOT_FOUND)
+
+    def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
+        raise ApiError(Error.GROUP_ID_NOT_FOUND)
+
+    def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        raise ApiError(Error.GROUP_ID_NOT_FOUND)
+
+    def validate_offset_deletion(self) -> None:
+        raise ApiError(Error.GROUP_ID_NOT_FOUND)
+
+    def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
+        return committed.commit_timestamp_ms
+
+    def validate_deletion(self) -> None:
+        if self.members:
+            raise ApiError(Error.NON_EMPTY_GROUP)
+
+    def describe_classic(self) -> DescribeGroupsResponse.DescribedGroup:
+        raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a classic group.")
+
+
+def with_partitions(
+    topics: Mapping[bytes, TopicPartitions], added: Mapping[bytes, TopicPartitions]
+) -> dict[bytes, TopicPartitions]:
+    """Returns the union of the partitions, with the names and times of `added` where both have a topic."""
+    union = dict(topics)
+    for topic_id, topic in added.items():
+        known = union.get(topic_id)
+        union[topic_id] = topic if known is None else topic._replace(partitions=known.partitions | topic.partitions)
+    return union
+
+
+def without_partitions(
+    topics: Mapping[bytes, TopicPartitions], removed: Mapping[bytes, Iterable[int]]
+) -> dict[bytes, TopicPartitions]:
+    """Returns the partitions of `topics` that are not in `removed`."""
+    left = {}
+    for topic_id, topic in topics.items():
+        kept = topic.partitions.difference(removed.get(topic_id, ()))
+        if kept:
+            left[topic_id] = topic._replace(partitions=kept)
+    return left

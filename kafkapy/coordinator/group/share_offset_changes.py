@@ -1,0 +1,74 @@
+"""Changes of the partitions whose states a share group has: altered and deleted start offsets. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kafkapy.coordinator.group.share_group import (
+    ShareGroup,
+    StatePartitions,
+    TopicPartitions,
+    with_partitions,
+)
+from kafkapy.coordinator.group.share_records import group_epoch_record, states_record
+from kafkapy.coordinator.record import CoordinatorRecord, CoordinatorResult
+
+
+def begin_alteration(
+    group: ShareGroup, partitions: Mapping[bytes, TopicPartitions], *, is_new: bool
+) -> CoordinatorResult[int]:
+    """Returns the records after which the states of the partitions are being initialized; the response is the state
+    epoch. A group that `is_new` is created. Raises ApiError NON_EMPTY_GROUP if the group has members."""
+    group.validate_deletion()
+    records: list[CoordinatorRecord] = []
+    if is_new:
+        records.append(group_epoch_record(group.group_id, group.group_epoch, 0))
+    if partitions:
+        records.append(states_record(group.group_id, initializing(group.states, partitions)))
+    return CoordinatorResult(records, group.group_epoch)
+
+
+def initializing(states: StatePartitions, added: Mapping[bytes, TopicPartitions]) -> StatePartitions:
+    """Returns the partitions of the group when the states of `added` are being initialized."""
+    union = with_partitions(states.initializing, added)
+    deleting = {topic_id: name for topic_id, name in states.deleting.items() if topic_id not in union}
+    return StatePartitions(union, states.initialized, deleting)
+
+
+def begin_deletion(
+    group: ShareGroup, topics: Mapping[bytes, str] | None, partition_counts: Mapping[bytes, int]
+) -> CoordinatorResult[dict[bytes, frozenset[int]]]:
+    """Returns the record after which the states of the topics are being deleted; the response has the partitions to
+    delete. None means all topics of the group. Topics without states are left out. Raises ApiError NON_EMPTY_GROUP."""
+    group.validate_deletion()
+    states = group.states
+    if topics is None:
+        named = {**states.initializing, **states.initialized}
+        topics = {**{topic_id: each.topic for topic_id, each in named.items()}, **states.deleting}
+        known = {each: with_partitions(states.initializing, states.initialized)[each].partitions for each in named}
+    else:
+        known = {topic_id: each.partitions for topic_id, each in states.initialized.items()}
+    doomed: dict[bytes, frozenset[int]] = {}
+    for topic_id in topics:
+        if topic_id in known:
+            doomed[topic_id] = known[topic_id]
+        elif topic_id in states.deleting:
+            doomed[topic_id] = frozenset(range(partition_counts.get(topic_id, 0)))
+    if not doomed:
+        return CoordinatorResult(response=doomed)
+    changed = StatePartitions(
+        _without(states.initializing, doomed),
+        _without(states.initialized, doomed),
+        {**states.deleting, **{topic_id: topics[topic_id] for topic_id in doomed}},
+    )
+    return CoordinatorResult([states_record(group.group_id, changed)], doomed)
+
+
+def end_deletion(group: ShareGroup, topic_ids: Collection[bytes]) -> CoordinatorResult[bool]:
+    """Returns the record after which the states of the topics are deleted."""
+    deleting = {topic_id: name for topic_id, name in group.states.deleting.items() if topic_id not in topic_ids}
+    return CoordinatorResult([states_record(group.group_id, group.states._replace(deleting=deleting))], True)
+
+
+def _without(partitions: Mapping[bytes, TopicPartitions], topic_ids: Collection[bytes]) -> dict[bytes, TopicPartitions]:
+    return {topic_id: each for topic_id, each in partitions.items() if topic_id not in topic_ids}

@@ -1,0 +1,188 @@
+"""The start offsets of share groups: administrators describe, alter and delete them. The share coordinator has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from kafkapy.coordinator.group.share_group import ShareGroup, TopicPartitions
+from kafkapy.coordinator.group.share_offset_changes import begin_alteration, begin_deletion, end_deletion
+from kafkapy.coordinator.group.share_requests import ShareGroups
+from kafkapy.coordinator.record import CoordinatorResult
+from kafkapy.coordinator.runtime import ErrorResponder
+from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.replica.share.persister import UNINITIALIZED_START_OFFSET, SharePartitionKey, StateSummary
+from kafkapy.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.coordinator.group.group_shard import GroupShard
+
+UNKNOWN = -1
+
+
+class EndOffsets(Protocol):
+    """Finds the ends of partitions, at their leaders."""
+
+    def find(self, partition: TopicPartition, on_offset: Callable[[int], None]) -> None:
+        """Calls `on_offset` with the high watermark, or -1 if it is not known."""
+
+
+class ShareOffset(NamedTuple):
+    """The start of a share partition, and the number of records that the group has still to complete."""
+
+    start_offset: int = UNINITIALIZED_START_OFFSET
+    leader_epoch: int = 0
+    lag: int = UNKNOWN
+
+
+class ShareOffsets:
+    """Serves the requests for offsets of share groups. Reactor thread only."""
+
+    def __init__(self, groups: ShareGroups, end_offsets: EndOffsets) -> None:
+        self._groups = groups
+        self._end_offsets = end_offsets
+
+    # -- describing
+
+    def initialized(self, group_id: str) -> Mapping[bytes, frozenset[int]]:
+        """Returns the partitions of the group that have a state; none if there is no such share group. Raises ApiError
+        if this broker cannot serve the group."""
+        try:
+            return self._groups.existing(group_id).states.assignable
+        except ApiError as error:
+            if error.error is not Error.GROUP_ID_NOT_FOUND:
+                raise
+            return {}
+
+    def describe(
+        self, keys: Collection[SharePartitionKey], on_offsets: Callable[[Mapping[SharePartitionKey, ShareOffset]], None]
+    ) -> None:
+        """Finds the offsets of share partitions. Those without a state have the offset -1."""
+        found: dict[SharePartitionKey, ShareOffset] = {}
+
+        def done(key: SharePartitionKey, offset: ShareOffset) -> None:
+            found[key] = offset
+            if len(found) == len(keys):
+                on_offsets(found)
+
+        if not keys:
+            on_offsets(found)
+        for key in keys:
+            self._describe(key, lambda offset, key=key: done(key, offset))  # type: ignore[misc]
+
+    def _describe(self, key: SharePartitionKey, on_offset: Callable[[ShareOffset], None]) -> None:
+        topic = self._groups.settings.image().topics.by_id.get(key.topic_id)
+
+        def summarized(summary: StateSummary | None, error: Error) -> None:
+            if summary is None or summary.start_offset == UNINITIALIZED_START_OFFSET or topic is None:
+                on_offset(ShareOffset())
+                return
+            start, epoch, complete = summary.start_offset, summary.leader_epoch, summary.delivery_complete_count
+            if complete < 0:
+                on_offset(ShareOffset(start, epoch))
+                return
+
+            def ended(end_offset: int) -> None:
+                lag = UNKNOWN if end_offset < 0 else max(0, end_offset - start - complete)
+                on_offset(ShareOffset(start, epoch, lag))
+
+            self._end_offsets.find(TopicPartition(topic.name, key.partition), ended)
+
+        self._groups.persister.summarize(key, summarized)
+
+    # -- altering
+
+    def alter(
+        self,
+        group_id: str,
+        offsets: Mapping[bytes, Mapping[int, int]],
+        on_errors: Callable[[Mapping[tuple[bytes, int], Error]], None],
+        refuse: ErrorResponder,
+    ) -> None:
+        """Sets the start offsets of partitions of a group without members, which is created if it does not exist.
+
+        `offsets` has the offset by topic id and partition. `on_errors` gets the error of each partition; `refuse` is
+        called if the group does not permit the change.
+        """
+        topics = self._groups.settings.image().topics.by_id
+        wall_ms = self._groups.clock.wall_ms()
+        named = {
+            topic_id: TopicPartitions(topics[topic_id].name, frozenset(partitions), wall_ms)
+            for topic_id, partitions in offsets.items()
+        }
+
+        def begun(state_epoch: int) -> None:
+            self._groups.initialize(group_id, state_epoch, offsets, on_errors)
+
+        def operation(shard: GroupShard) -> CoordinatorResult[int]:
+            group = shard.groups.get(group_id)
+            if group is not None and not isinstance(group, ShareGroup):
+                raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
+            return begin_alteration(group or ShareGroup(group_id), named, is_new=group is None)
+
+        self._groups.execute(group_id, operation, begun, refuse)
+
+    # -- deleting
+
+    def delete(
+        self,
+        group_id: str,
+        topics: Mapping[bytes, str] | None,
+        on_errors: Callable[[Mapping[bytes, Error]], None],
+        refuse: ErrorResponder,
+    ) -> None:
+        """Deletes the states of topics, by id and name, of a group without members; None means all of its topics.
+
+        `on_errors` gets the error of each topic that has states; `refuse` is called if the group does not permit it.
+        """
+        by_id = self._groups.settings.image().topics.by_id
+        counts = {topic_id: len(by_id[topic_id].partitions) for topic_id in topics or () if topic_id in by_id}
+
+        def begun(doomed: Mapping[bytes, frozenset[int]]) -> None:
+            self._delete_states(group_id, doomed, on_errors)
+
+        self._groups.execute(
+            group_id, lambda shard: begin_deletion(shard.shares.existing(group_id), topics, counts), begun, refuse
+        )
+
+    def _delete_states(
+        self,
+        group_id: str,
+        doomed: Mapping[bytes, Iterable[int]],
+        on_errors: Callable[[Mapping[bytes, Error]], None],
+    ) -> None:
+        errors = dict.fromkeys(doomed, Error.NONE)
+        keys = [SharePartitionKey(group_id, topic_id, number) for topic_id, all_ in doomed.items() for number in all_]
+        remaining = len(keys)
+
+        def deleted(key: SharePartitionKey, error: Error) -> None:
+            nonlocal remaining
+            remaining -= 1
+            if error:
+                errors[key.topic_id] = error
+            if not remaining:
+                self._end_deletion(group_id, errors, on_errors)
+
+        if not keys:
+            self._end_deletion(group_id, errors, on_errors)
+        for key in keys:
+            self._groups.persister.delete(key, lambda error, message, key=key: deleted(key, error))  # type: ignore[misc]
+
+    def _end_deletion(
+        self, group_id: str, errors: Mapping[bytes, Error], on_errors: Callable[[Mapping[bytes, Error]], None]
+    ) -> None:
+        done = {topic_id for topic_id, error in errors.items() if error is Error.NONE}
+        if not done:
+            on_errors(errors)
+            return
+
+        def failed(error: Error, message: str | None) -> None:
+            on_errors(dict.fromkeys(errors, error))
+
+        self._groups.execute(
+            group_id,
+            lambda shard: end_deletion(shard.shares.existing(group_id), done),
+            lambda response: on_errors(errors),
+            failed,
+        )

@@ -1,0 +1,143 @@
+"""The requests of share groups to the group coordinator, which has the share coordinator store their states."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from kafkapy.coordinator.group.share_description import described_share_group
+from kafkapy.coordinator.group.share_group import ShareGroup
+from kafkapy.coordinator.group.share_membership import ShareHeartbeat, ShareHeartbeatCall
+from kafkapy.coordinator.group.share_settings import ShareGroupSettings
+from kafkapy.coordinator.record import CoordinatorResult
+from kafkapy.coordinator.runtime import ErrorResponder
+from kafkapy.errors import Error
+from kafkapy.protocol.messages.share_group_describe import ShareGroupDescribeResponse
+from kafkapy.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
+from kafkapy.replica.share.persister import UNINITIALIZED_START_OFFSET, Persister, SharePartitionKey
+from kafkapy.types import Clock
+
+if TYPE_CHECKING:
+    from kafkapy.coordinator.group.group_shard import GroupShard
+
+logger = logging.getLogger("kafka.coordinator.group")
+
+R = TypeVar("R")
+
+
+class GroupRuntime(Protocol):
+    """The group coordinator, as share groups use it."""
+
+    def execute(
+        self,
+        group_id: str,
+        operation: Callable[[GroupShard], CoordinatorResult[R]],
+        on_response: Callable[[R], None],
+        refuse: ErrorResponder,
+    ) -> None:
+        """Runs the operation on the shard of the group."""
+
+    def shard_of(self, group_id: str) -> GroupShard:
+        """Returns the shard of the group; raises ApiError if this broker cannot serve it."""
+
+
+class ShareGroups:
+    """Serves the requests of share groups. Reactor thread only."""
+
+    def __init__(self, runtime: GroupRuntime, settings: ShareGroupSettings, persister: Persister, clock: Clock) -> None:
+        self.clock = clock
+        self._runtime = runtime
+        self.settings = settings
+        self.persister = persister
+
+    def heartbeat(
+        self,
+        call: ShareHeartbeatCall,
+        respond: Callable[[ShareGroupHeartbeatResponse], None],
+        refuse: ErrorResponder,
+    ) -> None:
+        """Handles a heartbeat. The states of new partitions are initialized after the response was sent."""
+
+        def done(heartbeat: ShareHeartbeat) -> None:
+            respond(heartbeat.response)
+            if heartbeat.to_initialize:
+                offsets = {
+                    topic_id: dict.fromkeys(partitions, UNINITIALIZED_START_OFFSET)
+                    for topic_id, partitions in heartbeat.to_initialize.items()
+                }
+                self.initialize(call.group_id, heartbeat.state_epoch, offsets, lambda errors: None)
+
+        self._runtime.execute(call.group_id, lambda shard: shard.shares.heartbeat_of(call), done, refuse)
+
+    def initialize(
+        self,
+        group_id: str,
+        state_epoch: int,
+        offsets: Mapping[bytes, Mapping[int, int]],
+        on_errors: Callable[[Mapping[tuple[bytes, int], Error]], None],
+    ) -> None:
+        """Creates the states of partitions with these start offsets, by topic id and partition, and records in the
+        group which of them exist; then calls `on_errors` with the error of each partition."""
+        errors: dict[tuple[bytes, int], Error] = {}
+        count = sum(map(len, offsets.values()))
+        if not count:
+            on_errors(errors)
+
+        def initialized(key: SharePartitionKey, error: Error) -> None:
+            if error is not Error.NONE:
+                logger.warning("The state of share partition %s was not initialized: %s", key, error.name)
+            errors[key.topic_id, key.partition] = error
+            if len(errors) == count:
+                self._record(group_id, errors, lambda: on_errors(errors))
+
+        for topic_id, partitions in offsets.items():
+            for number, offset in sorted(partitions.items()):
+                key = SharePartitionKey(group_id, topic_id, number)
+                self.persister.initialize(
+                    key,
+                    state_epoch,
+                    offset,
+                    lambda error, message, key=key: initialized(key, error),  # type: ignore[misc]
+                )
+
+    def _record(
+        self, group_id: str, errors: Mapping[tuple[bytes, int], Error], on_recorded: Callable[[], None]
+    ) -> None:
+        """Records which partitions have a state, and which are not being initialized any more."""
+        succeeded: dict[bytes, set[int]] = {}
+        failed: dict[bytes, set[int]] = {}
+        for (topic_id, number), error in errors.items():
+            (failed if error else succeeded).setdefault(topic_id, set()).add(number)
+
+        def refused(error: Error, message: str | None) -> None:
+            logger.warning("The partitions of share group %s were not recorded: %s", group_id, error.name)
+            on_recorded()
+
+        self.execute(
+            group_id,
+            lambda shard: shard.shares.initialized(group_id, succeeded, failed),
+            lambda response: on_recorded(),
+            refused,
+        )
+
+    def existing(self, group_id: str) -> ShareGroup:
+        """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
+        return self._runtime.shard_of(group_id).shares.existing(group_id)
+
+    def execute(
+        self,
+        group_id: str,
+        operation: Callable[[GroupShard], CoordinatorResult[R]],
+        on_response: Callable[[R], None],
+        refuse: ErrorResponder,
+    ) -> None:
+        """Runs the operation on the shard of the group."""
+        self._runtime.execute(group_id, operation, on_response, refuse)
+
+    def describe(self, group_id: str) -> ShareGroupDescribeResponse.DescribedGroup:
+        """Returns the description of the group.
+
+        Raises ApiError GROUP_ID_NOT_FOUND, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
+        """
+        return described_share_group(self.existing(group_id), self.settings.image().topics.by_id)

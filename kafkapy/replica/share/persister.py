@@ -1,0 +1,101 @@
+"""The persisted state of share partitions, and the port through which it is read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Protocol
+
+from kafkapy.errors import Error
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.types import uuid_to_string
+
+# The start offset of a share partition that has not been resolved yet.
+UNINITIALIZED_START_OFFSET = -1
+UNKNOWN_COMPLETE_COUNT = -1
+NO_LEADER_EPOCH = -1
+
+
+class DeliveryState(IntEnum):
+    """The state of a record for a share group. The values are those on disk, where ACQUIRED does not occur."""
+
+    AVAILABLE = 0
+    ACQUIRED = 1
+    ACKNOWLEDGED = 2
+    ARCHIVED = 4
+
+
+class SharePartitionKey(NamedTuple):
+    """A share partition: a partition, by its topic id and number, as one share group consumes it."""
+
+    group_id: str
+    topic_id: bytes
+    partition: int
+
+    @property
+    def coordinator_key(self) -> str:
+        """The key by which the share coordinator is found."""
+        return f"{self.group_id}:{uuid_to_string(self.topic_id)}:{self.partition}"
+
+
+class StateBatch(NamedTuple):
+    """The state of the records between two offsets, both inclusive."""
+
+    first_offset: int
+    last_offset: int
+    state: int
+    delivery_count: int
+
+
+class PersistedState(NamedTuple):
+    """The state of a share partition as its coordinator stores it."""
+
+    state_epoch: int
+    start_offset: int
+    batches: Sequence[StateBatch] = ()
+
+
+class StateSummary(NamedTuple):
+    """The state of a share partition without its batches. `delivery_complete_count` is -1 if it is unknown."""
+
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+
+
+class StateWrite(NamedTuple):
+    """A change of a share partition's state. Epochs of -1 are not compared; a start offset of -1 changes nothing."""
+
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+    batches: Sequence[StateBatch]
+
+
+OnDone = Callable[[Error, "str | None"], None]
+OnState = Callable[["PersistedState | None", Error], None]
+OnSummary = Callable[["StateSummary | None", Error], None]
+
+
+class Persister(Protocol):
+    """Stores the state of share partitions at their coordinators. Owner thread only.
+
+    Every method calls its callback exactly once, perhaps before it returns.
+    """
+
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int, on_done: OnDone) -> None:
+        """Creates the state, or replaces it."""
+
+    def read(self, key: SharePartitionKey, leader_epoch: int, on_state: OnState) -> None:
+        """Reads the state for the leader of the partition, and records its leader epoch."""
+
+    def write(self, key: SharePartitionKey, change: StateWrite, on_done: OnDone) -> None:
+        """Applies a change to the state."""
+
+    def delete(self, key: SharePartitionKey, on_done: OnDone) -> None:
+        """Deletes the state. Succeeds if there is none."""
+
+    def summarize(self, key: SharePartitionKey, on_summary: OnSummary) -> None:
+        """Reads the state without its batches."""

@@ -1,0 +1,102 @@
+"""A fetch of a share group's member, which may wait for records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kafkapy._core.bytes.segment_file import FileRange
+from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.replica.delayed_operations import FetchOperation
+from kafkapy.replica.share.in_flight import Acquired
+from kafkapy.replica.share.persister import SharePartitionKey
+from kafkapy.replica.share.share_partition import SharePartition, ShareStatus
+
+
+class ShareResult(NamedTuple):
+    """The records that a fetch has acquired in one share partition, or the error.
+
+    `is_from_partition` is False if the request was refused before the partition was looked up.
+    """
+
+    key: SharePartitionKey
+    error: Error = Error.NONE
+    records: FileRange | bytes = b""
+    acquired: Sequence[Acquired] = ()
+    is_from_partition: bool = True
+
+
+class ShareFetch(NamedTuple):
+    """The parameters of a fetch. Immutable.
+
+    `on_results` is called once, with the results of the share partitions that are loaded. With `is_exact` no more than
+    `max_records` are acquired.
+    """
+
+    member: str
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    batch_size: int
+    is_exact: bool
+    on_results: Callable[[list[ShareResult]], None]
+
+
+class DelayedShareFetch(FetchOperation):
+    """Completes when records of at least `min_bytes` can be acquired, or a share partition has an error.
+
+    At the deadline it acquires what there is.
+    """
+
+    __slots__ = ("_fetch", "_partitions")
+
+    def __init__(self, fetch: ShareFetch, partitions: Sequence[SharePartition]) -> None:
+        super().__init__(fetch.max_wait_ms, is_from_follower=False)
+        self._fetch = fetch
+        self._partitions = partitions
+
+    def try_complete(self) -> bool:
+        missing = max(1, self._fetch.min_bytes)
+        for each in self._partitions:
+            if each.status in (ShareStatus.FENCED, ShareStatus.FAILED):
+                return self.force_complete()
+            if not each.can_acquire():
+                continue
+            try:
+                missing -= each.readable_bytes(missing)
+            except ApiError:
+                return self.force_complete()
+            if missing <= 0:
+                return self.force_complete()
+        for each in self._partitions:
+            each.partition.watch_fetch(is_from_follower=False)
+        return False
+
+    def on_complete(self) -> None:
+        self._fetch.on_results(read_share_partitions(self._fetch, self._partitions))
+
+
+def read_share_partitions(fetch: ShareFetch, partitions: Sequence[SharePartition]) -> list[ShareResult]:
+    """Acquires records, first of the first share partitions. The bytes are divided evenly between those that have
+    records; a share partition that is still loading has no result."""
+    results = []
+    acquirable = sum(each.can_acquire() for each in partitions)
+    records_left = fetch.max_records
+    for each in partitions:
+        if each.status in (ShareStatus.FENCED, ShareStatus.FAILED):
+            results.append(ShareResult(each.key, each.error))
+        elif each.is_active and (records_left <= 0 or fetch.max_bytes <= 0 or not each.can_acquire()):
+            results.append(ShareResult(each.key))
+        elif each.is_active:
+            max_bytes = max(1, fetch.max_bytes // acquirable)
+            try:
+                records, acquired = each.fetch(
+                    fetch.member, max_bytes, records_left, fetch.batch_size, is_exact=fetch.is_exact
+                )
+            except ApiError as error:
+                results.append(ShareResult(each.key, error.error))
+                continue
+            records_left -= sum(one.last - one.first + 1 for one in acquired)
+            results.append(ShareResult(each.key, Error.NONE, records, acquired))
+    return results

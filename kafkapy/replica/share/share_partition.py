@@ -1,0 +1,340 @@
+"""A share partition at the leader of its partition: the records in flight, their stored state, and their locks.
+
+    EMPTY -- load --> INITIALIZING -- state was read --> ACTIVE
+                            |                              |
+                            +--- error --> FAILED          +-- the leadership or the state is lost --> FENCED
+
+A failed or fenced share partition is removed from its table; the next fetch loads a new one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+
+from kafkapy._core.bytes.segment_file import FileRange
+from kafkapy.errors import ApiError, Error
+from kafkapy.purgatory.delayed_operation import TimerEntry
+from kafkapy.purgatory.purgatory import Schedule
+from kafkapy.replica.fetch import FetchIsolation
+from kafkapy.replica.partition import Partition
+from kafkapy.replica.share.in_flight import AckBatch, AckType, Acquired, InFlightRecords, Run
+from kafkapy.replica.share.log_batches import aborted_batches, batch_headers, slice_records
+from kafkapy.replica.share.offset_reset import initial_offset
+from kafkapy.replica.share.persister import (
+    UNINITIALIZED_START_OFFSET,
+    OnDone,
+    PersistedState,
+    Persister,
+    SharePartitionKey,
+    StateBatch,
+    StateWrite,
+)
+from kafkapy.replica.share.share_settings_port import ShareDeliverySettings
+from kafkapy.types import Clock
+
+logger = logging.getLogger("kafka.server.share.SharePartition")
+
+# After these errors of a write another leader or a newer group state has taken over.
+_FENCING = frozenset(
+    {
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.FENCED_LEADER_EPOCH,
+        Error.FENCED_STATE_EPOCH,
+        Error.GROUP_ID_NOT_FOUND,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+
+
+class ShareStatus(Enum):
+    EMPTY = auto()
+    INITIALIZING = auto()
+    ACTIVE = auto()
+    FAILED = auto()
+    FENCED = auto()
+
+
+class SharePorts:
+    """The parts of the broker that share partitions use. Immutable."""
+
+    __slots__ = ("clock", "persister", "schedule", "settings")
+
+    def __init__(self, persister: Persister, settings: ShareDeliverySettings, schedule: Schedule, clock: Clock) -> None:
+        self.persister = persister
+        self.settings = settings
+        self.schedule = schedule
+        self.clock = clock
+
+
+class SharePartition:
+    """One share partition of a partition that this broker leads. Owner thread only.
+
+    `on_change` is called when records have become available or the share partition was loaded; `on_fenced` once, when
+    it must not be used any more.
+    """
+
+    __slots__ = (
+        "_load_waiters",
+        "_lock_timer",
+        "_on_change",
+        "_on_fenced",
+        "_ports",
+        "error",
+        "in_flight",
+        "key",
+        "leader_epoch",
+        "lock_timeouts",
+        "partition",
+        "state_epoch",
+        "status",
+    )
+
+    def __init__(
+        self,
+        key: SharePartitionKey,
+        partition: Partition,
+        ports: SharePorts,
+        on_change: Callable[[SharePartition], None],
+        on_fenced: Callable[[SharePartition], None],
+    ) -> None:
+        self.key = key
+        self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        self.status = ShareStatus.EMPTY
+        self.error = Error.NONE
+        self.state_epoch = 0
+        self.in_flight = InFlightRecords(0)
+        self.lock_timeouts = 0
+        self._ports = ports
+        self._on_change = on_change
+        self._on_fenced = on_fenced
+        self._lock_timer: TimerEntry | None = None
+
+    # -- loading
+
+    @property
+    def is_active(self) -> bool:
+        return self.status is ShareStatus.ACTIVE
+
+    def load(self) -> None:
+        """Reads the stored state, at the first call only."""
+        if self.status is ShareStatus.EMPTY:
+            self.status = ShareStatus.INITIALIZING
+            self._ports.persister.read(self.key, self.leader_epoch, self._loaded)
+
+    def _loaded(self, state: PersistedState | None, error: Error) -> None:
+        if self.status is not ShareStatus.INITIALIZING:
+            return
+        if state is None:
+            self._fail(error)
+            return
+        try:
+            start_offset = state.start_offset
+            if start_offset == UNINITIALIZED_START_OFFSET:
+                reset = self._ports.settings.offset_reset(self.key.group_id)
+                start_offset = initial_offset(self.partition, reset, self._ports.clock.wall_ms())
+        except ApiError as refusal:
+            self._fail(refusal.error)
+            return
+        self.state_epoch = state.state_epoch
+        self.in_flight = InFlightRecords(start_offset, state.batches)
+        self.status = ShareStatus.ACTIVE
+        self._on_change(self)
+
+    def _fail(self, error: Error) -> None:
+        logger.warning("Share partition %s was not loaded: %s", self.key, error.name)
+        self.error = error
+        self.status = ShareStatus.FAILED
+        self._on_fenced(self)
+        self._on_change(self)
+
+    def fence(self, error: Error) -> None:
+        """Ends the use of the share partition; requests get the error."""
+        if self.status in (ShareStatus.FENCED, ShareStatus.FAILED):
+            return
+        self.status = ShareStatus.FENCED
+        self.error = error
+        if self._lock_timer is not None:
+            self._lock_timer.cancel()
+            self._lock_timer = None
+        self._on_fenced(self)
+        self._on_change(self)
+
+    # -- fetching
+
+    @property
+    def isolation(self) -> FetchIsolation:
+        """The limit up to which the group reads."""
+        reads_committed = self._ports.settings.reads_committed(self.key.group_id)
+        return FetchIsolation.LAST_STABLE_OFFSET if reads_committed else FetchIsolation.HIGH_WATERMARK
+
+    def can_acquire(self) -> bool:
+        return self.is_active and self.in_flight.can_acquire(self._ports.settings.max_record_locks(self.key.group_id))
+
+    def readable_bytes(self, most: int) -> int:
+        """Returns about how many bytes could be acquired, at most `most`; 0 if there are none. Raises ApiError."""
+        self.partition.check_access(-1, only_leader=True)
+        log = self.partition.log
+        offset = self.in_flight.next_fetch_offset()
+        end_offset = self.partition.end_offset(self.isolation)
+        if offset < log.log_start_offset or offset > end_offset:
+            return most  # the read notices the truncation
+        if offset == end_offset:
+            return 0
+        if most <= 1:
+            return most
+        start, end = log.offset_metadata(offset), log.offset_metadata(end_offset)
+        if start.segment_base_offset != end.segment_base_offset:
+            return most
+        return max(1, min(most, log.position_delta(start, end)))
+
+    def fetch(
+        self, member: str, max_bytes: int, max_records: int, batch_size: int, *, is_exact: bool
+    ) -> tuple[FileRange | bytes, list[Acquired]]:
+        """Reads records and acquires them for the member; returns their batches and the acquired offsets.
+
+        If the log has been truncated, nothing is acquired, and the window moves to the start of the log. Raises
+        ApiError.
+        """
+        self.partition.check_access(-1, only_leader=True)
+        log = self.partition.log
+        window = self.in_flight
+        fetch_offset = window.next_fetch_offset()
+        isolation = self.isolation
+        end_offset = self.partition.end_offset(isolation)
+        if fetch_offset < log.log_start_offset:
+            window.move_start(log.log_start_offset)
+            return b"", []
+        if fetch_offset > end_offset:
+            # The end of the log moved back, after an unclean election: the stored start is after the log's end.
+            self.in_flight = InFlightRecords(max(log.log_start_offset, min(window.start_offset, end_offset)))
+            return b"", []
+        records = log.read(fetch_offset, max_bytes, max_offset=end_offset, min_one_message=True).records
+        headers = batch_headers(records, max(window.end_offset, fetch_offset) + max_records - 1)
+        if not headers:
+            return b"", []
+        group_id, settings = self.key.group_id, self._ports.settings
+        monotonic_ms = self._ports.clock.monotonic_ms()
+        acquired = window.acquire(
+            member,
+            [(header.first, header.last) for header in headers],
+            fetch_offset,
+            monotonic_ms + settings.record_lock_duration_ms(group_id),
+            max_records=max_records,
+            max_in_flight=settings.max_record_locks(group_id),
+            limit=settings.delivery_count_limit(group_id),
+            batch_size=batch_size,
+            is_exact=is_exact,
+        )
+        if acquired and isolation is FetchIsolation.LAST_STABLE_OFFSET:
+            aborted = log.collect_aborted_transactions(headers[0].first, headers[-1].last + 1)
+            if aborted:
+                acquired = self._without(acquired, aborted_batches(headers, aborted))
+        if not acquired:
+            return b"", []
+        self._watch_locks()
+        first = next(each for each in headers if each.last >= acquired[0].first)
+        last = next((each for each in reversed(headers) if each.first <= acquired[-1].last), first)
+        return slice_records(records, first, last), acquired
+
+    def _without(self, acquired: list[Acquired], aborted: list[tuple[int, int]]) -> list[Acquired]:
+        """Archives the records of aborted transactions, and returns the other acquired offsets."""
+        for first, last in aborted:
+            left = []
+            for each in acquired:
+                if last < each.first or each.last < first:
+                    left.append(each)
+                    continue
+                self.in_flight.archive_acquired(max(first, each.first), min(last, each.last))
+                if each.first < first:
+                    left.append(each._replace(last=first - 1))
+                if last < each.last:
+                    left.append(each._replace(first=last + 1))
+            acquired = left
+        self.in_flight.advance()
+        return acquired
+
+    # -- acknowledging
+
+    def acknowledge(self, member: str, batches: Sequence[AckBatch], on_done: OnDone) -> None:
+        """Stores the member's acknowledgements; calls `on_done` when they are durable, or with the error."""
+        settings, group_id = self._ports.settings, self.key.group_id
+        if any(AckType.RENEW in batch.types for batch in batches) and not settings.may_renew(group_id):
+            on_done(Error.INVALID_RECORD_STATE, "Renewing of acquired records is disabled.")
+            return
+        deadline_ms = self._ports.clock.monotonic_ms() + settings.record_lock_duration_ms(group_id)
+        try:
+            prepared = self.in_flight.prepare(member, batches, settings.delivery_count_limit(group_id), deadline_ms)
+        except ApiError as refusal:
+            on_done(refusal.error, refusal.message)
+            return
+        self._store(prepared, on_done)
+
+    def release(self, member: str, on_done: OnDone) -> None:
+        """Makes the records of the member available again, because its session has ended."""
+        limit = self._ports.settings.delivery_count_limit(self.key.group_id)
+        self._store(self.in_flight.prepare_release(member, limit), on_done)
+
+    def _store(self, prepared: list[Run], on_done: OnDone) -> None:
+        if not prepared:
+            on_done(Error.NONE, None)
+            return
+        window = self.in_flight
+        batches = [
+            StateBatch(run.first, run.last, run.state if run.pending is None else run.pending, run.count)
+            for run in prepared
+        ]
+
+        def stored(error: Error, message: str | None) -> None:
+            if error is Error.NONE:
+                window.commit(prepared)
+            else:
+                window.roll_back(prepared)
+                self._watch_locks()  # a lock may have ended meanwhile
+            on_done(error, message)
+            if error in _FENCING:
+                self.fence(error)
+            elif self.is_active:
+                self._on_change(self)
+
+        self._write(batches, stored)
+
+    def _write(self, batches: Sequence[StateBatch], on_done: OnDone) -> None:
+        window = self.in_flight
+        change = StateWrite(
+            self.state_epoch, self.leader_epoch, window.start_offset, window.complete_count, sorted(batches)
+        )
+        self._ports.persister.write(self.key, change, on_done)
+
+    # -- locks
+
+    def _watch_locks(self) -> None:
+        """Starts the timer for the earliest end of a lock, unless it runs: it is then started again when it ends."""
+        if self._lock_timer is not None or not self.is_active:
+            return
+        deadline_ms = self.in_flight.earliest_deadline_ms()
+        if deadline_ms is not None:
+            delay_ms = max(1, deadline_ms - self._ports.clock.monotonic_ms())
+            self._lock_timer = self._ports.schedule(delay_ms, self._expire_locks)
+
+    def _expire_locks(self) -> None:
+        self._lock_timer = None
+        if not self.is_active:
+            return
+        limit = self._ports.settings.delivery_count_limit(self.key.group_id)
+        changed = self.in_flight.expire(self._ports.clock.monotonic_ms(), limit)
+        if changed:
+            self.lock_timeouts += sum(each.last_offset - each.first_offset + 1 for each in changed)
+
+            def stored(error: Error, message: str | None) -> None:
+                if error is not Error.NONE:
+                    logger.warning("The end of locks in share partition %s was not stored: %s", self.key, error.name)
+                if error in _FENCING:
+                    self.fence(error)
+
+            self._write(changed, stored)
+            self.in_flight.advance()
+            self._on_change(self)
+        self._watch_locks()

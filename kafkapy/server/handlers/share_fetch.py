@@ -1,0 +1,404 @@
+"""ShareFetch 1-2 and ShareAcknowledge 1-2: the records of share groups (KIP-932).
+
+A session (`server/share_sessions`) has the partitions that a member fetches from this broker. A ShareFetch first
+acknowledges records, then acquires others, and is answered when both are done: with all partitions in its first epoch,
+later with those that have records, an error, or an acknowledgement.
+
+Version notes: from version 2 on consumers may renew locks (KIP-1222) and acquire an exact number of records (KIP-1206).
+
+Permissions: Read on the group, and Read on each topic.
+
+Not done: dead letter queues (KIP-1191), which 4.3 has not either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
+from kafkapy.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from kafkapy.replica.share.in_flight import AckBatch, AckType
+from kafkapy.replica.share.persister import SharePartitionKey
+from kafkapy.replica.share.share_fetch import ShareFetch, ShareResult
+from kafkapy.replica.share.share_partition import SharePartition
+from kafkapy.security.acl import Operation
+from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.authorization import check_group, denied_topics
+from kafkapy.server.fetch_session import FINAL_EPOCH
+from kafkapy.server.fetch_session_cache import INITIAL_EPOCH
+from kafkapy.server.handlers.share_groups import check_member_id, check_share_groups
+from kafkapy.server.leader_hints import leader_hint
+from kafkapy.server.request_context import RequestContext
+from kafkapy.server.share_sessions import PartitionId, SessionKey, ShareSession
+from kafkapy.types import TopicIdPartition, TopicPartition
+
+_RECORD_LIMIT = 1
+_FIRST_VERSION_WITH_RENEWAL = 2
+_WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
+# The error, and its message, of the acknowledgements in each partition.
+AckResults = dict[PartitionId, tuple[Error, str | None]]
+
+
+# -- ShareFetch
+
+
+@serves(ApiKey.SHARE_FETCH, 1, 2, on_error=error_of_the_request(ShareFetchResponse))
+def handle_share_fetch(context: RequestContext, request: ShareFetchRequest) -> None:
+    key = _session_key(context, request.group_id, request.member_id)
+    is_renewal = context.api_version >= _FIRST_VERSION_WITH_RENEWAL and request.is_renew_ack
+    if is_renewal:
+        _check_renewal(request)
+    epoch = request.share_session_epoch
+    try:
+        session = _open_session(context, key, request)
+    except ApiError as error:
+        if error.error is not Error.SHARE_SESSION_LIMIT_REACHED:
+            raise
+        answer = ShareFetchResponse(error_code=error.error)
+        context.services.reactor.schedule(request.max_wait_ms, lambda: context.respond(answer))
+        return
+    pending = _FetchAnswer(context, key, session, epoch)
+    named = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
+    wanted = [] if session is None else session.rotated(epoch)
+    permitted, refused = _permitted(context, dict.fromkeys([*wanted, *named]))
+    acks = {
+        (topic.topic_id, each.partition_index): _ack_batches(each)
+        for topic in request.topics
+        for each in topic.partitions
+        if _has_acknowledgements(request)
+    }
+    _acknowledge(context, key, acks, permitted, refused, pending.acknowledged, is_renewal=is_renewal)
+    if is_renewal:
+        pending.fetched([])
+    else:
+        _fetch(context, request, key, [each for each in wanted if each in permitted], permitted, refused, pending)
+
+
+def _open_session(context: RequestContext, key: SessionKey, request: ShareFetchRequest) -> ShareSession | None:
+    """Returns the session of the request, or None if the request closes it. Raises ApiError."""
+    shares = context.services.shares
+    epoch = request.share_session_epoch
+    if epoch == FINAL_EPOCH:
+        shares.sessions.get(key)
+        return None
+    named = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
+    if epoch == INITIAL_EPOCH:
+        if _has_acknowledgements(request):
+            raise ApiError(Error.INVALID_REQUEST)
+        return shares.sessions.open(key, named, context.connection.id, shares.settings.max_sessions)
+    session = shares.sessions.advance(key, epoch)
+    forgotten = [(topic.topic_id, number) for topic in request.forgotten_topics_data for number in topic.partitions]
+    session.update(named, forgotten)
+    return session
+
+
+def _has_acknowledgements(request: ShareFetchRequest) -> bool:
+    return any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions)
+
+
+def _check_renewal(request: ShareFetchRequest) -> None:
+    """Raises ApiError INVALID_REQUEST unless a request that renews locks fetches nothing."""
+    names = {
+        "maxBytes": request.max_bytes,
+        "minBytes": request.min_bytes,
+        "maxRecords": request.max_records,
+        "maxWaitMs": request.max_wait_ms,
+    }
+    wrong = [f"{name} must be set to 0, " for name, value in names.items() if value != 0]
+    if wrong:
+        raise ApiError(Error.INVALID_REQUEST, "".join(wrong) + "if isRenewAck is true.")
+
+
+def _fetch(
+    context: RequestContext,
+    request: ShareFetchRequest,
+    key: SessionKey,
+    wanted: list[PartitionId],
+    permitted: dict[PartitionId, TopicIdPartition],
+    refused: dict[PartitionId, Error],
+    answer: _FetchAnswer,
+) -> None:
+    shares = context.services.shares
+    failed = [
+        ShareResult(SharePartitionKey(key.group_id, *each), error, is_from_partition=False)
+        for each, error in refused.items()
+        if answer.session is not None and each in answer.session.partitions
+    ]
+    found: list[SharePartition] = []
+    for each in wanted:
+        share_partition = shares.partitions.find_or_load(key.group_id, permitted[each])
+        if isinstance(share_partition, Error):
+            failed.append(ShareResult(SharePartitionKey(key.group_id, *each), share_partition))
+        else:
+            found.append(share_partition)
+    max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
+    if context.cost is not None:
+        max_bytes = context.cost.largest_fetch(max_bytes)
+    if not found:
+        answer.fetched(failed)
+        return
+    fetch = ShareFetch(
+        member=key.member_id,
+        max_wait_ms=0 if failed else request.max_wait_ms,
+        min_bytes=min(request.min_bytes, max_bytes),
+        max_bytes=max_bytes,
+        max_records=request.max_records,
+        batch_size=request.batch_size,
+        is_exact=request.share_acquire_mode == _RECORD_LIMIT,
+        on_results=lambda results: answer.fetched(failed + results),
+    )
+    shares.partitions.fetch(fetch, found)
+
+
+class _FetchAnswer:
+    """Waits for the acknowledgements and the records of a ShareFetch, and responds."""
+
+    def __init__(self, context: RequestContext, key: SessionKey, session: ShareSession | None, epoch: int) -> None:
+        self.session = session
+        self._context = context
+        self._key = key
+        self._epoch = epoch
+        self._acks: AckResults | None = None
+        self._results: list[ShareResult] | None = None
+
+    def acknowledged(self, acks: AckResults) -> None:
+        self._acks = acks
+        self._maybe_respond()
+
+    def fetched(self, results: list[ShareResult]) -> None:
+        self._results = results
+        self._maybe_respond()
+
+    def _maybe_respond(self) -> None:
+        acks, results = self._acks, self._results
+        if acks is None or results is None:
+            return
+        context = self._context
+        if self._epoch == FINAL_EPOCH:
+            context.services.shares.end_session(self._key)
+        topics: dict[bytes, list[ShareFetchResponse.PartitionData]] = {}
+        nodes: dict[int, Any] = {}
+        sent = 0
+        for result in results:
+            partition = (result.key.topic_id, result.key.partition)
+            is_new = self.session is not None and self.session.partitions.get(partition, False)
+            if not (is_new or result.error or len(result.records) or result.acquired or partition in acks):
+                continue
+            if self.session is not None and partition in self.session.partitions:
+                self.session.partitions[partition] = False
+            data = _partition_data(context, result, acks.pop(partition, None), nodes)
+            sent += len(result.records)
+            topics.setdefault(result.key.topic_id, []).append(data)
+        for (topic_id, number), (error, message) in acks.items():
+            result = ShareResult(SharePartitionKey(self._key.group_id, topic_id, number))
+            topics.setdefault(topic_id, []).append(_partition_data(context, result, (error, message), nodes))
+        throttle_ms = 0
+        if context.cost is not None:
+            throttle_ms = max(context.cost.charge_time(), context.cost.charge_fetch(sent))
+        settings = context.services.shares.settings
+        response = ShareFetchResponse(
+            acquisition_lock_timeout_ms=settings.record_lock_duration_ms(self._key.group_id),
+            responses=[
+                ShareFetchResponse.ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in topics.items()
+            ],
+            node_endpoints=[
+                ShareFetchResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+                for node in nodes.values()
+            ],
+        )
+        context.respond(response, throttle_ms)
+
+
+def _partition_data(
+    context: RequestContext, result: ShareResult, ack: tuple[Error, str | None] | None, nodes: dict[int, Any]
+) -> ShareFetchResponse.PartitionData:
+    data = ShareFetchResponse.PartitionData(
+        partition_index=result.key.partition,
+        error_code=result.error,
+        records=result.records,
+        acquired_records=[
+            ShareFetchResponse.AcquiredRecords(
+                first_offset=each.first, last_offset=each.last, delivery_count=each.delivery_count
+            )
+            for each in result.acquired
+        ],
+    )
+    if result.error and result.is_from_partition:
+        data.error_message = result.error.message
+    if ack is not None:
+        data.acknowledge_error_code, data.acknowledge_error_message = ack
+    if result.error in _WRONG_LEADER:
+        leader = _leader(context, result.key.topic_id, result.key.partition, nodes)
+        data.current_leader = ShareFetchResponse.LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+    return data
+
+
+# -- ShareAcknowledge
+
+
+@serves(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, on_error=error_of_the_request(ShareAcknowledgeResponse))
+def handle_share_acknowledge(context: RequestContext, request: ShareAcknowledgeRequest) -> None:
+    key = _session_key(context, request.group_id, request.member_id)
+    shares = context.services.shares
+    epoch = request.share_session_epoch
+    if epoch == FINAL_EPOCH:
+        shares.sessions.get(key)
+    elif epoch == INITIAL_EPOCH:
+        raise ApiError(Error.INVALID_SHARE_SESSION_EPOCH)
+    else:
+        shares.sessions.advance(key, epoch)
+    acks = {
+        (topic.topic_id, each.partition_index): _ack_batches(each)
+        for topic in request.topics
+        for each in topic.partitions
+    }
+    permitted, refused = _permitted(context, acks)
+    is_renewal = context.api_version >= _FIRST_VERSION_WITH_RENEWAL and request.is_renew_ack
+
+    def done(results: AckResults) -> None:
+        if epoch == FINAL_EPOCH:
+            shares.end_session(key)
+        context.respond(_acknowledge_response(context, key, results))
+
+    _acknowledge(context, key, acks, permitted, refused, done, is_renewal=is_renewal)
+
+
+def _acknowledge_response(context: RequestContext, key: SessionKey, results: AckResults) -> ShareAcknowledgeResponse:
+    topics: dict[bytes, list[ShareAcknowledgeResponse.PartitionData]] = {}
+    nodes: dict[int, Any] = {}
+    for (topic_id, number), (error, message) in results.items():
+        data = ShareAcknowledgeResponse.PartitionData(partition_index=number, error_code=error, error_message=message)
+        if error in _WRONG_LEADER:
+            leader = _leader(context, topic_id, number, nodes)
+            data.current_leader = ShareAcknowledgeResponse.LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+        topics.setdefault(topic_id, []).append(data)
+    return ShareAcknowledgeResponse(
+        acquisition_lock_timeout_ms=context.services.shares.settings.record_lock_duration_ms(key.group_id),
+        responses=[
+            ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in topics.items()
+        ],
+        node_endpoints=[
+            ShareAcknowledgeResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in nodes.values()
+        ],
+    )
+
+
+# -- both
+
+
+def _session_key(context: RequestContext, group_id: str | None, member_id: str | None) -> SessionKey:
+    """Returns the key of the session; raises ApiError if the request is invalid or not permitted."""
+    check_share_groups(context)
+    if group_id is None:
+        raise ApiError(Error.INVALID_REQUEST)
+    check_group(context, Operation.READ, group_id)
+    return SessionKey(group_id, check_member_id(member_id))
+
+
+def _permitted(
+    context: RequestContext, partitions: Iterable[PartitionId]
+) -> tuple[dict[PartitionId, TopicIdPartition], dict[PartitionId, Error]]:
+    """Returns the partitions that exist and that the client may read, and the errors of the others."""
+    by_id = context.services.metadata.image.topics.by_id
+    named = {each: by_id.get(each[0]) for each in partitions}
+    denied = denied_topics(context, Operation.READ, (topic.name for topic in named.values() if topic is not None))
+    permitted: dict[PartitionId, TopicIdPartition] = {}
+    refused: dict[PartitionId, Error] = {}
+    for each, topic in named.items():
+        if topic is None:
+            refused[each] = Error.UNKNOWN_TOPIC_ID
+        elif topic.name in denied:
+            refused[each] = Error.TOPIC_AUTHORIZATION_FAILED
+        elif each[1] not in topic.partitions:
+            refused[each] = Error.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            permitted[each] = TopicIdPartition(each[0], topic.name, each[1])
+    return permitted, refused
+
+
+def _ack_batches(asked: Any) -> list[AckBatch]:
+    return [
+        AckBatch(each.first_offset, each.last_offset, each.acknowledge_types) for each in asked.acknowledgement_batches
+    ]
+
+
+def _acknowledge(
+    context: RequestContext,
+    key: SessionKey,
+    acks: dict[PartitionId, list[AckBatch]],
+    permitted: dict[PartitionId, TopicIdPartition],
+    refused: dict[PartitionId, Error],
+    on_results: Callable[[AckResults], None],
+    *,
+    is_renewal: bool,
+) -> None:
+    """Acknowledges records; calls `on_results` when all acknowledgements are durable or refused."""
+    results: AckResults = {}
+    remaining = len(acks)
+    if not remaining:
+        on_results(results)
+        return
+    highest = AckType.RENEW if context.api_version >= _FIRST_VERSION_WITH_RENEWAL else AckType.REJECT
+    partitions = context.services.shares.partitions
+
+    def done(partition: PartitionId, error: Error, message: str | None) -> None:
+        nonlocal remaining
+        results[partition] = error, message if error else None
+        remaining -= 1
+        if not remaining:
+            on_results(results)
+
+    for each, batches in acks.items():
+        if each in refused and (refused[each] is Error.UNKNOWN_TOPIC_ID or _are_valid(batches, highest, is_renewal)):
+            done(each, refused[each], None)
+        elif not _are_valid(batches, highest, is_renewal):
+            done(each, Error.INVALID_REQUEST, None)
+        elif not batches:
+            done(each, Error.NONE, None)
+        else:
+            share_partition = partitions.get(SharePartitionKey(key.group_id, *each))
+            if share_partition is None or not share_partition.is_active:
+                error = _absent(context, permitted[each].topic_partition)
+                done(each, error, error.message)
+            else:
+                share_partition.acknowledge(
+                    key.member_id,
+                    batches,
+                    lambda error, message, each=each: done(each, error, message or error.message),  # type: ignore[misc]
+                )
+
+
+def _are_valid(batches: list[AckBatch], highest: int, is_renewal: bool) -> bool:
+    previous = -1
+    for first, last, types in batches:
+        if first > last or first < previous or not types or (len(types) > 1 and last - first + 1 != len(types)):
+            return False
+        if min(types) < AckType.GAP or max(types) > highest or (AckType.RENEW in types and not is_renewal):
+            return False
+        previous = last
+    return True
+
+
+def _absent(context: RequestContext, topic_partition: TopicPartition) -> Error:
+    """Returns the error for records of a share partition that is not loaded here."""
+    found = context.services.replica_manager.find_partition(topic_partition)
+    if isinstance(found, Error):
+        return found
+    return Error.UNKNOWN_TOPIC_OR_PARTITION if found.is_leader else Error.NOT_LEADER_OR_FOLLOWER
+
+
+def _leader(context: RequestContext, topic_id: bytes, number: int, nodes: dict[int, Any]) -> tuple[int, int]:
+    """Returns the leader and its epoch, and adds its address to `nodes`."""
+    topic = context.services.metadata.image.topics.by_id.get(topic_id)
+    if topic is None:
+        return -1, -1
+    hint = leader_hint(context, TopicPartition(topic.name, number))
+    if hint.node is not None:
+        nodes[hint.leader_id] = hint.node
+    return hint.leader_id, hint.leader_epoch

@@ -1,0 +1,231 @@
+"""DescribeShareGroupOffsets 0-1, AlterShareGroupOffsets 0 and DeleteShareGroupOffsets 0: the start offsets of share
+groups (KIP-932).
+
+Versions:
+    DescribeShareGroupOffsets 1   has the lag of each partition.
+Permissions: Describe, Read or Delete on the group, and Describe (DescribeShareGroupOffsets) or Read on each topic. A
+topic that the client may not describe is left out when it did not name the topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kafkapy.coordinator.group.share_offsets import UNKNOWN, ShareOffset
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+)
+from kafkapy.protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+)
+from kafkapy.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+)
+from kafkapy.replica.share.persister import UNINITIALIZED_START_OFFSET, SharePartitionKey
+from kafkapy.security.acl import Operation, ResourceType
+from kafkapy.server.api_registry import error_with_message, serves
+from kafkapy.server.authorization import check_group, denied_names, denied_topics
+from kafkapy.server.handlers.share_groups import check_share_groups
+from kafkapy.server.request_context import RequestContext
+
+DescribedGroup = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
+DescribedTopic = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic
+DescribedPartition = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponsePartition
+AlteredTopic = AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic
+AlteredPartition = AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponsePartition
+DeletedTopic = DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic
+
+
+# -- DescribeShareGroupOffsets
+
+
+def describe_error(
+    request: DescribeShareGroupOffsetsRequest, version: int, error: Error, message: str | None
+) -> DescribeShareGroupOffsetsResponse:
+    return DescribeShareGroupOffsetsResponse(
+        groups=[DescribedGroup(group_id=each.group_id, error_code=error) for each in request.groups]
+    )
+
+
+@serves(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, on_error=describe_error)
+def handle_describe_share_group_offsets(context: RequestContext, request: DescribeShareGroupOffsetsRequest) -> None:
+    check_share_groups(context)
+    denied = denied_names(context, Operation.DESCRIBE, ResourceType.GROUP, [each.group_id for each in request.groups])
+    answers: list[DescribedGroup | None] = [None] * len(request.groups)
+    remaining = len(request.groups)
+
+    def done(number: int, group: DescribedGroup) -> None:
+        nonlocal remaining
+        answers[number] = group
+        remaining -= 1
+        if not remaining:
+            context.respond(DescribeShareGroupOffsetsResponse(groups=[each for each in answers if each is not None]))
+
+    if not request.groups:
+        context.respond(DescribeShareGroupOffsetsResponse(groups=[]))
+    for number, asked in enumerate(request.groups):
+        if asked.group_id in denied:
+            done(number, DescribedGroup(group_id=asked.group_id, error_code=Error.GROUP_AUTHORIZATION_FAILED))
+            continue
+        try:
+            _describe(context, asked, lambda group, number=number: done(number, group))  # type: ignore[misc]
+        except ApiError as error:
+            text = error.message or error.error.message
+            done(number, DescribedGroup(group_id=asked.group_id, error_code=error.error, error_message=text))
+
+
+def _describe(
+    context: RequestContext,
+    asked: DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup,
+    done: Callable[[DescribedGroup], None],
+) -> None:
+    offsets = context.services.shares.offsets
+    topics = context.services.metadata.image.topics
+    fixed: list[DescribedTopic] = []
+    wanted: dict[str, list[int]] = {}
+    if asked.topics is None:
+        found = offsets.initialized(asked.group_id)
+        wanted = {topics.by_id[each].name: sorted(found[each]) for each in found if each in topics.by_id}
+        for name in denied_topics(context, Operation.DESCRIBE, list(wanted)):
+            del wanted[name]
+    else:
+        denied = denied_topics(context, Operation.DESCRIBE, [each.topic_name for each in asked.topics])
+        for each in asked.topics:
+            if each.topic_name not in denied and each.topic_name in topics.by_name:
+                wanted[each.topic_name] = each.partitions
+                continue
+            error = Error.TOPIC_AUTHORIZATION_FAILED if each.topic_name in denied else Error.NONE
+            fixed.append(_without_offsets(each.topic_name, each.partitions, error))
+    keys = [
+        SharePartitionKey(asked.group_id, topics.by_name[name].topic_id, number)
+        for name, numbers in wanted.items()
+        for number in numbers
+    ]
+
+    def described(found: Mapping[SharePartitionKey, ShareOffset]) -> None:
+        answered = []
+        for name, numbers in wanted.items():
+            topic_id = topics.by_name[name].topic_id
+            offsets = [(number, found[SharePartitionKey(asked.group_id, topic_id, number)]) for number in numbers]
+            partitions = [
+                DescribedPartition(
+                    partition_index=number, start_offset=each.start_offset, leader_epoch=each.leader_epoch, lag=each.lag
+                )
+                for number, each in offsets
+            ]
+            answered.append(DescribedTopic(topic_name=name, topic_id=topic_id, partitions=partitions))
+        # Apache Kafka also puts the topics without offsets first, and those that are denied last.
+        refused = [each for each in fixed if each.partitions and each.partitions[0].error_code]
+        unknown = [each for each in fixed if each not in refused]
+        done(DescribedGroup(group_id=asked.group_id, topics=[*unknown, *answered, *refused]))
+
+    offsets.describe(keys, described)
+
+
+def _without_offsets(name: str, numbers: list[int], error: Error) -> DescribedTopic:
+    return DescribedTopic(
+        topic_name=name,
+        partitions=[
+            DescribedPartition(
+                partition_index=number,
+                start_offset=UNINITIALIZED_START_OFFSET,
+                lag=UNKNOWN,
+                error_code=error,
+                error_message=error.message if error else None,
+            )
+            for number in numbers
+        ],
+    )
+
+
+# -- AlterShareGroupOffsets
+
+
+@serves(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, on_error=error_with_message(AlterShareGroupOffsetsResponse))
+def handle_alter_share_group_offsets(context: RequestContext, request: AlterShareGroupOffsetsRequest) -> None:
+    check_share_groups(context)
+    check_group(context, Operation.READ, request.group_id)
+    if not request.group_id:
+        raise ApiError(Error.INVALID_GROUP_ID)
+    topics = context.services.metadata.image.topics.by_name
+    denied = denied_topics(context, Operation.READ, [each.topic_name for each in request.topics])
+    offsets: dict[bytes, dict[int, int]] = {}
+    errors: dict[tuple[str, int], Error] = {}
+    for asked in request.topics:
+        topic = topics.get(asked.topic_name)
+        for each in asked.partitions:
+            if asked.topic_name in denied:
+                errors[asked.topic_name, each.partition_index] = Error.TOPIC_AUTHORIZATION_FAILED
+            elif topic is None or each.partition_index not in topic.partitions:
+                errors[asked.topic_name, each.partition_index] = Error.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                offsets.setdefault(topic.topic_id, {})[each.partition_index] = each.start_offset
+
+    def altered(found: Mapping[tuple[bytes, int], Error]) -> None:
+        answered = []
+        for asked in request.topics:
+            topic = topics.get(asked.topic_name)
+            topic_id = bytes(16) if topic is None else topic.topic_id
+            partitions = []
+            for each in asked.partitions:
+                number = each.partition_index
+                error = errors.get((asked.topic_name, number)) or found.get((topic_id, number), Error.NONE)
+                text = error.message if error else None
+                partitions.append(AlteredPartition(partition_index=number, error_code=error, error_message=text))
+            answered.append(AlteredTopic(topic_name=asked.topic_name, topic_id=topic_id, partitions=partitions))
+        context.respond(AlterShareGroupOffsetsResponse(responses=answered))
+
+    context.services.shares.offsets.alter(
+        request.group_id,
+        offsets,
+        altered,
+        lambda error, message: context.respond(
+            AlterShareGroupOffsetsResponse(error_code=error, error_message=message or error.message)
+        ),
+    )
+
+
+# -- DeleteShareGroupOffsets
+
+
+@serves(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, on_error=error_with_message(DeleteShareGroupOffsetsResponse))
+def handle_delete_share_group_offsets(context: RequestContext, request: DeleteShareGroupOffsetsRequest) -> None:
+    check_share_groups(context)
+    check_group(context, Operation.DELETE, request.group_id)
+    if not request.group_id:
+        raise ApiError(Error.INVALID_GROUP_ID)
+    topics = context.services.metadata.image.topics.by_name
+    denied = denied_topics(context, Operation.READ, [each.topic_name for each in request.topics])
+    permitted = [each.topic_name for each in request.topics if each.topic_name not in denied]
+    named = {topics[name].topic_id: name for name in permitted if name in topics}
+
+    def deleted(errors: Mapping[bytes, Error]) -> None:
+        failed = [_deleted(name, bytes(16), Error.TOPIC_AUTHORIZATION_FAILED) for name in denied]
+        for name in permitted:
+            topic = topics.get(name)
+            if topic is None:
+                failed.append(_deleted(name, bytes(16), Error.UNKNOWN_TOPIC_OR_PARTITION))
+            elif topic.topic_id not in errors:
+                text = "There is no offset information to delete."
+                failed.append(_deleted(name, bytes(16), Error.UNKNOWN_TOPIC_OR_PARTITION, text))
+        done = [_deleted(named[topic_id], topic_id, error) for topic_id, error in errors.items()]
+        context.respond(DeleteShareGroupOffsetsResponse(responses=[*failed, *done]))
+
+    context.services.shares.offsets.delete(
+        request.group_id,
+        named,
+        deleted,
+        lambda error, message: context.respond(
+            DeleteShareGroupOffsetsResponse(error_code=error, error_message=message or error.message)
+        ),
+    )
+
+
+def _deleted(name: str, topic_id: bytes, error: Error, text: str | None = None) -> DeletedTopic:
+    message = text or error.message if error else None
+    return DeletedTopic(topic_name=name, topic_id=topic_id, error_code=error, error_message=message)

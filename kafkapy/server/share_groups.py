@@ -1,0 +1,77 @@
+"""The parts of a broker that serve share groups, constructed when the first of them is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kafkapy._core.reactor.reactor import Connection
+from kafkapy.coordinator.group.share_offsets import ShareOffsets
+from kafkapy.coordinator.group.share_requests import ShareGroups
+from kafkapy.coordinator.group.share_settings import ShareGroupSettings
+from kafkapy.coordinator.share.share_coordinator import ShareCoordinator
+from kafkapy.errors import Error
+from kafkapy.replica.partition import Partition
+from kafkapy.replica.share.persister import SharePartitionKey
+from kafkapy.replica.share.share_partitions import SharePartitions
+from kafkapy.server.share_persister import ClusterPersister
+from kafkapy.server.share_sessions import SessionKey, ShareSession, ShareSessions
+
+
+class ShareServices:
+    """The parts of a broker that serve share groups. Reactor thread only."""
+
+    def __init__(
+        self,
+        groups: ShareGroups,
+        offsets: ShareOffsets,
+        coordinator: ShareCoordinator,
+        persister: ClusterPersister,
+        partitions: SharePartitions,
+    ) -> None:
+        self.groups = groups
+        self.offsets = offsets
+        self.coordinator = coordinator
+        self.persister = persister
+        self.partitions = partitions
+        self.sessions = ShareSessions()
+
+    @property
+    def settings(self) -> ShareGroupSettings:
+        return self.groups.settings
+
+    def on_leadership(self, led: list[Partition], followed: list[Partition]) -> None:
+        """Is notified of partitions that this broker leads now, or no longer leads."""
+        self.coordinator.on_leadership(led, followed)
+        self.partitions.on_leadership(led, followed)
+
+    def forget_topics(self, topic_ids: Collection[bytes]) -> None:
+        """Deletes the states of deleted topics, and their share partitions."""
+        self.partitions.forget_topics(topic_ids)
+        self.coordinator.forget_topics(topic_ids)
+
+    def shutdown(self) -> None:
+        self.coordinator.shutdown()
+
+    def end_session(self, key: SessionKey) -> None:
+        """Closes the session of a member, whose records become available again."""
+        session = self.sessions.remove(key)
+        if session is not None:
+            self._release(session)
+
+    def connection_closed(self, connection: Connection) -> None:
+        """Closes the sessions that a client has opened on the connection."""
+        for session in self.sessions.remove_of_connection(connection.id):
+            self._release(session)
+
+    def _release(self, session: ShareSession) -> None:
+        group_id, member_id = session.key
+        for topic_id, number in session.partitions:
+            share_partition = self.partitions.get(SharePartitionKey(group_id, topic_id, number))
+            if share_partition is not None and share_partition.is_active:
+                share_partition.release(member_id, _released)
+        if not self.sessions.has_group(group_id):
+            self.partitions.forget_group(group_id)
+
+
+def _released(error: Error, message: str | None) -> None:
+    """Does nothing: the records of a member whose release could not be stored become available when its locks end."""

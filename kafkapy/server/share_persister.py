@@ -1,0 +1,172 @@
+"""Finds the share coordinator of a share partition, which is this broker or another one, and repeats failed requests.
+
+Creates `__share_group_state` when it is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from kafkapy.coordinator.share.share_coordinator import ShareCoordinator
+from kafkapy.errors import Error
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.internal_topics import SHARE_GROUP_STATE_TOPIC
+from kafkapy.metadata.topics_image import NO_LEADER
+from kafkapy.purgatory.purgatory import Schedule
+from kafkapy.replica.share.persister import (
+    OnDone,
+    OnState,
+    OnSummary,
+    PersistedState,
+    Persister,
+    SharePartitionKey,
+    StateSummary,
+    StateWrite,
+)
+
+# As in Apache Kafka: five attempts, with pauses of 1 s and longer. The first pauses are shorter here, because the
+# coordinator of this broker is usually ready soon after it was asked for.
+MOST_ATTEMPTS = 5
+FIRST_PAUSE_MS = 100
+LONGEST_PAUSE_MS = 30_000
+_RETRIABLE = frozenset(
+    {
+        Error.COORDINATOR_LOAD_IN_PROGRESS,
+        Error.COORDINATOR_NOT_AVAILABLE,
+        Error.NOT_COORDINATOR,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.BROKER_NOT_AVAILABLE,
+        Error.NETWORK_EXCEPTION,
+        Error.REQUEST_TIMED_OUT,
+    }
+)
+# Sends a request to the coordinator on the broker with this id; None is this broker.
+Attempt = Callable[[int | None], None]
+OnError = Callable[[Error, str | None], None]
+
+
+class RemoteShareCoordinators(Protocol):
+    """Sends requests to share coordinators on other brokers."""
+
+    def initialize(
+        self, broker_id: int, key: SharePartitionKey, state_epoch: int, start_offset: int, on_done: OnDone
+    ) -> None: ...
+    def read(self, broker_id: int, key: SharePartitionKey, leader_epoch: int, on_state: OnState) -> None: ...
+    def write(self, broker_id: int, key: SharePartitionKey, change: StateWrite, on_done: OnDone) -> None: ...
+    def delete(self, broker_id: int, key: SharePartitionKey, on_done: OnDone) -> None: ...
+    def summarize(self, broker_id: int, key: SharePartitionKey, on_summary: OnSummary) -> None: ...
+
+
+class ClusterPersister(Persister):
+    """The Persister of a broker. Reactor thread only."""
+
+    def __init__(
+        self,
+        coordinator: ShareCoordinator,
+        node_id: int,
+        image: Callable[[], MetadataImage],
+        schedule: Schedule,
+        make_remote: Callable[[], RemoteShareCoordinators],
+    ) -> None:
+        """`make_remote` is called at the first request to another broker."""
+        self._coordinator = coordinator
+        self._node_id = node_id
+        self._image = image
+        self._schedule = schedule
+        self._make_remote = make_remote
+        self._remote: RemoteShareCoordinators | None = None
+        # Asks for the topic of the states; set when the parts of the broker are connected.
+        self.create_topic: Callable[[], object] = lambda: None
+
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int, on_done: OnDone) -> None:
+        def attempt(broker_id: int | None, done: OnDone) -> None:
+            if broker_id is None:
+                self._coordinator.initialize(key, state_epoch, start_offset, done)
+            else:
+                self._others.initialize(broker_id, key, state_epoch, start_offset, done)
+
+        self._until_done(key, attempt, on_done)
+
+    def read(self, key: SharePartitionKey, leader_epoch: int, on_state: OnState) -> None:
+        def attempt(broker_id: int | None, done: OnDone) -> None:
+            def found(state: PersistedState | None, error: Error) -> None:
+                if state is not None:
+                    on_state(state, Error.NONE)
+                else:
+                    done(error, None)
+
+            if broker_id is None:
+                self._coordinator.read(key, leader_epoch, lambda state: found(state, Error.NONE), done)
+            else:
+                self._others.read(broker_id, key, leader_epoch, found)
+
+        self._until_done(key, attempt, lambda error, message: on_state(None, error))
+
+    def write(self, key: SharePartitionKey, change: StateWrite, on_done: OnDone) -> None:
+        def attempt(broker_id: int | None, done: OnDone) -> None:
+            if broker_id is None:
+                self._coordinator.write(key, change, done)
+            else:
+                self._others.write(broker_id, key, change, done)
+
+        self._until_done(key, attempt, on_done)
+
+    def delete(self, key: SharePartitionKey, on_done: OnDone) -> None:
+        def attempt(broker_id: int | None, done: OnDone) -> None:
+            if broker_id is None:
+                self._coordinator.delete(key, done)
+            else:
+                self._others.delete(broker_id, key, done)
+
+        self._until_done(key, attempt, on_done)
+
+    def summarize(self, key: SharePartitionKey, on_summary: OnSummary) -> None:
+        def attempt(broker_id: int | None, done: OnDone) -> None:
+            def found(summary: StateSummary | None, error: Error) -> None:
+                if summary is not None:
+                    on_summary(summary, Error.NONE)
+                else:
+                    done(error, None)
+
+            if broker_id is None:
+                self._coordinator.summarize(key, lambda summary: found(summary, Error.NONE), done)
+            else:
+                self._others.summarize(broker_id, key, found)
+
+        self._until_done(key, attempt, lambda error, message: on_summary(None, error))
+
+    @property
+    def _others(self) -> RemoteShareCoordinators:
+        if self._remote is None:
+            self._remote = self._make_remote()
+        return self._remote
+
+    def _until_done(
+        self, key: SharePartitionKey, attempt: Callable[[int | None, OnDone], None], on_done: OnDone, number: int = 1
+    ) -> None:
+        """Calls `attempt` until it succeeds or fails with an error that another attempt cannot repair."""
+
+        def done(error: Error, message: str | None) -> None:
+            if error not in _RETRIABLE or number >= MOST_ATTEMPTS:
+                on_done(error, message)
+                return
+            delay_ms = min(FIRST_PAUSE_MS << 2 * (number - 1), LONGEST_PAUSE_MS)
+            self._schedule(delay_ms, lambda: self._until_done(key, attempt, on_done, number + 1))
+
+        found = self._find(key)
+        if isinstance(found, Error):
+            done(found, None)
+        else:
+            attempt(None if found == self._node_id else found, done)
+
+    def _find(self, key: SharePartitionKey) -> int | Error:
+        """Returns the broker that coordinates the share partition, or COORDINATOR_NOT_AVAILABLE."""
+        topic = self._image().topics.by_name.get(SHARE_GROUP_STATE_TOPIC)
+        if topic is None:
+            self.create_topic()
+            return Error.COORDINATOR_NOT_AVAILABLE
+        partition = topic.partitions.get(self._coordinator.partition_for(key))
+        if partition is None or partition.leader == NO_LEADER:
+            return Error.COORDINATOR_NOT_AVAILABLE
+        return partition.leader

@@ -1,0 +1,117 @@
+"""The share sessions of this broker: which partitions the members of share groups fetch from it (KIP-932).
+
+epoch 0      opens a session, or replaces the one of the member
+epoch 1...   must be the next epoch of the session
+epoch -1     closes the session
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.server.fetch_session_cache import INITIAL_EPOCH, next_epoch
+
+# A partition as the requests name it: topic id and number.
+PartitionId = tuple[bytes, int]
+
+
+class SessionKey(NamedTuple):
+    group_id: str
+    member_id: str
+
+
+class ShareSession:
+    """The session of one member. Owner thread only.
+
+    `epoch` is that of the next request. `partitions` has the partitions of the session in order; the value is True
+    until a response has contained the partition. The session ends with the connection that opened it.
+    """
+
+    __slots__ = ("connection_id", "epoch", "key", "partitions")
+
+    def __init__(self, key: SessionKey, partitions: Iterable[PartitionId], connection_id: str) -> None:
+        self.key = key
+        self.connection_id = connection_id
+        self.epoch = next_epoch(INITIAL_EPOCH)
+        self.partitions: dict[PartitionId, bool] = dict.fromkeys(partitions, True)
+
+    def update(self, added: Iterable[PartitionId], forgotten: Iterable[PartitionId]) -> None:
+        for partition in added:
+            self.partitions.setdefault(partition, True)
+        for partition in forgotten:
+            self.partitions.pop(partition, None)
+
+    def rotated(self, epoch: int) -> list[PartitionId]:
+        """Returns the partitions in an order that begins with another one in each epoch."""
+        partitions = list(self.partitions)
+        start = epoch % len(partitions) if partitions else 0
+        return partitions[start:] + partitions[:start]
+
+
+class ShareSessions:
+    """The table of all share sessions. Owner thread only."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[SessionKey, ShareSession] = {}
+        self._by_connection: dict[str, set[SessionKey]] = {}
+        self.evictions = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def partition_count(self) -> int:
+        return sum(len(session.partitions) for session in list(self._sessions.values()))
+
+    def get(self, key: SessionKey) -> ShareSession:
+        """Returns the session; raises ApiError SHARE_SESSION_NOT_FOUND."""
+        session = self._sessions.get(key)
+        if session is None:
+            raise ApiError(Error.SHARE_SESSION_NOT_FOUND)
+        return session
+
+    def open(self, key: SessionKey, partitions: Iterable[PartitionId], connection_id: str, limit: int) -> ShareSession:
+        """Opens a session, which replaces the one of the member. Raises ApiError SHARE_SESSION_LIMIT_REACHED if there
+        are `limit` others."""
+        self.remove(key)
+        if len(self._sessions) >= limit:
+            raise ApiError(Error.SHARE_SESSION_LIMIT_REACHED)
+        session = self._sessions[key] = ShareSession(key, partitions, connection_id)
+        self._by_connection.setdefault(connection_id, set()).add(key)
+        return session
+
+    def advance(self, key: SessionKey, epoch: int) -> ShareSession:
+        """Returns the session in this epoch and moves it to the next one. Raises ApiError SHARE_SESSION_NOT_FOUND or
+        INVALID_SHARE_SESSION_EPOCH."""
+        session = self.get(key)
+        if session.epoch != epoch:
+            raise ApiError(Error.INVALID_SHARE_SESSION_EPOCH)
+        session.epoch = next_epoch(epoch)
+        return session
+
+    def remove(self, key: SessionKey) -> ShareSession | None:
+        session = self._sessions.pop(key, None)
+        if session is not None:
+            keys = self._by_connection[session.connection_id]
+            keys.discard(key)
+            if not keys:
+                del self._by_connection[session.connection_id]
+        return session
+
+    def remove_of_connection(self, connection_id: str) -> list[ShareSession]:
+        """Removes the sessions that the connection has opened, and returns them."""
+        found = [self._sessions[key] for key in self._by_connection.get(connection_id, ())]
+        for session in found:
+            self.remove(session.key)
+        self.evictions += len(found)
+        return found
+
+    def remove_all(self) -> None:
+        self._sessions.clear()
+        self._by_connection.clear()
+
+    def has_group(self, group_id: str) -> bool:
+        """Returns whether a member of the group has a session."""
+        return any(key.group_id == group_id for key in self._sessions)
