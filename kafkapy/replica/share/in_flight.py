@@ -324,7 +324,7 @@ class InFlightRecords:
         if last < self.start_offset:
             return []
         if last >= self.end_offset:
-            message = "The last offset in request is past acquired records."
+            message = "Batch record not found. The last offset in request is past acquired records."
             raise ApiError(Error.INVALID_REQUEST, message)
         found = []
         for run in self._between(max(first, self.start_offset), last):

@@ -1,0 +1,168 @@
+"""Raw requests of share groups (KIP-932) to kafkapy and to Apache Kafka, whose responses must be equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker_process import BrokerProcess
+from tests.peers import ApacheKafka
+from tests.share_client import ShareClient
+
+PROPERTIES = {
+    "auto.create.topics.enable": "false",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "2",
+    "offsets.topic.num.partitions": "2",
+    "group.share.min.heartbeat.interval.ms": "100",
+    "group.share.heartbeat.interval.ms": "100",
+    "group.share.assignment.interval.ms": "0",
+}
+GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module")
+def ports(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
+    """Yields the ports of kafkapy and of Apache Kafka."""
+    kafka = ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka"), heap=("-Xmx512M",), properties=PROPERTIES)
+    with BrokerProcess(tmp_path_factory.mktemp("kafkapy"), PROPERTIES) as ours, kafka as theirs:
+        yield ours.port, theirs.port
+
+
+def values(count: int) -> list[bytes]:
+    return [b"value-%d" % number for number in range(count)]
+
+
+def accepted_once(client: ShareClient) -> None:
+    client.produce(*values(10))
+    client.join()
+    client.offsets("before the first fetch")
+    client.first_fetch("first")
+    client.acknowledge("accepted", "m1", (0, 4, [ACCEPT]))
+    client.offsets("half")
+    client.acknowledge("again", "m1", (0, 4, [ACCEPT]))
+    client.acknowledge("partly again", "m1", (3, 7, [ACCEPT]))
+    client.acknowledge("past the acquired records", "m1", (5, 20, [ACCEPT]))
+    client.acknowledge("by another member without a session", "m2", (5, 9, [ACCEPT]))
+    client.fetch("another member", "m2", wait_ms=0)
+    client.acknowledge("of another member", "m2", (5, 9, [ACCEPT]))
+    client.acknowledge("the rest", "m1", (5, 9, [ACCEPT]))
+    client.offsets("all")
+    client.fetch("nothing is left", "m1", wait_ms=0)
+
+
+def every_type(client: ShareClient) -> None:
+    client.produce(*values(10))
+    client.join()
+    client.first_fetch("first")
+    types = [ACCEPT, RELEASE, REJECT, GAP, RELEASE, ACCEPT, ACCEPT, RELEASE, RELEASE, REJECT]
+    client.acknowledge("a type for each record", "m1", (0, 9, types))
+    client.offsets("the first release holds the start")
+    client.fetch("the released records", "m1")
+    client.fetch("accepted with the next fetch", "m1", (1, 1, [ACCEPT]), (4, 4, [ACCEPT]), (7, 8, [ACCEPT]), wait_ms=0)
+    client.offsets("all")
+
+
+def malformed_acknowledgements(client: ShareClient) -> None:
+    client.produce(*values(10))
+    client.join()
+    client.first_fetch("first")
+    for title, acks in {
+        "backwards": [(3, 1, [ACCEPT])],
+        "overlapping": [(0, 5, [ACCEPT]), (3, 6, [ACCEPT])],
+        "no types": [(0, 5, [])],
+        "too few types": [(0, 5, [ACCEPT, ACCEPT])],
+        "unknown type": [(0, 5, [9])],
+        "negative type": [(0, 5, [-1])],
+        "renewed without saying so": [(0, 5, [RENEW])],
+        "one of two is bad": [(0, 5, [ACCEPT]), (8, 30, [ACCEPT])],
+    }.items():
+        client.acknowledge(title, "m1", *acks)
+    client.offsets("nothing has changed")
+    client.acknowledge("all are still acquired", "m1", (0, 9, [ACCEPT]))
+
+
+def sessions(client: ShareClient) -> None:
+    client.produce(*values(4))
+    client.join()
+    client.fetch("no session", epoch=3)
+    client.acknowledge("no session", "m1", (0, 0, [ACCEPT]), epoch=1)
+    client.fetch("closes what is not open", epoch=-1)
+    client.first_fetch("first")
+    epoch = client.epochs["m1"]
+    client.fetch("an old epoch", epoch=epoch - 1)
+    client.fetch("a future epoch", epoch=epoch + 4)
+    client.acknowledge("epoch 0", "m1", (0, 0, [ACCEPT]), epoch=0)
+    client.fetch("acknowledges with epoch 0", "m1", (0, 0, [ACCEPT]), epoch=0)
+    client.acknowledge("the next epoch", "m1", (0, 0, [ACCEPT]))
+    client.acknowledge("closes with an acknowledgement", "m1", (1, 1, [ACCEPT]), epoch=-1)
+    client.first_fetch("the others were released", "m2")
+
+
+def delivery_limit(client: ShareClient) -> None:
+    client.configure(share_delivery_count_limit="2")
+    client.produce(*values(3))
+    client.join()
+    client.first_fetch("first")
+    client.acknowledge("released", "m1", (0, 2, [RELEASE]))
+    client.fetch("second")
+    client.acknowledge("released for the last time", "m1", (0, 2, [RELEASE]))
+    client.fetch("given up", wait_ms=0)
+    client.produce(b"next")
+    client.fetch("the next record")
+
+
+def exact_numbers(client: ShareClient) -> None:
+    client.produce(*values(10))
+    client.join()
+    client.first_fetch("three", max_records=3, exact=True)
+    client.fetch("three others", max_records=3, exact=True)
+    client.acknowledge("released", "m1", (1, 4, [RELEASE]))
+    client.fetch("released and new ones", max_records=6, exact=True)
+    client.fetch("whole batches", "m1", (0, 9, [ACCEPT]), max_records=3)
+    client.produce(*values(4))
+    client.fetch("a whole batch", max_records=1)
+
+
+def renewal(client: ShareClient) -> None:
+    client.produce(*values(4))
+    client.join()
+    client.first_fetch("first")
+    client.acknowledge("renewed", "m1", (0, 1, [RENEW]), is_renewal=True)
+    client.fetch("renewed by a fetch", "m1", (2, 3, [RENEW]), is_renewal=True)
+    client.acknowledge("still acquired", "m1", (0, 3, [ACCEPT]))
+    client.acknowledge("not acquired any more", "m1", (0, 1, [RENEW]), is_renewal=True)
+
+
+def deleted_groups(client: ShareClient) -> None:
+    client.produce(*values(2))
+    client.join()
+    client.first_fetch("first")
+    client.delete_group("has a member")
+    client.heartbeat("m1", -1)
+    client.delete_group("is empty")
+    client.delete_group("is gone")
+    client.offsets("gone")
+
+
+@pytest.mark.parametrize(
+    "conversation",
+    [accepted_once, every_type, malformed_acknowledgements, sessions, delivery_limit, exact_numbers, renewal,
+     deleted_groups],
+    ids=lambda conversation: conversation.__name__,
+)  # fmt: skip
+def test_the_same_answers_as_apache_kafka(conversation: Callable[[ShareClient], None], ports: tuple[int, int]) -> None:
+    said = []
+    for port in ports:
+        client = ShareClient(port, conversation.__name__.replace("_", "-"))
+        try:
+            conversation(client)
+        finally:
+            client.close()
+        said.append(client.said)
+    assert said[0] == said[1]
