@@ -46,6 +46,9 @@ class ShareClient:
     def close(self) -> None:
         self._connection.close()
 
+    def reconnect(self) -> None:
+        self._connection = socket.create_connection(("localhost", self._port), timeout=30)
+
     # -- preparation
 
     def _create_topic(self, partitions: int) -> bytes:
@@ -117,13 +120,14 @@ class ShareClient:
     ) -> Any:  # fmt: skip
         """Fetches, and waits for the first records."""
         used = self._epoch(member, epoch)
-        partition = ShareFetchRequest.FetchPartition(
+        kind = ShareFetchRequest
+        partition = kind.FetchPartition(
             partition_index=0,
             acknowledgement_batches=[
-                ShareFetchRequest.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=list(types))
+                kind.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=list(types))
                 for first, last, types in acks
             ],
-        )  # fmt: skip
+        )
         request = ShareFetchRequest(
             group_id=self.group,
             member_id=member,

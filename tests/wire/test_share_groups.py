@@ -143,6 +143,8 @@ def deleted_groups(client: ShareClient) -> None:
     client.produce(*values(2))
     client.join()
     client.first_fetch("first")
+    client.acknowledge("accepted", "m1", (0, 0, [ACCEPT]))
+    client.offsets("one is accepted")
     client.delete_group("has a member")
     client.heartbeat("m1", -1)
     client.delete_group("is empty")

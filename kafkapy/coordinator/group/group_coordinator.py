@@ -16,6 +16,7 @@ from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_shard import GroupShard
 from kafkapy.coordinator.group.offset_requests import CommitCall, FetchCall, FetchedOffset, PartitionErrors
 from kafkapy.coordinator.group.regex_resolver import evaluate_here
+from kafkapy.coordinator.group.share_group import ShareGroup
 from kafkapy.coordinator.partitioning import coordinator_partition
 from kafkapy.coordinator.record import CoordinatorResult
 from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder, ignore_response
@@ -307,6 +308,13 @@ class GroupCoordinator:
             refuse(Error.INVALID_GROUP_ID, None)
             return
         self.execute(group_id, lambda shard: shard.delete_offsets(group_id, partitions), respond, refuse)
+
+    def is_share_group(self, group_id: str) -> bool:
+        """Returns whether this broker coordinates the group and it is a share group."""
+        try:
+            return isinstance(self.shard_of(group_id).groups.get(group_id), ShareGroup)
+        except ApiError:
+            return False
 
     def shard_of(self, group_id: str) -> GroupShard:
         """Returns the shard of the group. Raises ApiError when this broker cannot serve the group."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kafkapy.coordinator.group.share_group import ShareGroup, TopicPartitions
@@ -137,14 +137,37 @@ class ShareOffsets:
         `on_errors` gets the error of each topic that has states; `refuse` is called if the group does not permit it.
         """
         by_id = self._groups.settings.image().topics.by_id
-        counts = {topic_id: len(by_id[topic_id].partitions) for topic_id in topics or () if topic_id in by_id}
+
+        def begin(shard: GroupShard) -> CoordinatorResult[dict[bytes, frozenset[int]]]:
+            group = shard.shares.existing(group_id)
+            counts = {each: len(by_id[each].partitions) for each in group.states.deleting if each in by_id}
+            return begin_deletion(group, topics, counts)
 
         def begun(doomed: Mapping[bytes, frozenset[int]]) -> None:
             self._delete_states(group_id, doomed, on_errors)
 
-        self._groups.execute(
-            group_id, lambda shard: begin_deletion(shard.shares.existing(group_id), topics, counts), begun, refuse
-        )
+        self._groups.execute(group_id, begin, begun, refuse)
+
+    def delete_all(self, group_ids: Sequence[str], on_failed: Callable[[Mapping[str, Error]], None]) -> None:
+        """Deletes all states of groups that are about to be deleted; then calls `on_failed` with the groups that must
+        remain, and why."""
+        failed: dict[str, Error] = {}
+        remaining = len(group_ids)
+
+        def done(group_id: str, errors: Iterable[Error]) -> None:
+            nonlocal remaining
+            failed.update((group_id, error) for error in errors if error)
+            remaining -= 1
+            if not remaining:
+                on_failed(failed)
+
+        for group_id in group_ids:
+            self.delete(
+                group_id,
+                None,
+                lambda errors, group_id=group_id: done(group_id, errors.values()),  # type: ignore[misc]
+                lambda error, message, group_id=group_id: done(group_id, [error]),  # type: ignore[misc]
+            )
 
     def _delete_states(
         self,

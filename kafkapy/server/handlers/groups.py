@@ -175,10 +175,20 @@ def handle_delete_groups(context: RequestContext, request: DeleteGroupsRequest) 
     names = request.groups_names
     denied = denied_names(context, Operation.DELETE, ResourceType.GROUP, names)
     refused = dict.fromkeys(denied, Error.GROUP_AUTHORIZATION_FAILED)
-    context.services.group_coordinator.delete_groups(
-        [name for name in names if name not in denied] if denied else names,
-        lambda errors: context.respond(_delete_groups_response({**errors, **refused})),
-    )
+    coordinator = context.services.group_coordinator
+    permitted = [name for name in names if name not in denied] if denied else names
+
+    def delete(failed: Mapping[str, Error]) -> None:
+        coordinator.delete_groups(
+            [name for name in permitted if name not in failed],
+            lambda errors: context.respond(_delete_groups_response({**errors, **failed, **refused})),
+        )
+
+    shares = [name for name in permitted if coordinator.is_share_group(name)]
+    if shares:
+        context.services.shares.offsets.delete_all(shares, delete)
+    else:
+        delete({})
 
 
 def _delete_groups_response(errors: Mapping[str, Error]) -> DeleteGroupsResponse:
