@@ -28,8 +28,8 @@ from kafkapy.replica.share.persister import (
 # As in Apache Kafka: five attempts, with pauses of 1 s and longer. The first pauses are shorter here, because the
 # coordinator of this broker is usually ready soon after it was asked for.
 MOST_ATTEMPTS = 5
-FIRST_PAUSE_MS = 100
-LONGEST_PAUSE_MS = 30_000
+FIRST_STATE_PAUSE_MS = 100
+LONGEST_STATE_PAUSE_MS = 30_000
 _RETRIABLE = frozenset(
     {
         Error.COORDINATOR_LOAD_IN_PROGRESS,
@@ -151,7 +151,7 @@ class ClusterPersister(Persister):
             if error not in _RETRIABLE or number >= MOST_ATTEMPTS:
                 on_done(error, message)
                 return
-            delay_ms = min(FIRST_PAUSE_MS << 2 * (number - 1), LONGEST_PAUSE_MS)
+            delay_ms = min(FIRST_STATE_PAUSE_MS << 2 * (number - 1), LONGEST_STATE_PAUSE_MS)
             self._schedule(delay_ms, lambda: self._until_done(key, attempt, on_done, number + 1))
 
         found = self._find(key)
