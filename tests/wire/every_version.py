@@ -24,6 +24,7 @@ from tests.old_client import ask
 from tests.reactor_harness import frame, receive_frame
 from tests.reference.wire import Codec, Record, attribute_name, default_of
 from tests.server_process import ServerProcess
+from tests.wire.share_versions import share_cases
 
 TOPIC = "every"
 GROUP = "every-group"
@@ -295,27 +296,6 @@ def find_coordinator(key: str, key_type: int = 0) -> Any:
     return lambda version, ids: {"key": key, "key_type": key_type} if version < 4 else {
         "key_type": key_type, "coordinator_keys": [key]
     }  # fmt: skip
-
-
-def share_request(
-    epoch: int,
-    others: dict[str, Any],
-    *acknowledgements: tuple[int, int, list[int]],
-    group: str | None = "nobody",
-    member: str = "m",
-) -> Any:
-    """Returns a ShareFetch or ShareAcknowledge of partition 0 of the topic."""
-    batches = [
-        {"first_offset": first, "last_offset": last, "acknowledge_types": types}
-        for first, last, types in acknowledgements
-    ]
-
-    def values(version: int, ids: TopicIds) -> Values:
-        partition = {"partition_index": 0, "acknowledgement_batches": batches}
-        topic = {"topic_id": ids.get(TOPIC, UNKNOWN_ID), "partitions": [partition]}
-        return {"group_id": group, "member_id": member, "share_session_epoch": epoch, "topics": [topic], **others}
-
-    return values
 
 
 def join_group(group: str, member: str = "", session_ms: int = 10000, protocol: str = "consumer") -> Any:
@@ -653,33 +633,7 @@ TABLE: list[Any] = [
     (ApiKey.CONSUMER_GROUP_HEARTBEAT, "no subscription", always(
         group_id="nobody", member_id="m", member_epoch=0, rebalance_timeout_ms=1000, topic_partitions=[])),
     (ApiKey.CONSUMER_GROUP_DESCRIBE, "unknown", always(group_ids=["nobody", ""], include_authorized_operations=True)),
-    (ApiKey.FIND_COORDINATOR, "share partition, bad key", find_coordinator("nobody", 2), range(1, 99)),
-    (ApiKey.SHARE_GROUP_HEARTBEAT, "unknown group", always(group_id="nobody", member_id="m", member_epoch=1)),
-    (ApiKey.SHARE_GROUP_HEARTBEAT, "no subscription", always(group_id="nobody", member_id="m", member_epoch=0)),
-    (ApiKey.SHARE_GROUP_HEARTBEAT, "a long member id", always(group_id="nobody", member_id="m" * 37, member_epoch=1)),
-    (ApiKey.SHARE_GROUP_HEARTBEAT, "another kind of group", always(
-        group_id=GROUP, member_id="m", member_epoch=0, subscribed_topic_names=[TOPIC])),
-    (ApiKey.SHARE_GROUP_DESCRIBE, "unknown", always(
-        group_ids=["nobody", "", GROUP], include_authorized_operations=True)),
-    (ApiKey.SHARE_FETCH, "no session", share_request(3, {"max_wait_ms": 0, "min_bytes": 0})),
-    (ApiKey.SHARE_FETCH, "no group", share_request(0, {"max_wait_ms": 0, "min_bytes": 0}, group=None)),
-    (ApiKey.SHARE_FETCH, "acknowledges at once", share_request(0, {"max_wait_ms": 0, "min_bytes": 0}, (0, 0, [1]))),
-    (ApiKey.SHARE_ACKNOWLEDGE, "no session", share_request(1, {}, (0, 0, [1]))),
-    (ApiKey.SHARE_ACKNOWLEDGE, "initial epoch", share_request(0, {}, (0, 0, [1]))),
-    (ApiKey.SHARE_ACKNOWLEDGE, "no member", share_request(1, {}, (0, 0, [1]), member="")),
-    (ApiKey.INITIALIZE_SHARE_GROUP_STATE, "nothing", always(group_id="nobody", topics=[])),
-    (ApiKey.READ_SHARE_GROUP_STATE, "nothing", always(group_id="nobody", topics=[])),
-    (ApiKey.WRITE_SHARE_GROUP_STATE, "nothing", always(group_id="nobody", topics=[])),
-    (ApiKey.DELETE_SHARE_GROUP_STATE, "nothing", always(group_id="", topics=[])),
-    (ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "nothing", always(group_id="nobody", topics=[])),
-    (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "unknown group", always(groups=[{"group_id": "nobody", "topics": None}])),
-    (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "no topics", always(groups=[{"group_id": "nobody", "topics": []}])),
-    (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "unknown topic", always(
-        groups=[{"group_id": "nobody", "topics": [{"topic_name": "nobody", "partitions": [0]}]}])),
-    (ApiKey.ALTER_SHARE_GROUP_OFFSETS, "another kind of group", always(group_id=GROUP, topics=[
-        {"topic_name": TOPIC, "partitions": [{"partition_index": 0, "start_offset": 0}]}])),
-    (ApiKey.ALTER_SHARE_GROUP_OFFSETS, "no group", always(group_id="", topics=[])),
-    (ApiKey.DELETE_SHARE_GROUP_OFFSETS, "unknown group", always(group_id="nobody", topics=[{"topic_name": TOPIC}])),
+    *share_cases(TOPIC, GROUP),
     (ApiKey.OFFSET_COMMIT, "an offset", offset_commit(TOPIC)),
     (ApiKey.OFFSET_COMMIT, "unknown topic", offset_commit("nobody")),
     (ApiKey.OFFSET_COMMIT, "unknown partition", offset_commit(TOPIC, 9)),

@@ -30,7 +30,7 @@ from kafkapy.server.authorization import check_group, denied_topics
 from kafkapy.server.fetch_session import FINAL_EPOCH
 from kafkapy.server.fetch_session_cache import INITIAL_EPOCH
 from kafkapy.server.handlers.share_groups import check_member_id, check_share_groups
-from kafkapy.server.leader_hints import leader_hint
+from kafkapy.server.leader_hints import LeaderHint, LeaderHints
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.share_sessions import PartitionId, SessionKey, ShareSession
 from kafkapy.types import TopicIdPartition, TopicPartition
@@ -180,7 +180,7 @@ class _FetchAnswer:
         if self._epoch == FINAL_EPOCH:
             context.services.shares.end_session(self._key)
         topics: dict[bytes, list[ShareFetchResponse.PartitionData]] = {}
-        nodes: dict[int, Any] = {}
+        nodes = LeaderHints(context.services, context.listener.name)
         sent = 0
         for result in results:
             partition = (result.key.topic_id, result.key.partition)
@@ -205,16 +205,13 @@ class _FetchAnswer:
                 ShareFetchResponse.ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
                 for topic_id, partitions in topics.items()
             ],
-            node_endpoints=[
-                ShareFetchResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-                for node in nodes.values()
-            ],
+            node_endpoints=nodes.endpoints(ShareFetchResponse.NodeEndpoint),
         )
         context.respond(response, throttle_ms)
 
 
 def _partition_data(
-    context: RequestContext, result: ShareResult, ack: tuple[Error, str | None] | None, nodes: dict[int, Any]
+    context: RequestContext, result: ShareResult, ack: tuple[Error, str | None] | None, nodes: LeaderHints
 ) -> ShareFetchResponse.PartitionData:
     data = ShareFetchResponse.PartitionData(
         partition_index=result.key.partition,
@@ -233,7 +230,9 @@ def _partition_data(
         data.acknowledge_error_code, data.acknowledge_error_message = ack
     if result.error in _WRONG_LEADER:
         leader = _leader(context, result.key.topic_id, result.key.partition, nodes)
-        data.current_leader = ShareFetchResponse.LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+        data.current_leader = ShareFetchResponse.LeaderIdAndEpoch(
+            leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
+        )
     return data
 
 
@@ -269,12 +268,14 @@ def handle_share_acknowledge(context: RequestContext, request: ShareAcknowledgeR
 
 def _acknowledge_response(context: RequestContext, key: SessionKey, results: AckResults) -> ShareAcknowledgeResponse:
     topics: dict[bytes, list[ShareAcknowledgeResponse.PartitionData]] = {}
-    nodes: dict[int, Any] = {}
+    nodes = LeaderHints(context.services, context.listener.name)
     for (topic_id, number), (error, message) in results.items():
         data = ShareAcknowledgeResponse.PartitionData(partition_index=number, error_code=error, error_message=message)
         if error in _WRONG_LEADER:
             leader = _leader(context, topic_id, number, nodes)
-            data.current_leader = ShareAcknowledgeResponse.LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+            data.current_leader = ShareAcknowledgeResponse.LeaderIdAndEpoch(
+                leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
+            )
         topics.setdefault(topic_id, []).append(data)
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=context.services.shares.settings.record_lock_duration_ms(key.group_id),
@@ -282,10 +283,7 @@ def _acknowledge_response(context: RequestContext, key: SessionKey, results: Ack
             ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=partitions)
             for topic_id, partitions in topics.items()
         ],
-        node_endpoints=[
-            ShareAcknowledgeResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-            for node in nodes.values()
-        ],
+        node_endpoints=nodes.endpoints(ShareAcknowledgeResponse.NodeEndpoint),
     )
 
 
@@ -393,12 +391,9 @@ def _absent(context: RequestContext, topic_partition: TopicPartition) -> Error:
     return Error.UNKNOWN_TOPIC_OR_PARTITION if found.is_leader else Error.NOT_LEADER_OR_FOLLOWER
 
 
-def _leader(context: RequestContext, topic_id: bytes, number: int, nodes: dict[int, Any]) -> tuple[int, int]:
-    """Returns the leader and its epoch, and adds its address to `nodes`."""
+def _leader(context: RequestContext, topic_id: bytes, number: int, nodes: LeaderHints) -> LeaderHint:
+    """Returns the leader and its epoch, whose address is then in `nodes`."""
     topic = context.services.metadata.image.topics.by_id.get(topic_id)
     if topic is None:
-        return -1, -1
-    hint = leader_hint(context, TopicPartition(topic.name, number))
-    if hint.node is not None:
-        nodes[hint.leader_id] = hint.node
-    return hint.leader_id, hint.leader_epoch
+        return LeaderHint(-1, -1)
+    return nodes.find(TopicPartition(topic.name, number))
