@@ -22,6 +22,7 @@ TOOLS = {
     "delete-records": ("kafkapy.tools.delete_records", "delete the records before given offsets"),
     "log-dirs": ("kafkapy.tools.log_dirs", "print the partitions in the brokers' log directories"),
     "leader-election": ("kafkapy.tools.leader_election", "elect the leaders of partitions"),
+    "reassign-partitions": ("kafkapy.tools.reassign_partitions", "move the replicas of partitions to other brokers"),
     "acls": ("kafkapy.tools.acls", "list, add and remove ACLs"),
     "delegation-tokens": (
         "kafkapy.tools.delegation_tokens",

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kafkapy.errors import ApiError, Error
-from kafkapy.metadata.cluster_image import BrokerRegistration
 
 RandomBelow = Callable[[int], int]
 Item = TypeVar("Item")
 
 
+class PlaceableBroker(Protocol):
+    """A broker to which replicas can be assigned: a registration, or what a tool knows of a broker."""
+
+    @property
+    def broker_id(self) -> int: ...
+
+    @property
+    def rack(self) -> str | None: ...
+
+    @property
+    def fenced(self) -> bool: ...
+
+    @property
+    def accepts_replicas(self) -> bool: ...
+
+
 def place_replicas(
-    brokers: Iterable[BrokerRegistration], partitions: int, replication_factor: int, random_below: RandomBelow
+    brokers: Iterable[PlaceableBroker], partitions: int, replication_factor: int, random_below: RandomBelow
 ) -> list[tuple[int, ...]]:
     """Returns the replicas of `partitions` new partitions, the leader first.
 
@@ -74,7 +89,7 @@ class _Ring:
 class _Rack:
     """The brokers of one rack; unfenced brokers get replicas before fenced ones."""
 
-    def __init__(self, brokers: list[BrokerRegistration], random_below: RandomBelow) -> None:
+    def __init__(self, brokers: list[PlaceableBroker], random_below: RandomBelow) -> None:
         self.fenced = _Ring([broker.broker_id for broker in brokers if broker.fenced], random_below)
         self.unfenced = _Ring([broker.broker_id for broker in brokers if not broker.fenced], random_below)
 
@@ -89,9 +104,9 @@ class _Racks:
     After as many partitions as there are unfenced brokers, racks and brokers are shuffled, so that assignments differ.
     """
 
-    def __init__(self, brokers: list[BrokerRegistration], random_below: RandomBelow) -> None:
+    def __init__(self, brokers: list[PlaceableBroker], random_below: RandomBelow) -> None:
         self._random_below = random_below
-        by_name: dict[str | None, list[BrokerRegistration]] = {}
+        by_name: dict[str | None, list[PlaceableBroker]] = {}
         for broker in brokers:
             by_name.setdefault(broker.rack, []).append(broker)
         names = sorted(by_name, key=lambda name: (name is not None, name or ""))

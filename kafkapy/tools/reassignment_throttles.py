@@ -1,0 +1,108 @@
+"""The throttles that `kafka-reassign-partitions` sets for the duration of a reassignment (KIP-73, KIP-113).
+
+Brokers have the rates; topics list the replicas to which the rates apply: the present replicas of a moving partition
+while they lead, and the added ones while they follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafkapy.client.admin import (
+    Admin,
+    ConfigChange,
+    ConfigOperation,
+    ConfigResource,
+    Reassignment,
+    Replica,
+    ResourceType,
+)
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.types import TopicPartition
+
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+
+
+class Move(NamedTuple):
+    """The brokers from which a partition is moved, and the brokers that are added."""
+
+    sources: frozenset[int]
+    destinations: frozenset[int]
+
+
+def moves_of(
+    ongoing: Mapping[TopicPartition, Reassignment],
+    wanted: Mapping[TopicPartition, Sequence[int]],
+    current: Mapping[TopicPartition, Sequence[int]],
+) -> dict[TopicPartition, Move]:
+    """Returns the moves of all partitions that are moving or will be: a throttle applies to the whole broker.
+
+    The sources of a partition whose reassignment is replaced are those of the ongoing reassignment.
+    """
+    moves = {
+        partition: Move(frozenset(each.replicas).difference(each.adding), frozenset(each.adding))
+        for partition, each in ongoing.items()
+    }
+    for partition, replicas in wanted.items():
+        sources = moves[partition].sources if partition in moves else frozenset(current[partition])
+        moves[partition] = Move(sources, frozenset(replicas) - sources)
+    return moves
+
+
+def throttled_replicas(moves: Mapping[TopicPartition, Move]) -> dict[str, tuple[str, str]]:
+    """Returns, by topic, the lists of replicas that are throttled as leaders and as followers."""
+    leaders: dict[str, set[str]] = {}
+    followers: dict[str, set[str]] = {}
+    for (topic, number), move in moves.items():
+        leaders.setdefault(topic, set()).update(f"{number}:{broker}" for broker in move.sources)
+        followers.setdefault(topic, set()).update(f"{number}:{broker}" for broker in move.destinations)
+    return {topic: (",".join(sorted(leaders[topic])), ",".join(sorted(followers[topic]))) for topic in leaders}
+
+
+def throttle_moves(admin: Admin, moves: Mapping[TopicPartition, Move], rate: int) -> None:
+    """Lists the moving replicas in their topics' configuration, and sets the rate, in bytes/s, on all brokers that take
+    part."""
+    listed = {
+        topic: (ConfigChange(LEADER_REPLICAS, leaders), ConfigChange(FOLLOWER_REPLICAS, followers))
+        for topic, (leaders, followers) in throttled_replicas(moves).items()
+    }
+    _alter(admin, ResourceType.TOPIC, listed)
+    brokers = sorted({broker for move in moves.values() for broker in move.sources | move.destinations})
+    rates = (ConfigChange(LEADER_RATE, str(rate)), ConfigChange(FOLLOWER_RATE, str(rate)))
+    _alter(admin, ResourceType.BROKER, {str(broker): rates for broker in brokers})
+    print(f"The inter-broker throttle limit was set to {rate} B/s")
+
+
+def throttle_log_dirs(admin: Admin, moving: Iterable[Replica], rate: int) -> None:
+    """Sets the rate, in bytes/s, of moves between log directories on the brokers of the replicas."""
+    brokers = sorted({replica.broker for replica in moving})
+    _alter(admin, ResourceType.BROKER, {str(broker): (ConfigChange(LOG_DIRS_RATE, str(rate)),) for broker in brokers})
+    print(f"The replica-alter-dir throttle limit was set to {rate} B/s")
+
+
+def clear_throttles(admin: Admin, topics: Iterable[str], targets: Iterable[int]) -> None:
+    """Removes the throttles of the topics, and of all live brokers and the `targets`.
+
+    The brokers from which partitions were moved are not known any more, so all brokers' throttles are removed.
+    """
+    brokers = sorted({*targets, *(node.node_id for node in admin.describe_cluster().brokers)})
+    print(f"Clearing broker-level throttles on broker{_plural(brokers)} {','.join(map(str, brokers))}")
+    rates = [ConfigChange(name, None, ConfigOperation.DELETE) for name in (LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE)]
+    _alter(admin, ResourceType.BROKER, {str(broker): rates for broker in brokers})
+    names = sorted(topics)
+    print(f"Clearing topic-level throttles on topic{_plural(names)} {','.join(names)}")
+    lists = [ConfigChange(name, None, ConfigOperation.DELETE) for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS)]
+    _alter(admin, ResourceType.TOPIC, dict.fromkeys(names, lists))
+
+
+def _alter(admin: Admin, kind: ResourceType, changes: Mapping[str, Iterable[ConfigChange]]) -> None:
+    if changes:
+        admin.incremental_alter_configs({ConfigResource(kind, name): each for name, each in changes.items()}).check()
+
+
+def _plural(items: Sequence[object]) -> str:
+    return "" if len(items) == 1 else "s"
