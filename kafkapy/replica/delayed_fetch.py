@@ -29,6 +29,8 @@ class DelayedFetch(FetchOperation):
     F     the fetch offset is no longer on the segment of the last readable offset (the log rolled, or was truncated)
     G     the bytes that became readable, over all partitions, reach the minimum
     H     the log was truncated below the end of the fetcher's log (its fetch offset)
+
+    In F and G a partition does not count whose records are withheld from the follower by a throttle (KIP-73).
     """
 
     __slots__ = ("_find_partition", "_on_response", "_params", "_partitions", "_read_again")
@@ -62,6 +64,8 @@ class DelayedFetch(FetchOperation):
             if start.offset > end_offset:  # F
                 return self.force_complete()
             if start.offset < end_offset:
+                if self._params.is_from_follower and found.withholds_from(self._params.replica_id):
+                    continue
                 end = found.log.offset_metadata(end_offset)
                 if start.segment_base_offset < end.segment_base_offset:  # F
                     return self.force_complete()

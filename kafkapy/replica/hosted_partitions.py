@@ -16,6 +16,7 @@ from kafkapy.metrics.topic_counters import TopicCounterTable
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.replica.partition import Partition
 from kafkapy.replica.replica_context import ReplicaContext
+from kafkapy.replica.replication_throttles import ReplicationThrottles
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import ZERO_UUID, TopicPartition, uuid_to_string
 
@@ -47,6 +48,7 @@ class HostedPartitions:
         self._context = context
         self._on_leadership = on_leadership
         self._gate = gate
+        self.throttles = ReplicationThrottles(config)
         self._checkpointed: dict[TopicPartition, int] = {}
         self._isr_expiration: TimerEntry | None = None
         self.is_in_controlled_shutdown = False
@@ -81,6 +83,7 @@ class HostedPartitions:
         """
         self._context.follow_brokers(image.brokers)
         former = image.brokers.get(self._context.node_id)
+        self.throttles.follow_broker_config()
         self._former_epoch = former.epoch if former is not None and waits_for_registration else None
         self._checkpointed = checkpointed_high_watermarks
         self._change(image.topics.by_name.values(), image)
@@ -189,6 +192,7 @@ class HostedPartitions:
         log.high_watermark = max(log.log_start_offset, min(checkpointed, log.log_end_offset))
         partition = Partition(topic_partition, topic.topic_id, log, self._context)
         partition.min_insync_replicas = self._min_insync_replicas(topic.name, image)
+        self.throttles.apply_to(partition, image.config(TOPIC_RESOURCE, topic.name))
         partition.counters = self.topic_counters.enter(topic.name)
         assert log.high_watermark <= log.log_end_offset
         self.online[topic_partition] = partition
@@ -227,6 +231,7 @@ class HostedPartitions:
         """Applies changed topic configurations. If the broker's configuration changed, updates all topics."""
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in changed):
             topics = {partition.topic for partition in self.online}
+            self.throttles.follow_broker_config()
         else:
             topics = {name for resource_type, name in changed if resource_type == TOPIC_RESOURCE}
         for topic in topics:
@@ -236,6 +241,7 @@ class HostedPartitions:
         for topic_partition, partition in self.online.items():
             if topic_partition.topic in topics:
                 partition.min_insync_replicas = self._min_insync_replicas(topic_partition.topic, image)
+                self.throttles.apply_to(partition, image.config(TOPIC_RESOURCE, topic_partition.topic))
                 if partition.is_leader:
                     partition.maybe_increment_high_watermark(self._context.clock.monotonic_ms())
 

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 
 from kafkapy._core.broker_state.partition_state import PartitionState
+from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy._core.bytes.record_batch import BatchSummary
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
@@ -60,6 +61,7 @@ class Partition(PartitionState):
     __slots__ = (
         "_context",
         "_image",
+        "follower_throttle",
         "isr_state",
         "leader_id",
         "leader_recovery_state",
@@ -81,6 +83,7 @@ class Partition(PartitionState):
         self.replica_lag_max_ms = context.replica_lag_max_ms
         self.is_for_clients = topic_partition.topic not in INTERNAL_TOPICS
         self.leader_recovery_state = RECOVERED
+        self.follower_throttle: QuotaSensor | None = None  # of what this broker fetches; see replication_throttles
         self._image: PartitionImage | None = None  # the image that was applied last
         self.replicas: tuple[int, ...] = ()
         self.isr_state = IsrState.committed(frozenset())
@@ -367,15 +370,24 @@ class Partition(PartitionState):
             max_offset=self.end_offset(params.isolation),
             min_one_message=min_one_message,
         )
-        if params.is_from_follower and update_state:
-            self._update_follower(replica, asked, log_end_offset, params.replica_epoch)
+        records = data.records
+        if params.is_from_follower:
+            if update_state:
+                self._update_follower(replica, asked, log_end_offset, params.replica_epoch)
+            if self.is_withheld(replica, self._context.clock.monotonic_ms()):
+                records = b""
         aborted = None
         if params.isolation is FetchIsolation.LAST_STABLE_OFFSET:
             aborted = self._aborted_transactions(asked.fetch_offset, data)
         result = FetchResult(
-            Error.NONE, log.high_watermark, log.last_stable_offset, log.log_start_offset, data.records, aborted
+            Error.NONE, log.high_watermark, log.last_stable_offset, log.log_start_offset, records, aborted
         )
         return result, data
+
+    def withholds_from(self, replica_id: int) -> bool:
+        """Returns whether the follower gets no records now, because replication is throttled (KIP-73)."""
+        replica = self.remote_replicas.get(replica_id)
+        return replica is not None and self.is_withheld(replica, self._context.clock.monotonic_ms())
 
     def refer_to(self, preferred_read_replica: int, asked: FetchPartition) -> FetchResult:
         """Returns the result, without records, for a consumer that should read from the follower

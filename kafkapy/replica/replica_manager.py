@@ -134,6 +134,7 @@ class ReplicaManager:
         self.hosted.apply(delta, image)
         if self.fetchers is not None and delta.changed_configs:
             self.fetchers.reconfigure(self._config)
+            self.fetchers.follow_throttles()
 
     def follow_broker_config(self, image: MetadataImage) -> None:
         """Updates the topics' settings after a change of the broker's configuration, from which topics inherit."""
@@ -374,6 +375,13 @@ class ReplicaManager:
                 min_one_message = False
                 remaining = max(0, remaining - size)
         return read
+
+    def count_replicated(self, results: list[tuple[FetchPartition, FetchResult]]) -> None:
+        """Counts the records of throttled partitions in a response to a follower (KIP-73)."""
+        for asked, result in results:
+            partition = self.partitions.get(asked.topic_partition)
+            if partition is not None and partition.leader_throttle is not None and len(result.records):
+                partition.leader_throttle.record(len(result.records), self.context.clock.monotonic_ms())
 
     def _read_again(self, params: FetchParams, partitions: list[FetchPartition]) -> LogRead:
         return self.read_from_log(params, partitions, is_second_read=True)

@@ -9,6 +9,7 @@ from kafkapy.errors import Error
 from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.metadata.topics_image import PartitionImage
 from kafkapy.replica.alter_partition import AlterPartitionResult
+from kafkapy.replica.replication_throttles import ReplicationThrottles
 from kafkapy.types import TopicPartition
 from tests.twin_brokers import BrokerTwin
 
@@ -97,6 +98,19 @@ class LedPartitions:
         partition.min_insync_replicas = count
         if partition.is_leader:
             partition.maybe_increment_high_watermark(self.context.clock.monotonic_ms())
+
+    def throttle(self, topic_partition: TopicPartition, is_throttled: bool, bound: float) -> None:
+        """Lists the partition as throttled, or not, and sets the quota of all throttled partitions (KIP-73)."""
+        self.throttles.leader.bound = bound
+        self.manager.partitions[topic_partition].leader_throttle = self.throttles.leader if is_throttled else None
+
+    def replicated_rate(self) -> float:
+        """Returns the rate at which followers read throttled partitions."""
+        return self.throttles.leader.rate(self.context.clock.monotonic_ms())
+
+    @property
+    def throttles(self) -> ReplicationThrottles:
+        return self.manager.hosted.throttles
 
     def state(self, partitions: list[TopicPartition]) -> list[object]:
         """Returns everything that followers, the controller and the metadata have changed."""

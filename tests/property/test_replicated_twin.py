@@ -34,13 +34,20 @@ EVENTS = 500
 LONG_MS = 600_000
 NOW_MS = 1_700_000_000_000
 # The lag limit is so long that the clock of the machine has no part in what happens.
-PROPERTIES = {"replica.lag.time.max.ms": str(LONG_MS), "transaction.partition.verification.enable": "false"}
+# All records of throttled partitions are in one sample, so that the time has no part in their rate either.
+PROPERTIES = {
+    "replica.lag.time.max.ms": str(LONG_MS),
+    "transaction.partition.verification.enable": "false",
+    "replication.quota.window.size.seconds": "100000",
+}
+NO_THROTTLE = 1e18
 
 
 class Play:
     """The two brokers, and what their clients and followers have sent."""
 
-    def __init__(self, twins: TwinBrokers, chance: random.Random) -> None:
+    def __init__(self, twins: TwinBrokers, chance: random.Random, throttle_weight: int = 4) -> None:
+        self.throttle_weight = throttle_weight  # how often throttles change, in relation to the other events
         self.twins = twins
         self.chance = chance
         self.leaders = [LedPartitions(twin) for twin in (twins.plain, twins.gated)]
@@ -87,8 +94,8 @@ class Play:
         topic_partition = chance.choice(PARTITIONS)
         kind = chance.choices(
             ["produce", "follow", "consume", "controller", "shrink", "metadata", "minimum", "register", "delete",
-             "transaction"],
-            [40, 60, 15, 8, 2, 2, 4, 1, 1, 6],
+             "transaction", "throttle"],
+            [40, 60, 15, 8, 2, 2, 4, 1, 1, 6, self.throttle_weight],
         )[0]  # fmt: skip
         if kind == "produce":
             self.send(chance.choice(PRODUCERS), self.produce())
@@ -114,6 +121,8 @@ class Play:
             self.on_leaders("register", self.epochs, {number} if chance.random() < 0.3 else set())
         elif kind == "delete":
             self.send(ADMIN, self.delete_records(topic_partition))
+        elif kind == "throttle":
+            self.on_leaders("throttle", topic_partition, chance.random() < 0.5, chance.choice([0.0, NO_THROTTLE]))
         else:
             self.send(COORDINATOR, self.transaction(topic_partition))
         self.check(kind)
@@ -122,6 +131,7 @@ class Play:
         """Ends everything that would keep the followers from catching up."""
         self.on_leaders("register", self.epochs, set())
         for topic_partition in PARTITIONS:
+            self.on_leaders("throttle", topic_partition, False, NO_THROTTLE)
             self.on_leaders("set_min_insync_replicas", topic_partition, 1)
             self.on_leaders("change", topic_partition, True, FOLLOWERS, True)
         self.check("heal")
@@ -301,7 +311,7 @@ def test_the_same_events_bring_the_same_answers_and_states(tmp_path, seed, is_au
     twins = TwinBrokers(tmp_path, PROPERTIES)
     for name, (count, configs) in TOPICS.items():
         twins.create_topic(name, count, configs)
-    play = Play(twins, random.Random(seed))
+    play = Play(twins, random.Random(seed), 0 if is_authorized else 4)
     authorizer = OutdatedAuthorizer()
     rights = [install(twin, authorizer) for twin in (twins.plain, twins.gated)] if is_authorized else []
     for event in range(EVENTS):
@@ -316,6 +326,9 @@ def test_the_same_events_bring_the_same_answers_and_states(tmp_path, seed, is_au
     assert (counters["rights_used"] > 0) is is_authorized, counters
     assert counters["batches_appended"] > EVENTS // 20, counters
     assert counters["follower_fetches_answered"] > EVENTS // 20, counters
+    plain_rate, gated_rate = play.on_leaders("replicated_rate")
+    assert plain_rate == gated_rate
+    assert (plain_rate > 0) is not is_authorized
     assert counters["produces_awaited"] >= EVENTS // 40, counters
     assert twins.topic_counters(twins.gated) == twins.topic_counters(twins.plain)
     fetches = [twins.request_counts(twin)[FOLLOWER_FETCHES][0] for twin in (twins.gated, twins.plain)]

@@ -21,6 +21,7 @@ TOOL = "reassign-partitions"
 # A Java stack trace, from the line with the exception's class to the end.
 TRACE = re.compile(r"\n(?:[a-z]+\.)+\w+(?:Exception|Error)\b.*", re.DOTALL)
 SIDES = (THEIRS, OURS)
+TOPICS = {"moved": {0: [1, 2], 1: [2, 3], 2: [3, 1]}, "one": {0: [1]}, "pair": {0: [1, 2], 1: [2, 3]}}
 
 
 class Course:
@@ -70,7 +71,7 @@ def course(host: ToolHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             admin.create_topics(
                 NewTopic(f"{name}-{me}", assignments=assignments)
                 for me in SIDES
-                for name, assignments in (("moved", {0: [1, 2], 1: [2, 3], 2: [3, 1]}), ("one", {0: [1]}), ("pair", {0: [1, 2], 1: [2, 3]}))
+                for name, assignments in TOPICS.items()
             ).check()
         yield Course(cluster, host, tmp_path_factory.mktemp("files"))
 

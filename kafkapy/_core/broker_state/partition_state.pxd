@@ -8,6 +8,7 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from kafkapy._core.broker_state.log_state cimport LogState
+from kafkapy._core.broker_state.quota_sensor cimport QuotaSensor
 from kafkapy._core.broker_state.replica_state cimport ReplicaState
 from kafkapy._core.broker_state.topic_counters cimport TopicCounters
 
@@ -42,6 +43,7 @@ cdef class PartitionState:
     cdef public int32_t min_insync_replicas
     cdef public int64_t leader_epoch_start_offset
     cdef public int64_t replica_lag_max_ms
+    cdef public QuotaSensor leader_throttle  # of what followers read; None: the partition is not throttled here
     cdef AwaitedOffset *first_awaited
     cdef AwaitedOffset *last_awaited
     # errno of the gate's failed append until Python is notified; 0 means no failure
@@ -61,6 +63,11 @@ cdef class PartitionState:
     cdef int minimal_isr_size(self) noexcept nogil
     # Raises the high watermark if possible, and returns whether it rose.
     cdef bint advance_high_watermark(self, LogState log, int64_t monotonic_ms) noexcept nogil
+    # Returns whether a follower outside of the ISR gets no records now, because the rate of throttled partitions is
+    # exceeded (KIP-73).
+    cdef bint withholds_from(self, ReplicaState replica, int64_t monotonic_ms) noexcept nogil
+    # Counts what a follower reads, if the partition is throttled.
+    cdef void count_replicated(self, int64_t size, int64_t monotonic_ms) noexcept nogil
     # Notes that a fetch waits for the partition.
     cdef void watch(self, bint is_from_follower) noexcept nogil
     # Returns whether a replica that fetches from `fetch_offset` with this broker epoch may be added to the ISR.

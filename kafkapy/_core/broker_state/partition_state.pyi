@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy._core.broker_state.replica_state import ReplicaState
 from kafkapy._core.broker_state.topic_counters import TopicCounters
 
@@ -15,6 +16,7 @@ class PartitionState:
     min_insync_replicas: int
     leader_epoch_start_offset: int
     replica_lag_max_ms: int
+    leader_throttle: QuotaSensor | None
     @property
     def remote_replicas(self) -> dict[int, Any]: ...
     @property
@@ -25,6 +27,7 @@ class PartitionState:
     def set_isr(self, isr_size: int, maximal_isr: frozenset[int], is_in_flight: bool) -> None: ...
     def raise_high_watermark(self, monotonic_ms: int) -> bool: ...
     def watch_fetch(self, *, is_from_follower: bool) -> None: ...
+    def is_withheld(self, replica: ReplicaState, monotonic_ms: int) -> bool: ...
     def may_expand_isr(self, replica: ReplicaState) -> bool: ...
     @property
     def append_errno(self) -> int: ...

@@ -7,6 +7,8 @@ cdef enum:
     SMALLEST_CAPACITY = 16
 
 
+cdef PyObject *NONE = <PyObject *> None
+
 # The counters of a partition that was created without counters.
 cdef TopicCounters UNSEEN = TopicCounters()
 
@@ -89,6 +91,19 @@ cdef class PartitionState:
             self.is_watched = True
         if not is_from_follower:
             self.is_commit_watched = True
+
+    def is_withheld(self, ReplicaState replica not None, int64_t monotonic_ms):
+        """Returns whether the follower, which is outside of the ISR, gets no records now, because the rate of throttled
+        partitions is exceeded (KIP-73)."""
+        return self.withholds_from(replica, monotonic_ms)
+
+    cdef bint withholds_from(self, ReplicaState replica, int64_t monotonic_ms) noexcept nogil:
+        return (<PyObject *> self.leader_throttle != NONE and not replica.is_in_maximal_isr
+                and not self.leader_throttle.admits(0, monotonic_ms))
+
+    cdef void count_replicated(self, int64_t size, int64_t monotonic_ms) noexcept nogil:
+        if size and <PyObject *> self.leader_throttle != NONE:
+            self.leader_throttle.add(<double> size, monotonic_ms)
 
     cdef PyObject *find_replica(self, int32_t broker_id) noexcept nogil:
         cdef int index

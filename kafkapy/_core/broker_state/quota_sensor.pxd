@@ -14,6 +14,8 @@ cdef class QuotaSensor:
     cdef int current
     cdef int sample_limit
     cdef int64_t sample_ms
+    cdef int least_full                  # full samples that the window counts as, at least
+    cdef int64_t least_ms                # length of the window, at least
     cdef public double bound             # units per second
     cdef readonly int64_t last_record_ms
     cdef int64_t pending                 # the weight of the work whose time is not recorded yet

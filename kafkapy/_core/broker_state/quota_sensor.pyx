@@ -2,10 +2,10 @@
 
     samples[0 .. limit]   each covers at least `sample_ms`; one more than the limit, for a sample that leaves the window
     rate = sum of the samples with a record in the last limit * sample_ms  /  time since the oldest of them began,
-           which counts as at least (limit - 1) * sample_ms
+           which counts as at least (limit - 1) * sample_ms; of a simple sensor, as at least sample_ms
 
-A quota therefore lets (limit - 1) * sample_ms * bound pass at once after a pause, and then nearly nothing until the
-first sample leaves the window. Times are milliseconds of the reactor's monotonic clock.
+A quota of clients therefore lets (limit - 1) * sample_ms * bound pass at once after a pause, and then nearly nothing until the
+first sample leaves the window. Quotas of replication have simple sensors. Times are milliseconds of the reactor's monotonic clock.
 """
 
 from libc.math cimport floor
@@ -19,7 +19,7 @@ cdef int64_t LONGEST_MS = (1 << 53) - 1   # the largest exact integer of a doubl
 cdef class QuotaSensor:
     """The samples and the bound of one bucket. Used by the owner thread only; any thread may read the rate."""
 
-    def __cinit__(self, double bound, int sample_limit, int64_t sample_ms):
+    def __cinit__(self, double bound, int sample_limit, int64_t sample_ms, *, bint is_simple=False):
         if sample_limit < 1 or sample_ms < 1:
             raise ValueError("a sensor needs at least one sample of at least one millisecond")
         self.samples = <QuotaSample *> calloc(<size_t> sample_limit + 1, sizeof(QuotaSample))
@@ -28,6 +28,8 @@ cdef class QuotaSensor:
         self.bound = bound
         self.sample_limit = sample_limit
         self.sample_ms = sample_ms
+        self.least_full = 0 if is_simple else sample_limit - 1
+        self.least_ms = sample_ms if is_simple else 1
 
     def __dealloc__(self):
         free(self.samples)
@@ -60,9 +62,9 @@ cdef class QuotaSensor:
                     oldest = self.samples[index].start_ms
         elapsed = monotonic_ms - oldest
         full = elapsed // self.sample_ms
-        if full < self.sample_limit - 1:
-            elapsed += (self.sample_limit - 1 - full) * self.sample_ms
-        window_ms[0] = elapsed if elapsed > 0 else 1
+        if full < self.least_full:
+            elapsed += (self.least_full - full) * self.sample_ms
+        window_ms[0] = elapsed if elapsed > self.least_ms else self.least_ms
         return total
 
     cdef bint admits(self, double value, int64_t monotonic_ms) noexcept nogil:

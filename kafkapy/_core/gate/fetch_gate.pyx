@@ -30,7 +30,8 @@ from kafkapy._core.gate.answer_fields cimport put_length, put_tags
 from kafkapy._core.gate.client_admission cimport admits_fetch, largest_fetch, may_follow, may_use, pay_fetch
 from kafkapy._core.gate.fetch_request cimport (
     CONSUMER, FETCH_AT_DEADLINE, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, REPLICA_STATE_BYTES, FetchRequest)
-from kafkapy._core.gate.follower_fetch cimport admits_follower, find_replica_state, record_positions
+from kafkapy._core.gate.follower_fetch cimport (
+    admits_follower, count_sent, find_replica_state, record_positions, withholds)
 from kafkapy._core.gate.gate_context cimport UUID_BYTES, FetchedPartition
 from kafkapy._core.gate.request_versions cimport (
     FIRST_FETCH_WITH_CURRENT_LEADER_EPOCH, FIRST_FETCH_WITH_FORGOTTEN_TOPICS_DATA, FIRST_FETCH_WITH_LAST_FETCHED_EPOCH,
@@ -145,6 +146,11 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
     return status == 1
 
 
+cdef inline bint is_within(LogState log, int64_t offset) noexcept nogil:
+    """Returns whether a fetch from the offset can be served without records."""
+    return log.directory.is_online and log.log_start_offset <= offset <= log.log_end_offset
+
+
 cdef inline bint may_read_from_follower(const FetchRequest *request) noexcept nogil:
     """Returns whether brokers that do not lead the partition may serve the fetch. Python path: FetchParams.only_leader.
     """
@@ -177,6 +183,8 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
         return False
     if request.version < FIRST_FETCH_WITH_ZSTD and partition.log.config.codec == CODEC_ZSTD:
         return False  # Python refuses it
+    if request.replica_id != CONSUMER and withholds(gate, read, partition):
+        return is_within(partition.log, place.fetch_offset)
     if max_bytes > request.remaining:
         max_bytes = request.remaining
     if not read_log(request, read, partition.log, partition.log.segments, place.fetch_offset, max_bytes):
@@ -630,6 +638,8 @@ cdef bint answer(GateContext gate, ConnectionState *connection, const FetchReque
             pos = put_topic(at, pos, read, request.version)
             left = read.topic_partitions
         pos = put_found(at, pos, request, read, <PartitionState> read.partition)
+        if request.replica_id != CONSUMER:
+            count_sent(gate, read, <PartitionState> read.partition)
         total += pos + read.length
         if output_commit(gate.shared, connection, <size_t> pos):
             return False

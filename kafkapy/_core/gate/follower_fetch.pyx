@@ -50,6 +50,22 @@ cdef inline bint accepts_fetch_of(PartitionState partition, ReplicaState replica
     return not (replica.refuses_epoch(broker_epoch) or partition.may_enter_isr(replica, fetch_offset, broker_epoch))
 
 
+cdef bint withholds(GateContext gate, const FetchedPartition *read, PartitionState partition) noexcept nogil:
+    """Returns whether the follower gets no records of the partition now, because replication is throttled (KIP-73).
+
+    Python path: Partition.fetch_records.
+    """
+    return withholds_from(gate, partition, <ReplicaState> read.replica)
+
+
+cdef inline bint withholds_from(GateContext gate, PartitionState partition, ReplicaState replica) noexcept nogil:
+    return partition.withholds_from(replica, gate.shared.monotonic_ms)
+
+
+cdef void count_sent(GateContext gate, const FetchedPartition *read, PartitionState partition) noexcept nogil:
+    partition.count_replicated(read.length, gate.shared.monotonic_ms)
+
+
 cdef void record_follower(GateContext gate, const FetchRequest *request, const FetchedPartition *read,
                           PartitionState partition, ReplicaState replica, LogState log) noexcept nogil:
     """Records the follower's position. Python path: Partition._update_follower."""

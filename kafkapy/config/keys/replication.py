@@ -61,8 +61,8 @@ ROWS = (
         "follower.fetch.last.tiered.offset.enable", BOOLEAN, False, ANY, MEDIUM, CLUSTER_WIDE,
         "Let a follower start at the earliest offset that is not in tiered storage.",
     ),
-    inert("replication.quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY, "Samples kept for replication quotas."),
-    inert(
+    key("replication.quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY, "Samples kept for replication quotas."),
+    key(
         "replication.quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY,
         "Length of a sample for replication quotas.",
     ),

@@ -68,6 +68,12 @@ class ReplicaFetcherManager:
         self._settings = settings
         self.on_roles((), followed)
 
+    def follow_throttles(self) -> None:
+        """Lets the fetchers find the throttled partitions after a change of the topics' configuration."""
+        for fetcher in self._fetchers.values():
+            fetcher.fetcher.follow_throttles()
+            fetcher.wake()
+
     def close(self) -> None:
         """Stops fetching all partitions."""
         for fetcher in self._fetchers.values():

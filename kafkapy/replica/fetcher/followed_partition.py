@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Protocol
 
+from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.leader_epoch_cache import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from kafkapy.types import OffsetAndEpoch, TopicPartition
@@ -23,6 +24,9 @@ class FollowerLog(Protocol):
     def high_watermark(self) -> int: ...
     @property
     def latest_epoch(self) -> int: ...
+    @property
+    def throttle(self) -> QuotaSensor | None:
+        """The measured rate of throttled partitions; None if this partition is not throttled (KIP-73)."""
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
         """Returns the largest epoch <= `epoch` in the log, with its end offset; both are -1 if there is none."""
@@ -77,6 +81,7 @@ class FollowedPartition:
     __slots__ = (
         "delayed_until_ms",
         "fetch_offset",
+        "is_in_sync",
         "last_fetched_epoch",
         "leader_epoch",
         "log",
@@ -93,6 +98,7 @@ class FollowedPartition:
         self.log = log
         self.delayed_until_ms = NOT_DELAYED
         self.transient_errors = 0  # in a row
+        self.is_in_sync = False  # the last response left no records below the leader's high watermark to be fetched
         self.last_fetched_epoch = log.latest_epoch
         has_epoch = self.last_fetched_epoch != UNDEFINED_EPOCH
         self.phase = Phase.FETCHING if has_epoch else Phase.TRUNCATING

@@ -39,6 +39,8 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 FIRST_RETRY_MS = 50
 # So many retries do not wait until the leader responds to a request that it holds.
 URGENT_RETRIES = 4
+# The longest wait until a throttle is read again; its rate may have been raised.
+LONGEST_THROTTLE_MS = 1000
 # Errors that a change of the metadata ends; the partition is fetched again after a back-off.
 _TRANSIENT = frozenset(
     {
@@ -88,6 +90,9 @@ class LeaderFetcher:
         self._next_delay_ends_ms = NOT_DELAYED
         self._truncating: dict[TopicPartition, None] = {}
         self._asking: dict[TopicPartition, None] = {}
+        self._throttled: dict[TopicPartition, None] = {}  # partitions whose log has a throttle
+        self._withheld_until_ms = NOT_DELAYED  # the first throttled partition may be fetched then
+        self._now_ms = 0  # the time of the request that is planned
         self._topics: dict[bytes, str] = {}
         self._advanced: list[TopicPartition] = []
 
@@ -107,14 +112,22 @@ class LeaderFetcher:
         if state.phase is Phase.TRUNCATING:
             self._truncating[topic_partition] = None
         self._changed[topic_partition] = None
+        if log.throttle is not None:
+            self._throttled[topic_partition] = None
         return state
+
+    def follow_throttles(self) -> None:
+        """Finds the throttled partitions, after a change of the configuration."""
+        before = self._throttled
+        self._throttled = {each: None for each, state in self.partitions.items() if state.log.throttle is not None}
+        self._changed.update((each, None) for each in before if each not in self._throttled)
 
     def release(self, topic_partition: TopicPartition) -> None:
         """Stops fetching a partition. The response to a request that was sent already no longer changes its log."""
         if self.partitions.pop(topic_partition, None) is None:
             return
         self._changed[topic_partition] = None
-        for waiting in (self._delayed, self._truncating, self._asking):
+        for waiting in (self._delayed, self._truncating, self._asking, self._throttled):
             waiting.pop(topic_partition, None)
         if len(self._topics) > 2 * len(self.partitions) + 16:
             self._topics = {state.topic_id: name.topic for name, state in self.partitions.items()}
@@ -124,7 +137,8 @@ class LeaderFetcher:
     def next_request(self, monotonic_ms: int) -> FetchPlan | OffsetQuery | None:
         """Returns the contents of the next request.
 
-        Returns None if every partition is stopped, or delayed until `next_deadline_ms` or later.
+        Returns None if every partition is stopped, or is delayed or withheld by a throttle until `next_deadline_ms` or
+        later.
         """
         self._end_delays(monotonic_ms)
         self._truncate_to_high_watermarks()
@@ -132,20 +146,26 @@ class LeaderFetcher:
             query = self._offset_query()
             if query is not None:
                 return query
+        self._now_ms = monotonic_ms
         return self._plan([], self._position_of)
 
     def _plan(
         self, moved: list[TopicPartition], position_of: Callable[[TopicPartition], FetchPosition | None]
     ) -> FetchPlan | None:
         """Returns the next Fetch; `moved` are partitions that may have changed besides those of `_changed`."""
+        self._withheld_until_ms = NOT_DELAYED
         changed = self.partitions if self._session.is_full else self._changed
-        plan = self._session.plan([*changed, *moved], position_of)
+        plan = self._session.plan([*changed, *moved, *self._throttled], position_of)
         self._changed.clear()
         return plan
 
     def next_deadline_ms(self) -> int | None:
-        """Returns the time at which the next delay of a partition ends, or None if no partition is delayed."""
-        return self._next_delay_ends_ms if self._delayed else None
+        """Returns the time at which the next delay of a partition ends, or a throttle permits the next request; None if
+        no partition is delayed or withheld."""
+        ends_ms = [self._next_delay_ends_ms] if self._delayed else []
+        if self._withheld_until_ms != NOT_DELAYED:
+            ends_ms.append(self._withheld_until_ms)
+        return min(ends_ms, default=None)
 
     def next_urgent_retry_ms(self) -> int | None:
         """Returns the earliest end of a delay after a transient error, or None.
@@ -168,7 +188,19 @@ class LeaderFetcher:
 
     def _position_of(self, topic_partition: TopicPartition) -> FetchPosition | None:
         state = self.partitions.get(topic_partition)
-        return state.position() if state is not None and state.is_fetchable else None
+        if state is None or not state.is_fetchable or self._is_withheld(state):
+            return None
+        return state.position()
+
+    def _is_withheld(self, state: FollowedPartition) -> bool:
+        """Returns whether the partition is not fetched now, because it is not in sync and the rate of throttled
+        partitions is exceeded (KIP-73)."""
+        throttle = state.log.throttle
+        if throttle is None or state.is_in_sync or throttle.has_room(0, self._now_ms):
+            return False
+        wait_ms = min(max(throttle.throttle_ms(self._now_ms), 1), LONGEST_THROTTLE_MS)
+        self._withheld_until_ms = self._now_ms + wait_ms
+        return True
 
     def _offset_query(self) -> OffsetQuery | None:
         """Returns a query of the leader's end offsets if a partition needs one, otherwise of its start offsets, or
@@ -296,8 +328,8 @@ class LeaderFetcher:
         Returns None if that request would acknowledge a record at or above the high watermark, or if a partition needs
         something else first. If an append fails after all, the response to this request is ignored for the partition.
         """
-        if self._truncating or self._asking:
-            return None
+        if self._truncating or self._asking or self._throttled:
+            return None  # The bytes of throttled partitions are counted when they are appended.
         ahead: dict[TopicPartition, FetchPosition] = {}
         for state, data in answers:
             if data.error_code or data.diverging_epoch.epoch != UNDEFINED_EPOCH:
@@ -374,6 +406,9 @@ class LeaderFetcher:
             return
         try:
             size = log.append(records, state.leader_epoch) if records else 0
+            if log.throttle is not None and records:
+                log.throttle.record(len(records), monotonic_ms)
+            state.is_in_sync = data.high_watermark <= log.log_end_offset
             if log.follow(data.high_watermark, data.log_start_offset):
                 self._advanced.append(state.topic_partition)
         except ApiError as error:

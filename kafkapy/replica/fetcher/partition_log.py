@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy._core.gate.follower_append import FetchedBatches
 from kafkapy.replica.partition import Partition
 from kafkapy.storage.log import Log
@@ -55,6 +56,10 @@ class PartitionLog:
     @property
     def latest_epoch(self) -> int:
         return self._partition.log.latest_epoch
+
+    @property
+    def throttle(self) -> QuotaSensor | None:
+        return self._partition.follower_throttle
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
         return self._partition.log.end_offset_for_epoch(epoch)

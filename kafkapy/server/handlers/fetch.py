@@ -103,6 +103,8 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
         if refused:
             count_results(context, params, refused)
         found = results + refused if refused else results
+        if params.is_from_follower:
+            manager.count_replicated(results)
         throttle_ms = charge_fetch(context, params, found)
         if throttle_ms:
             context.respond(throttled_response(session), throttle_ms)

@@ -38,6 +38,9 @@ class NotedFetchers:
     def reconfigure(self, config):
         self.configurations.append(config)
 
+    def follow_throttles(self):
+        pass
+
     def close(self):
         self.closed = True
 

@@ -118,7 +118,7 @@ class Harness:
             log = self.logs.log(name=f"t{number}")
             log.append_as_leader(batch(), 0)
             known = self.partitions[number] = SimpleNamespace(
-                topic_partition=TopicPartition("t", number), topic_id=TOPIC_ID, log=log
+                topic_partition=TopicPartition("t", number), topic_id=TOPIC_ID, log=log, follower_throttle=None
             )
         known.leader_id, known.leader_epoch = leader, leader_epoch
         return known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, scan_batches
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.protocol.messages.fetch import FetchResponse
@@ -33,6 +34,7 @@ class NotedLog:
         self.epochs = list(epochs)
         self.done = []
         self.failure = None
+        self.throttle = None
 
     @property
     def latest_epoch(self):
@@ -529,3 +531,55 @@ def test_records_fetched_ahead_are_ignored_after_a_new_leader_epoch():
     fetcher.follow(NAME, TOPIC_ID, 6, log)
     fetcher.on_fetched(response(data(high_watermark=100, records=batches(8, 3))), 0)
     assert log.log_end_offset == 8
+
+
+def throttled(log, rate):
+    log.throttle = QuotaSensor(rate, 11, 1000, is_simple=True)
+    return log
+
+
+def test_a_throttled_partition_is_left_out_while_the_rate_is_exceeded():
+    """KIP-73: the fetcher asks again when the rate is back at the quota."""
+    log = throttled(NotedLog(), 10)
+    fetcher = fetcher_of(log)
+    fetcher.follow(TopicPartition("t", 1), TOPIC_ID, 5, NotedLog())
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(data(records=b"x" * 40, high_watermark=1000), data(index=1)), 0)
+    plan = fetcher.next_request(100)
+    assert [name.partition for name, _ in plan.forgotten] == [0]
+    assert fetcher.next_deadline_ms() == 100 + 1000
+    fetcher.on_fetched(response(), 200)
+    assert positions(fetcher.next_request(4000)) == {0: (40, 5, 0)}
+    assert fetcher.next_deadline_ms() is None
+
+
+def test_a_throttled_partition_in_sync_is_counted_and_fetched():
+    log = throttled(NotedLog(), 10)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(data(records=b"x" * 40, high_watermark=40)), 0)
+    assert log.throttle.rate(0) == 40
+    assert positions(fetcher.next_request(1)) == {0: (40, 5, 0)}
+
+
+def test_a_fetcher_with_only_withheld_partitions_waits():
+    log = throttled(NotedLog(), 10)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(data(records=b"x" * 20, high_watermark=1000)), 0)
+    fetcher.next_request(0)  # removes the partition from the session
+    fetcher.on_fetched(response(), 0)
+    assert fetcher.next_request(0) is None
+    assert fetcher.next_deadline_ms() == 1000
+
+
+def test_the_end_of_a_throttle_is_noticed():
+    log = throttled(NotedLog(), 1)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(data(records=b"x" * 40, high_watermark=1000)), 0)
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(), 0)
+    log.throttle = None
+    fetcher.follow_throttles()
+    assert positions(fetcher.next_request(1)) == {0: (40, 5, 0)}

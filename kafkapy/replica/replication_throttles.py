@@ -1,0 +1,49 @@
+"""Throttles of replication between brokers (KIP-73).
+
+A broker limits the bytes per second that it sends as leader, and that it receives as follower, of the partitions that
+their topics list as throttled. Replicas in the ISR are counted too, but only replicas outside of the ISR have to wait:
+the leader sends them no records while its rate is exceeded, and a follower does not ask for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy._core.broker_state.quota_sensor import QuotaSensor
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.replica.partition import Partition
+
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+_ALL = "*"
+
+
+def lists_replica(value: str | None, partition: int, broker: int) -> bool:
+    """Returns whether a list of throttled replicas, as in a topic's configuration, contains the replica."""
+    if value is None or not value.strip():
+        return False
+    text = value.strip()
+    return text == _ALL or f"{partition}:{broker}" in (each.strip() for each in text.split(","))
+
+
+class ReplicationThrottles:
+    """The two rates of a broker, and the choice of the partitions to which they apply. Owner thread only."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+        limit, sample_ms = config.replication_quota_window_num, config.replication_quota_window_size_seconds * 1000
+        self.leader = QuotaSensor(config.leader_replication_throttled_rate, limit, sample_ms, is_simple=True)
+        self.follower = QuotaSensor(config.follower_replication_throttled_rate, limit, sample_ms, is_simple=True)
+
+    def follow_broker_config(self) -> None:
+        """Applies changed rates."""
+        self.leader.bound = self._config.leader_replication_throttled_rate
+        self.follower.bound = self._config.follower_replication_throttled_rate
+
+    def apply_to(self, partition: Partition, overrides: Mapping[str, str]) -> None:
+        """Applies the throttles that `overrides`, the configuration of the partition's topic, names."""
+        index, broker = partition.topic_partition.partition, self._config.node_id
+        is_throttled = lists_replica(overrides.get(LEADER_REPLICAS), index, broker)
+        partition.leader_throttle = self.leader if is_throttled else None
+        is_throttled = lists_replica(overrides.get(FOLLOWER_REPLICAS), index, broker)
+        partition.follower_throttle = self.follower if is_throttled else None
