@@ -11,11 +11,10 @@ from collections.abc import Mapping
 
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.throttle_keys import FOLLOWER_REPLICAS, LEADER_REPLICAS
 from kafkapy.replica.partition import Partition
 
-LEADER_REPLICAS = "leader.replication.throttled.replicas"
-FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
-_ALL = "*"
+_EVERY_REPLICA = "*"
 
 
 def lists_replica(value: str | None, partition: int, broker: int) -> bool:
@@ -23,7 +22,7 @@ def lists_replica(value: str | None, partition: int, broker: int) -> bool:
     if value is None or not value.strip():
         return False
     text = value.strip()
-    return text == _ALL or f"{partition}:{broker}" in (each.strip() for each in text.split(","))
+    return text == _EVERY_REPLICA or f"{partition}:{broker}" in (each.strip() for each in text.split(","))
 
 
 class ReplicationThrottles:

@@ -13,7 +13,7 @@ from kafkapy.client.admin import Admin, Replica
 from kafkapy.controller.placement import place_replicas
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties, refuse_controllers
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
@@ -90,7 +90,6 @@ def check(arguments: Arguments) -> str:
 def run(arguments: Arguments) -> int:
     """Carries out the action."""
     action = _ACTION_FUNCTIONS[check(arguments)]
-    refuse_controllers(arguments)
     with Admin(admin_properties(arguments)) as admin:
         try:
             action(admin, arguments)

@@ -17,14 +17,9 @@ from kafkapy.client.admin import (
     Replica,
     ResourceType,
 )
+from kafkapy.config.throttle_keys import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIRS_RATE
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
-
-LEADER_RATE = "leader.replication.throttled.rate"
-FOLLOWER_RATE = "follower.replication.throttled.rate"
-LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
-LEADER_REPLICAS = "leader.replication.throttled.replicas"
-FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
 
 class Move(NamedTuple):
