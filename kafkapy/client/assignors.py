@@ -1,13 +1,15 @@
 """The assignors of a classic group's leader: range, round robin, sticky, cooperative sticky. Pure.
 
-An assignor gets the members by id and the number of partitions of each existing topic; it returns the partitions of
-each member. Members are ordered by their instance ids, then by their member ids.
+An assignor gets the members by id, the number of partitions of each existing topic, and the racks of their replicas; it
+returns the partitions of each member. Members are ordered by their instance ids, then by their member ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafkapy.client.rack_matching import NO_RACKS, PartitionRacks
+from kafkapy.client.range_assignor import assign_range, in_order
 from kafkapy.client.sticky_assignor import (
     Assignment,
     GroupMember,
@@ -34,31 +36,9 @@ __all__ = [
 ]
 
 
-def in_order(members: Members) -> list[str]:
-    """Returns the members' ids: static members by instance id, then the others by member id."""
-    return sorted(members, key=lambda each: (members[each].instance_id is None, members[each].instance_id or each))
-
-
-def assign_range(members: Members, counts: PartitionCounts) -> Assignment:
-    """Assigns ranges of consecutive partitions, topic by topic.
-
-    If a topic's partitions do not divide evenly, the first members get one more.
-    """
-    assigned: Assignment = {member_id: [] for member_id in members}
-    ordered = in_order(members)
-    for topic in sorted({topic for member in members.values() for topic in member.topics}):
-        readers = [each for each in ordered if topic in members[each].topics]
-        share, more = divmod(counts.get(topic, 0), len(readers))
-        start = 0
-        for place, member_id in enumerate(readers):
-            end = start + share + (place < more)
-            assigned[member_id] += [TopicPartition(topic, number) for number in range(start, end)]
-            start = end
-    return assigned
-
-
-def assign_round_robin(members: Members, counts: PartitionCounts) -> Assignment:
-    """Assigns all partitions in order to the members in turn, skipping members that do not read the topic."""
+def assign_round_robin(members: Members, counts: PartitionCounts, racks: PartitionRacks = NO_RACKS) -> Assignment:
+    """Assigns all partitions in order to the members in turn, skipping members that do not read the topic. Racks are
+    not used, as in Apache Kafka."""
     assigned: Assignment = {member_id: [] for member_id in members}
     ordered = in_order(members)
     position = 0
@@ -79,7 +59,7 @@ class Assignor(NamedTuple):
     """An assignor and its name in JoinGroup. With `is_cooperative`, members keep reading during a rebalance."""
 
     name: str
-    assign: Callable[[Members, PartitionCounts], Assignment]
+    assign: Callable[[Members, PartitionCounts, PartitionRacks], Assignment]
     is_cooperative: bool = False
 
 

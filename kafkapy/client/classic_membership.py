@@ -208,7 +208,7 @@ class ClassicMembership(GroupMembership):
             self._network.metadata.request_update()
             return
         counts = {topic: len(cluster.topics[topic].partitions) for topic in topics if topic in cluster.topics}
-        assigned = self._assignor.assign(members, counts)
+        assigned = self._assignor.assign(members, counts, cluster.racks(counts))
         log.info("Group %s: %s by %s", self._coordinator.key, assigned, self._assignor.name)
         self._sync(
             [

@@ -84,6 +84,17 @@ class Cluster(NamedTuple):
         leader = info.partitions[partition].leader
         return leader if leader in self.nodes else NO_LEADER
 
+    def racks(self, topics: Iterable[str]) -> dict[str, list[frozenset[str]]]:
+        """Returns the racks of the replicas of each partition of the topics, as far as the brokers' racks are known."""
+        rack_of = {node_id: node.rack for node_id, node in self.nodes.items() if node.rack is not None}
+        return {
+            topic: [
+                frozenset(rack_of[replica] for replica in partition.replicas if replica in rack_of)
+                for partition in self.topics[topic].partitions
+            ]
+            for topic in topics
+        }
+
     def topic_of_id(self, topic_id: bytes) -> str | None:
         """Returns the name of the topic with this id; None if the view does not contain the topic."""
         return next((info.name for info in self.topics.values() if info.topic_id == topic_id), None)

@@ -51,7 +51,7 @@ def decode_subscription(assignor: Assignor, data: bytes, instance_id: str | None
         owned, generation = _previous(message.user_data)
     elif assignor is COOPERATIVE_STICKY and generation < 0 and message.user_data and len(message.user_data) >= 4:
         generation = Reader(message.user_data).read_int32()
-    return GroupMember(tuple(message.topics), tuple(owned), generation, instance_id)
+    return GroupMember(tuple(message.topics), tuple(owned), generation, instance_id, message.rack_id or None)
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:

@@ -6,6 +6,9 @@ partitions as it may have, and the others are assigned in turn (`_EqualShares`).
 member with the fewest partitions among those that read the topic, and partitions are then moved as long as that makes
 the assignment more even (`_Balance`).
 
+Members get partitions with replicas in their racks as far as that is as even (KIP-881); a partition without a replica
+in the rack of its owner may move.
+
 Where Java iterates over members in the order of a hash table, this module uses alphabetical order.
 """
 
@@ -15,6 +18,7 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Mapping
 
+from kafkapy.client.rack_matching import NO_RACKS, PartitionRacks, RackMatching
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
 
@@ -28,23 +32,24 @@ class GroupMember(NamedTuple):
     owned: tuple[TopicPartition, ...] = ()
     generation: int = -1
     instance_id: str | None = None
+    rack: str | None = None
 
 
 Members = Mapping[str, GroupMember]
 PartitionCounts = Mapping[str, int]
 
 
-def assign_sticky(members: Members, counts: PartitionCounts) -> Assignment:
+def assign_sticky(members: Members, counts: PartitionCounts, racks: PartitionRacks = NO_RACKS) -> Assignment:
     """Assigns all partitions of the subscribed topics (strategy `sticky`)."""
-    return _assign(members, counts)[0]
+    return _assign(members, counts, racks)[0]
 
 
-def assign_cooperatively(members: Members, counts: PartitionCounts) -> Assignment:
+def assign_cooperatively(members: Members, counts: PartitionCounts, racks: PartitionRacks = NO_RACKS) -> Assignment:
     """Assigns like `assign_sticky`, but leaves out the partitions that another member must give up first.
 
     They are assigned in the next rebalance (strategy `cooperative-sticky`).
     """
-    assigned, moving = _assign(members, counts)
+    assigned, moving = _assign(members, counts, racks)
     if moving is None:
         moving = _moving(members, assigned)
     return {
@@ -53,7 +58,9 @@ def assign_cooperatively(members: Members, counts: PartitionCounts) -> Assignmen
     }
 
 
-def _assign(members: Members, counts: PartitionCounts) -> tuple[Assignment, dict[TopicPartition, str] | None]:
+def _assign(
+    members: Members, counts: PartitionCounts, racks: PartitionRacks
+) -> tuple[Assignment, dict[TopicPartition, str] | None]:
     """Returns the assignment, and the new owner of each partition that another member must give up.
 
     The owners are None if they were not computed.
@@ -61,11 +68,12 @@ def _assign(members: Members, counts: PartitionCounts) -> tuple[Assignment, dict
     subscribed = {topic for member in members.values() for topic in member.topics}
     known = {topic: counts[topic] for topic in sorted(subscribed) if counts.get(topic, 0) > 0}
     owned, disputed = _valid_ownership(members, known)
+    matching = RackMatching({member_id: member.rack for member_id, member in members.items()}, racks, known)
     if len({frozenset(member.topics) for member in members.values()}) == 1:
-        shares = _EqualShares(known, owned, disputed)
+        shares = _EqualShares(known, owned, disputed, matching)
         shares.assign()
         return shares.assigned, shares.moving
-    balance = _Balance(members, known, owned)
+    balance = _Balance(members, known, owned, matching)
     balance.assign()
     return balance.assigned, None
 
@@ -129,7 +137,10 @@ class _EqualShares:
     `owned` has the members in alphabetical order, and so all lists of members have this order.
     """
 
-    def __init__(self, counts: PartitionCounts, owned: Assignment, disputed: set[TopicPartition]) -> None:
+    def __init__(
+        self, counts: PartitionCounts, owned: Assignment, disputed: set[TopicPartition], matching: RackMatching
+    ) -> None:
+        self.matching = matching
         self.partitions = _partitions(counts, counts)
         self.owned = owned
         self.disputed = disputed
@@ -140,17 +151,23 @@ class _EqualShares:
         self.over = 0  # number of members with more than `at_least`
         self.under: list[str] = []  # members with less than `at_least`
         self.even: list[str] = []  # members with exactly `at_least` that may get one more
-        self.revoked: set[TopicPartition] = set()
+        self.revoked: dict[TopicPartition, str] = {}  # with the members that have them
 
     def assign(self) -> None:
         """Computes `assigned`, the partitions of each member, and `moving`, the new owners of moved partitions."""
         for member_id, had in self.owned.items():
-            undisputed = [topic_partition for topic_partition in had if topic_partition not in self.disputed]
+            misplaced = {each for each in had if self.matching.is_mismatch(member_id, each)}
+            self.revoked.update(dict.fromkeys(misplaced, member_id))
+            undisputed = [each for each in had if each not in self.disputed and each not in misplaced]
             self._keep(
                 member_id,
                 sorted(undisputed, key=lambda topic_partition: (topic_partition.partition, topic_partition.topic)),
             )
-        self._assign_rest()
+        taken = {topic_partition for each in self.assigned.values() for topic_partition in each}
+        free = self.matching.fewest_readers_first(each for each in self.partitions if each not in taken)
+        if self.matching.is_used:
+            free = self._assign_within_racks(free)
+        self._assign_rest(free)
 
     def _keep(self, member_id: str, had: list[TopicPartition]) -> None:
         if len(had) < self.at_least:
@@ -167,25 +184,58 @@ class _EqualShares:
             if self.over < self.over_count:
                 self.even.append(member_id)
         self.assigned[member_id] += had[:kept]
-        self.revoked.update(had[kept:])
+        self.revoked.update(dict.fromkeys(had[kept:], member_id))
 
-    def _assign_rest(self) -> None:
-        """Assigns the partitions without an owner to the members in `under`, and then one to each member in `even`."""
-        taken = {topic_partition for each in self.assigned.values() for topic_partition in each}
+    def _assign_within_racks(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Assigns partitions to members in the racks of their replicas, as far as that is even; returns the others."""
+        left = []
+        index = 0
+        for topic_partition in partitions:
+            place = self._near(topic_partition, self.under, index)
+            if place is not None:
+                member_id = self.under[place]
+                self._give(topic_partition, member_id)
+                size = len(self.assigned[member_id])
+                if size >= self.at_least:
+                    del self.under[place]
+                    if size < self.at_most and self.over < self.over_count:
+                        self.even.append(member_id)
+                else:
+                    place += 1
+                index = place % len(self.under) if self.under else 0
+                continue
+            place = self._near(topic_partition, self.even, 0)
+            if place is None:
+                left.append(topic_partition)
+                continue
+            self._give(topic_partition, self.even.pop(place))
+            self.over += 1
+            if self.over == self.over_count:
+                self.even.clear()
+        return left
+
+    def _near(self, topic_partition: TopicPartition, candidates: list[str], first: int) -> int | None:
+        """Returns the index of the next candidate, from `first` on, that is in a rack of the partition's replicas."""
+        places = [(first + step) % len(candidates) for step in range(len(candidates))]
+        return next((each for each in places if self.matching.is_near(candidates[each], topic_partition)), None)
+
+    def _give(self, topic_partition: TopicPartition, member_id: str) -> None:
+        self.assigned[member_id].append(topic_partition)
+        if self.revoked.get(topic_partition, member_id) != member_id or topic_partition in self.disputed:
+            self.moving[topic_partition] = member_id
+
+    def _assign_rest(self, partitions: list[TopicPartition]) -> None:
+        """Assigns the partitions to the members in `under`, and then one to each member in `even`."""
         even = deque(self.even)
         index = 0
-        for topic_partition in self.partitions:
-            if topic_partition in taken:
-                continue
+        for topic_partition in partitions:
             if self.under:
                 index = index if index < len(self.under) else 0
                 member_id = self.under[index]
                 index += 1
             else:
                 member_id = even.popleft()
-            self.assigned[member_id].append(topic_partition)
-            if topic_partition in self.revoked or topic_partition in self.disputed:
-                self.moving[topic_partition] = member_id
+            self._give(topic_partition, member_id)
             if self.under and len(self.assigned[member_id]) == self.at_least:
                 index -= 1
                 del self.under[index]
@@ -199,7 +249,8 @@ class _Balance:
     may still move.
     """
 
-    def __init__(self, members: Members, counts: PartitionCounts, owned: Assignment) -> None:
+    def __init__(self, members: Members, counts: PartitionCounts, owned: Assignment, matching: RackMatching) -> None:
+        self.matching = matching
         self.members = members
         self.counts = counts
         self.topics = {
@@ -213,7 +264,9 @@ class _Balance:
         self.partitions = _partitions(by_readers, counts)
         self.assigned: Assignment = {
             member_id: [
-                topic_partition for topic_partition in had if topic_partition.topic in members[member_id].topics
+                each
+                for each in had
+                if each.topic in members[member_id].topics and not matching.is_mismatch(member_id, each)
             ]
             for member_id, had in owned.items()
         }
@@ -228,7 +281,7 @@ class _Balance:
         """Computes `assigned`, the partitions of each member."""
         is_first = self.order[-1][0] == 0
         free = [topic_partition for topic_partition in self.partitions if topic_partition not in self.owner]
-        for topic_partition in free:
+        for topic_partition in self._given_within_racks(free) if self.matching.is_used else free:
             self._give(
                 topic_partition, next(each for _, each in self.order if topic_partition.topic in self.topics[each])
             )
@@ -244,6 +297,23 @@ class _Balance:
         if self._level(movable) and not is_first and _unevenness(self.assigned) >= _unevenness(before):
             self.assigned = before
         self.assigned.update(fixed)
+
+    def _given_within_racks(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Gives each partition to the member with the fewest partitions in a rack of its replicas, or without a rack;
+        returns the partitions that have no such member."""
+        left = []
+        for topic_partition in partitions:
+            near = (
+                each
+                for _, each in self.order
+                if topic_partition.topic in self.topics[each] and not self.matching.is_mismatch(each, topic_partition)
+            )
+            member_id = next(near, None)
+            if member_id is None:
+                left.append(topic_partition)
+            else:
+                self._give(topic_partition, member_id)
+        return left
 
     def _give(self, topic_partition: TopicPartition, member_id: str) -> None:
         mine = self.assigned[member_id]

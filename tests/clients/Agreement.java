@@ -2,7 +2,7 @@
 // begins with "= ".
 //
 //   {"murmur2": "<hex>"}                                          -> the hash
-//   {"assignor": "range", "counts": {"t": 3}, "members":
+//   {"assignor": "range", "counts": {"t": 3}, "racks": {"t": [["a"], ["a", "b"], []]}, "members":
 //       {"m0": {"subscription": "<hex>", "instance": null}}}      -> {"m0": ["t-0", ...]}
 //
 // A subscription is what a member sends in JoinGroup.
@@ -57,11 +57,15 @@ public class Agreement {
 
     private static Map<String, List<String>> assign(JsonNode asked) {
         List<PartitionInfo> partitions = new ArrayList<>();
-        Node[] replicas = {NODE};
         for (Iterator<String> topics = asked.get("counts").fieldNames(); topics.hasNext();) {
             String topic = topics.next();
             for (int number = 0; number < asked.get("counts").get(topic).asInt(); number++) {
-                partitions.add(new PartitionInfo(topic, number, NODE, replicas, replicas));
+                List<Node> replicas = new ArrayList<>();
+                for (JsonNode rack : asked.get("racks").get(topic).get(number)) {
+                    replicas.add(new Node(replicas.size(), "localhost", 9092, rack.asText()));
+                }
+                Node[] nodes = replicas.isEmpty() ? new Node[] {NODE} : replicas.toArray(new Node[0]);
+                partitions.add(new PartitionInfo(topic, number, NODE, nodes, nodes));
             }
         }
         Cluster cluster = new Cluster("c", List.of(NODE), partitions, Set.of(), Set.of());

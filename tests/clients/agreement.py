@@ -24,6 +24,7 @@ SOURCE = Path(__file__).with_name("Agreement.java")
 NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")
 MEMBERS = tuple(f"m{number}" for number in range(10))
 TOPICS = ("N", "bp", "ca", "n")
+RACKS = ("a", "b", "c")
 MOST_PARTITIONS = 12
 
 
@@ -55,8 +56,12 @@ def hash_questions(count: int, seed: int) -> list[tuple[bytes, dict[str, Any]]]:
     return [(key, {"murmur2": key.hex()}) for key in keys]
 
 
-def group_of(chance: random.Random) -> tuple[dict[str, GroupMember], dict[str, int]]:
-    """Returns a random group, whose members may be of different generations and topics, and its partition counts."""
+Group = tuple[dict[str, GroupMember], dict[str, int], dict[str, list[frozenset[str]]]]
+
+
+def group_of(chance: random.Random) -> Group:
+    """Returns a random group, whose members may be of different generations, topics and racks, its partition counts and
+    the racks of the replicas."""
     counts = {topic: chance.randrange(MOST_PARTITIONS + 1) for topic in TOPICS}
     same = chance.random() < 0.5
     common = chance.sample(TOPICS, chance.randrange(1, len(TOPICS) + 1))
@@ -75,26 +80,40 @@ def group_of(chance: random.Random) -> tuple[dict[str, GroupMember], dict[str, i
         if generations[each] < latest:
             # Java returns a partition to its owner of an earlier generation even if it no longer reads the topic.
             owned[each] = [where for where in owned[each] if where.topic in topics[each]]
-    return {
-        each: GroupMember(
-            tuple(topics[each]),
-            tuple(dict.fromkeys(owned[each])),
-            generations[each],
-            f"instance-{each}" if chance.random() < 0.2 else None,
-        )
-        for each in ids
-    }, counts
+    share = chance.choice([0.0, 0.5, 1.0])  # of members with a rack
+    racks = {each: chance.choice(RACKS) if chance.random() < share else None for each in ids}
+    width = chance.randrange(len(RACKS) + 1)
+    replicas = {
+        topic: [frozenset(chance.sample(RACKS, width)) for _ in range(count)] for topic, count in counts.items()
+    }
+    return (
+        {
+            each: GroupMember(
+                tuple(topics[each]),
+                tuple(dict.fromkeys(owned[each])),
+                generations[each],
+                f"instance-{each}" if chance.random() < 0.2 else None,
+                racks[each],
+            )
+            for each in ids
+        },
+        counts,
+        replicas,
+    )
 
 
-def assignment_question(name: str, members: dict[str, GroupMember], counts: dict[str, int]) -> dict[str, Any]:
+def assignment_question(
+    name: str, members: dict[str, GroupMember], counts: dict[str, int], racks: dict[str, list[frozenset[str]]]
+) -> dict[str, Any]:
     """Returns the input for Java: the subscription of every member as it would send it to the coordinator."""
     return {
         "assignor": name,
         "counts": {topic: count for topic, count in counts.items() if count},
+        "racks": {topic: [sorted(each) for each in known] for topic, known in racks.items()},
         "members": {
             member_id: {
                 "subscription": encode_subscription(
-                    ASSIGNORS[name], each.topics, each.owned, each.generation, ""
+                    ASSIGNORS[name], each.topics, each.owned, each.generation, each.rack or ""
                 ).hex(),
                 "instance": each.instance_id,
             }
@@ -110,7 +129,8 @@ def our_assignment(question: dict[str, Any]) -> dict[str, list[str]]:
         member_id: decode_subscription(assignor, bytes.fromhex(each["subscription"]), each["instance"])
         for member_id, each in question["members"].items()
     }
-    assigned = assignor.assign(members, question["counts"])
+    racks = {topic: [frozenset(each) for each in known] for topic, known in question["racks"].items()}
+    assigned = assignor.assign(members, question["counts"], racks)
     return {member_id: sorted(map(str, each)) for member_id, each in assigned.items()}
 
 

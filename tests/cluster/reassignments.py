@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafkapy.client import Producer
-from kafkapy.client.admin import Admin, NewTopic
-from kafkapy.tools.reassignment_throttles import moves_of, throttle_moves
+from kafkapy.client.admin import Admin, NewTopic, Reassignment
+from kafkapy.errors import Error
+from kafkapy.tools.reassignment_throttles import clear_throttles, moves_of, throttle_moves
 from kafkapy.types import TopicPartition
 from tests.cluster.cluster import Cluster
 from tests.cluster.nodes import ClusterNode
+from tests.cluster.scenarios import PARTITIONS, REPLICAS, TOPIC, Course
 
+MOVED = "moved"  # the topic with the many partitions
+# The reassignment that is cancelled has a throttle that is lower by this factor.
+SLOWER = 100
 RECORD = bytes(range(256)) * 40  # about 10 KB, not compressible by chance
 
 
@@ -45,9 +50,13 @@ def size_on_disk(node: ClusterNode, topic: str) -> int:
     return sum(path.stat().st_size for path in node.log_dir.glob(f"{topic}-*/*.log"))
 
 
-def is_reassigning(cluster: Cluster) -> bool:
+def ongoing_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
     with cluster.admin() as admin:
-        return bool(admin.list_partition_reassignments())
+        return admin.list_partition_reassignments()
+
+
+def is_reassigning(cluster: Cluster) -> bool:
+    return bool(ongoing_reassignments(cluster))
 
 
 def wait_until_reassigned(cluster: Cluster, timeout_s: float = 120) -> None:
@@ -59,3 +68,75 @@ def measured_rate(node: ClusterNode, topic: str, seconds: float) -> float:
     start_s, start = time.monotonic(), size_on_disk(node, topic)
     time.sleep(seconds)
     return (size_on_disk(node, topic) - start) / (time.monotonic() - start_s)
+
+
+def rotated(brokers: Sequence[int], topic: str, partitions: int, replicas: int) -> dict[TopicPartition, list[int]]:
+    """Returns replicas for each partition of a topic, on the brokers in turn."""
+    return {
+        TopicPartition(topic, number): [brokers[(number + step) % len(brokers)] for step in range(replicas)]
+        for number in range(partitions)
+    }
+
+
+def replicas_of(cluster: Cluster, targets: Iterable[TopicPartition]) -> dict[TopicPartition, list[int]]:
+    """Returns the present replicas of the partitions."""
+    wanted = set(targets)
+    with cluster.admin() as admin:
+        described = admin.describe_topics({partition.topic for partition in wanted}).check()
+    found = {
+        TopicPartition(topic.name, each.partition): list(each.replicas)
+        for topic in described.values()
+        for each in topic.partitions
+    }
+    return {partition: found[partition] for partition in wanted}
+
+
+def move_many_under_load(course: Course, partitions: int, size: int, rate: int) -> dict[TopicPartition, list[int]]:
+    """Moves the partitions of a topic, and those that the clients of `course` use, between four brokers and three.
+
+    The first reassignment, which empties the fourth broker, is throttled to `rate` bytes/s, and a broker that gives and
+    gets replicas is killed and returns. The second one, back to four brokers, is cancelled and leaves everything as it
+    was. The third one is the second without a throttle, and the active controller is killed. Returns the last targets.
+    """
+    cluster = course.cluster
+    four, three = list(cluster.nodes), list(cluster.nodes)[:-1]
+    spread = rotated(four, MOVED, partitions, REPLICAS)
+    create_filled_topic(cluster, MOVED, {each.partition: spread[each] for each in spread}, size)
+    emptied = rotated(three, MOVED, partitions, REPLICAS) | rotated(three, TOPIC, PARTITIONS, REPLICAS)
+    with cluster.admin() as admin:
+        start_throttled(admin, emptied, rate)
+    assert is_reassigning(cluster)
+    cluster[three[1]].kill()
+    course.await_progress()
+    cluster.start([three[1]])
+    wait_until_reassigned(cluster)
+    assert replicas_of(cluster, emptied) == emptied
+    cluster.wait_for("empty broker", lambda: size_on_disk(cluster[four[-1]], MOVED) == 0)
+
+    spread |= rotated(four, TOPIC, PARTITIONS, REPLICAS)
+    with cluster.admin() as admin:
+        start_throttled(admin, spread, rate // SLOWER)
+        ongoing = admin.list_partition_reassignments()
+        assert ongoing
+        cancelled = admin.alter_partition_reassignments(dict.fromkeys(ongoing))
+        late = {error.error for error in cancelled.errors.values()}  # reassignments that were completed before
+        assert late <= {Error.NO_REASSIGNMENT_IN_PROGRESS}, cancelled.errors
+        assert cancelled.values
+    left = ongoing_reassignments(cluster)
+    assert not left, (left, cancelled)
+    found = replicas_of(cluster, cancelled.values)
+    assert found == {partition: emptied[partition] for partition in cancelled.values}
+    course.await_progress()
+
+    with cluster.admin() as admin:
+        clear_throttles(admin, {MOVED, TOPIC}, four)
+        admin.alter_partition_reassignments(spread).check()
+    controller = cluster.wait_for_quorum_leader()
+    cluster[controller].kill()
+    course.await_progress()
+    cluster.start([controller])
+    wait_until_reassigned(cluster)
+    assert replicas_of(cluster, spread) == spread
+    course.await_in_sync()
+    course.await_progress()
+    return spread

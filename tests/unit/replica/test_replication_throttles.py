@@ -17,7 +17,7 @@ def test_a_list_names_replicas_or_all(value: str | None, is_listed: bool) -> Non
 
 
 def test_a_simple_sensor_counts_from_its_first_sample() -> None:
-    """As Kafka's SimpleRate: one sample at least, but no samples from before the first record."""
+    """The window is one sample at least, and has no samples before the first record (SimpleRate in Kafka)."""
     sensor = QuotaSensor(1000, 11, 1000, is_simple=True)
     sensor.record(1000, 5)
     assert sensor.rate(5) == 1000

@@ -1,0 +1,55 @@
+"""The racks of a group's members and of partitions' replicas, as rack-aware assignors use them (KIP-881). Pure.
+
+Racks decide only if a member is in a rack that has replicas, and not every partition has replicas in all these racks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafkapy.types import TopicPartition
+
+# Topic -> the racks of the replicas of each partition; the racks of a topic that is missing are not known.
+PartitionRacks = Mapping[str, Sequence[frozenset[str]]]
+NO_RACKS: PartitionRacks = {}
+_NOWHERE: frozenset[str] = frozenset()
+
+
+def racks_of(racks: PartitionRacks, topic: str, partition: int) -> frozenset[str]:
+    """Returns the racks of a partition's replicas; none if they are not known."""
+    known = racks.get(topic, ())
+    return known[partition] if partition < len(known) else _NOWHERE
+
+
+def are_racks_useful(member_racks: Iterable[str], partition_racks: Sequence[frozenset[str]]) -> bool:
+    """Returns whether an assignment by racks can differ from one without them."""
+    every_rack = frozenset().union(*partition_racks)
+    return not every_rack.isdisjoint(member_racks) and any(each != every_rack for each in partition_racks)
+
+
+class RackMatching:
+    """The racks of members who may get any of the partitions. Immutable."""
+
+    def __init__(
+        self, member_racks: Mapping[str, str | None], racks: PartitionRacks, counts: Mapping[str, int]
+    ) -> None:
+        """`member_racks` has the rack of each member, None if it has none; `counts` the partitions of each topic."""
+        self._member_racks = {member_id: rack for member_id, rack in member_racks.items() if rack}
+        self._racks = racks
+        self._readers = Counter(self._member_racks.values())
+        every_partition = [racks_of(racks, topic, number) for topic in counts for number in range(counts[topic])]
+        self.is_used = are_racks_useful(self._member_racks.values(), every_partition)
+
+    def is_mismatch(self, member_id: str, partition: TopicPartition) -> bool:
+        """Returns whether racks are used, and the member's rack has no replica of the partition."""
+        rack = self._member_racks.get(member_id)
+        return self.is_used and rack is not None and rack not in racks_of(self._racks, *partition)
+
+    def is_near(self, member_id: str, partition: TopicPartition) -> bool:
+        """Returns whether the member is in a rack with a replica of the partition."""
+        return self._member_racks.get(member_id) in racks_of(self._racks, *partition)
+
+    def fewest_readers_first(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Returns the partitions in ascending order of the number of members in the racks of their replicas."""
+        return sorted(partitions, key=lambda each: sum(self._readers[rack] for rack in racks_of(self._racks, *each)))
