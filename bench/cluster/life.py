@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bench.cluster.clusters import IDS
 from bench.cluster.throughput import filled_topic
 from bench.cluster.turn import ClusterTurn
-from bench.run import Figures
+from bench.run import LARGE_BATCHES, Figures
 from bench.workloads.throughput import with_cost
 from kafkapy.types import TopicPartition
 
@@ -16,6 +16,8 @@ START = "start"
 SETTLE_S, IDLE_S = 5, 5
 CATCH_UP_SIZE = 1000
 STAYING, EMPTIED = (1, 2), 3
+# Replicas before and after a reassignment: each node gives and gets as many.
+MOVES = (((1, 2), (1, 3)), ((2, 3), (2, 1)), ((3, 1), (3, 2)))
 
 
 def start(turn: ClusterTurn) -> Figures:
@@ -71,6 +73,38 @@ def catch_up(messages: int) -> Callable[[ClusterTurn], Figures]:
 
         figures = turn.measure(load)
         turn.await_in_sync(topic)
+        return with_cost(figures, size / 1e9)
+
+    return run
+
+
+def reassigned(partitions: int, messages: int) -> Callable[[ClusterTurn], Figures]:
+    """Returns a workload in which every partition of a topic gets another replica, and loses one.
+
+    The time counts from the answer to the reassignment until no reassignment is in progress.
+    """
+
+    def run(turn: ClusterTurn) -> Figures:
+        name = f"bench-{time.monotonic_ns()}"
+        assigned = [MOVES[number % len(MOVES)] for number in range(partitions)]
+        turn.cluster.create_topic(name, [list(before) for before, _ in assigned])
+        turn.produce(name, turn.count(messages), CATCH_UP_SIZE, "acks=all", *LARGE_BATCHES).result()
+        size = sum(turn.cluster.stored_bytes(name, each) for each in IDS) / 2  # each record has two replicas
+        targets = {TopicPartition(name, number): after for number, (_, after) in enumerate(assigned)}
+
+        def is_done() -> bool:
+            with turn.admin() as admin:
+                return not admin.list_partition_reassignments()
+
+        def load() -> Figures:
+            with turn.admin() as admin:
+                admin.alter_partition_reassignments(targets).check()
+            begin = time.monotonic()
+            turn.wait_for(f"reassignment of {name}", is_done)
+            return {"mb_per_second": size / (time.monotonic() - begin) / 1e6}
+
+        figures = turn.measure(load)
+        turn.cluster.delete_topic(name)
         return with_cost(figures, size / 1e9)
 
     return run

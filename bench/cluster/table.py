@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from bench.cluster.failures import controller_fails, leader_fails
-from bench.cluster.life import catch_up, idle, started
+from bench.cluster.life import catch_up, idle, reassigned, started
 from bench.cluster.requests import closed_loop, latency
 from bench.cluster.throughput import FOLLOWERS_RACK, consume, produce
 from bench.cluster.turn import ClusterTurn
@@ -46,6 +46,7 @@ def rows() -> Iterator[Workload]:
         yield cluster_workload(f"{name}-leader", "per_second", True, consume(count, size))
         yield cluster_workload(f"{name}-follower", "per_second", True, consume(count, size, *FOLLOWERS_RACK))
     yield cluster_workload("catch-up", "mb_per_second", True, catch_up(READ_MESSAGES[LARGE]))
+    yield cluster_workload("reassignment", "mb_per_second", True, reassigned(12, READ_MESSAGES[LARGE]))
     yield cluster_workload("failover-leader", "failover_seconds", False, leader_fails(is_controller=False))
     yield cluster_workload("failover-controller", "failover_seconds", False, controller_fails)
     yield cluster_workload("failover-both", "failover_seconds", False, leader_fails(is_controller=True))

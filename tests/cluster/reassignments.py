@@ -46,8 +46,9 @@ def start_throttled(admin: Admin, targets: Mapping[TopicPartition, Sequence[int]
 
 
 def size_on_disk(node: ClusterNode, topic: str) -> int:
-    """Returns the bytes in the segments of a topic's replicas on a node."""
-    return sum(path.stat().st_size for path in node.log_dir.glob(f"{topic}-*/*.log"))
+    """Returns the bytes in the segments of a topic's replicas on a node, without replicas that will be deleted."""
+    segments = node.log_dir.glob(f"{topic}-*/*.log")
+    return sum(path.stat().st_size for path in segments if not path.parent.name.endswith("-delete"))
 
 
 def ongoing_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
@@ -91,6 +92,11 @@ def replicas_of(cluster: Cluster, targets: Iterable[TopicPartition]) -> dict[Top
     return {partition: found[partition] for partition in wanted}
 
 
+def await_replicas(cluster: Cluster, expected: dict[TopicPartition, list[int]]) -> None:
+    """Waits until a broker, whose metadata may be older than the controller's, has these replicas."""
+    cluster.wait_for("replicas", lambda: replicas_of(cluster, expected) == expected)
+
+
 def move_many_under_load(course: Course, partitions: int, size: int, rate: int) -> dict[TopicPartition, list[int]]:
     """Moves the partitions of a topic, and those that the clients of `course` use, between four brokers and three.
 
@@ -110,7 +116,7 @@ def move_many_under_load(course: Course, partitions: int, size: int, rate: int) 
     course.await_progress()
     cluster.start([three[1]])
     wait_until_reassigned(cluster)
-    assert replicas_of(cluster, emptied) == emptied
+    await_replicas(cluster, emptied)
     cluster.wait_for("empty broker", lambda: size_on_disk(cluster[four[-1]], MOVED) == 0)
 
     spread |= rotated(four, TOPIC, PARTITIONS, REPLICAS)
@@ -124,8 +130,13 @@ def move_many_under_load(course: Course, partitions: int, size: int, rate: int) 
         assert cancelled.values
     left = ongoing_reassignments(cluster)
     assert not left, (left, cancelled)
-    found = replicas_of(cluster, cancelled.values)
-    assert found == {partition: emptied[partition] for partition in cancelled.values}
+    before = {partition: sorted(emptied[partition]) for partition in cancelled.values}  # in any order, as in Kafka
+
+    def is_as_before() -> bool:
+        found = replicas_of(cluster, before)
+        return {partition: sorted(found[partition]) for partition in found} == before
+
+    cluster.wait_for("former replicas", is_as_before)
     course.await_progress()
 
     with cluster.admin() as admin:
@@ -136,7 +147,7 @@ def move_many_under_load(course: Course, partitions: int, size: int, rate: int) 
     course.await_progress()
     cluster.start([controller])
     wait_until_reassigned(cluster)
-    assert replicas_of(cluster, spread) == spread
+    await_replicas(cluster, spread)
     course.await_in_sync()
     course.await_progress()
     return spread
