@@ -117,13 +117,11 @@ def generate(admin: Admin, arguments: Arguments) -> None:
         for each in topic.partitions
     }
     directories = present_directories(admin, current)
-    candidates = _candidates(admin, brokers, is_rack_aware=not arguments.has("disable-rack-aware"))
+    usable = candidates(admin, brokers, is_rack_aware=not arguments.has("disable-rack-aware"))
     proposed: dict[TopicPartition, tuple[int, ...]] = {}
     for topic in described.values.values():
         try:
-            placed = place_replicas(
-                candidates, len(topic.partitions), len(topic.partitions[0].replicas), random.randrange
-            )
+            placed = place_replicas(usable, len(topic.partitions), len(topic.partitions[0].replicas), random.randrange)
         except ApiError as error:
             fail(error.message)
         proposed.update({TopicPartition(topic.name, number): replicas for number, replicas in enumerate(placed)})
@@ -144,7 +142,7 @@ def _broker_list(text: str) -> list[int]:
     return brokers
 
 
-def _candidates(admin: Admin, brokers: Sequence[int], *, is_rack_aware: bool) -> list[_Broker]:
+def candidates(admin: Admin, brokers: Sequence[int], *, is_rack_aware: bool) -> list[_Broker]:
     """Returns the live ones of the given brokers. Raises ToolError if only some of them have a rack."""
     live = [node for node in admin.describe_cluster().brokers if node.node_id in brokers]
     if is_rack_aware and 0 < sum(node.rack is None for node in live) < len(live):

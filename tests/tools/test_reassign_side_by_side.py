@@ -13,6 +13,7 @@ import pytest
 from kafkapy.client.admin import NewTopic
 from tests.cluster.cluster import UNHURRIED, Cluster, three
 from tests.cluster.nodes import Flavour
+from tests.cluster.reassignments import create_filled_topic
 from tests.tools.comparison import OURS, THEIRS
 from tests.tools.tool_host import Done, ToolHost, run_ours
 
@@ -21,6 +22,8 @@ TOOL = "reassign-partitions"
 # A Java stack trace, from the line with the exception's class to the end.
 TRACE = re.compile(r"\n(?:[a-z]+\.)+\w+(?:Exception|Error)\b.*", re.DOTALL)
 SIDES = (THEIRS, OURS)
+# A follower whose rate is exceeded by one fetch waits for a long time.
+PROPERTIES = {**UNHURRIED, "replica.fetch.max.bytes": "1000000"}
 TOPICS = {"moved": {0: [1, 2], 1: [2, 3], 2: [3, 1]}, "one": {0: [1]}, "pair": {0: [1, 2], 1: [2, 3]}}
 
 
@@ -33,14 +36,29 @@ class Course:
         self._directory = directory
 
     def run(self, words: str, files: dict[str, Any] | None = None) -> Done:
-        """Returns what ours prints. AssertionError if theirs prints something else. `@` is the brokers' address, and
-        `{name}` the path of a file with that content."""
+        """Returns what ours prints. AssertionError if theirs prints something else. `@` is the brokers' address, `%`
+        the controllers', and `{name}` the path of a file with that content."""
         theirs, ours = (self._one(me, words, files or {}) for me in SIDES)
         assert ours == theirs, f"{words}\n--- theirs\n{theirs}\n--- ours\n{ours}"
         return ours
 
+    def run_unchanged(self, words: str) -> Done:
+        """Returns what both print about the topics of both."""
+        arguments = self._arguments(THEIRS, words, {})
+        theirs, ours = self._host.run(TOOL, *arguments), run_ours(TOOL, *arguments)
+        assert ours == theirs
+        return ours
+
     def _one(self, me: str, words: str, files: dict[str, Any]) -> Done:
-        arguments = []
+        arguments = self._arguments(me, words, files)
+        done = self._host.run(TOOL, *arguments) if me == THEIRS else run_ours(TOOL, *arguments)
+        out = TRACE.sub("\n", done.out).replace(me, "{me}").replace(str(self._directory), "DIRECTORY")
+        first = done.err.split("\n")[0].replace("[[", "[").replace("]]", "]")
+        assert "Traceback" not in done.err, done
+        return Done(done.code, out, first.replace(me, "{me}") if not done.out else "")
+
+    def _arguments(self, me: str, words: str, files: dict[str, Any]) -> list[str]:
+        arguments: list[str] = []
         for word in words.split():
             if word.startswith("{") and word != "{me}":
                 content = files[word[1:-1]]
@@ -48,13 +66,13 @@ class Course:
                 path = self._directory / f"{me}.json"
                 path.write_text(text.replace("{me}", me))
                 arguments.append(str(path))
+            elif word == "@":
+                arguments += ["--bootstrap-server", self.cluster.bootstrap]
+            elif word == "%":
+                arguments += ["--bootstrap-controller", self.cluster.bootstrap_controllers]
             else:
-                arguments += ["--bootstrap-server", self.cluster.bootstrap] if word == "@" else [word]
-        done = self._host.run(TOOL, *arguments) if me == THEIRS else run_ours(TOOL, *arguments)
-        out = TRACE.sub("\n", done.out).replace(me, "{me}").replace(str(self._directory), "DIRECTORY")
-        first = done.err.split("\n")[0].replace("[[", "[").replace("]]", "]")
-        assert "Traceback" not in done.err, done
-        return Done(done.code, out, first.replace(me, "{me}") if not done.out else "")
+                arguments.append(word)
+        return arguments
 
 
 def plan(*targets: tuple[str, int, list[int]], **more: Any) -> dict[str, Any]:
@@ -65,7 +83,7 @@ def plan(*targets: tuple[str, int, list[int]], **more: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def course(host: ToolHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
-    cluster = Cluster(tmp_path_factory.mktemp("cluster"), three(Flavour.KAFKAPY), properties=UNHURRIED)
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), three(Flavour.KAFKAPY), properties=PROPERTIES)
     with cluster:
         with cluster.admin() as admin:
             admin.create_topics(
@@ -116,6 +134,37 @@ def test_a_proposal_has_the_same_form(course: Course) -> None:
         assert all(set(each["replicas"]) <= {1, 3} for each in proposed["partitions"])
         heads.append((lines[:-1], [sorted(each) for each in proposed["partitions"]], list(proposed)))
     assert heads[0] == heads[1]
+
+
+STUCK_BYTES = 4_000_000
+
+
+def test_a_reassignment_in_progress(course: Course) -> None:
+    """A throttle of 1 KB/s holds up the reassignment after its first fetch, so that it is in progress for an hour."""
+    for me in SIDES:
+        create_filled_topic(course.cluster, f"stuck-{me}", {0: [1]}, STUCK_BYTES)
+    target = plan(("stuck-{me}", 0, [2]))
+    words = "@ --execute --additional --throttle 1000 --reassignment-json-file {p}"
+    assert "Successfully started" in course.run(words, {"p": target}).out
+    refused = course.run("@ --execute --reassignment-json-file {p}", {"p": target})
+    assert (refused.code, refused.out[:14]) == (1, "Cannot execute")
+    assert "still in progress" in course.run("@ --verify --reassignment-json-file {p}", {"p": target}).out
+    assert "throttle limit" in course.run(words.replace("1000", "2000"), {"p": target}).out
+    assert course.run_unchanged("@ --list").out.count("adding: 2. removing: 1.") == len(SIDES)
+    assert course.run_unchanged("% --list").out.count("adding: 2. removing: 1.") == len(SIDES)
+    cancelled = course.run("@ --cancel --preserve-throttles --reassignment-json-file {p}", {"p": target})
+    assert "Successfully cancelled partition reassignment for: stuck-{me}-0" in cancelled.out
+    course.run("@ --cancel --reassignment-json-file {p}", {"p": target})
+    course.run("% --cancel --preserve-throttles --reassignment-json-file {p}", {"p": target})
+
+
+def test_a_stopped_broker_is_unknown(course: Course) -> None:
+    cluster = course.cluster
+    cluster[3].stop()
+    cluster.wait_for_isr("moved-" + OURS, 0)
+    refused = course.run("@ --execute --reassignment-json-file {p}", {"p": plan(("one-{me}", 0, [3]))})
+    assert refused.out == "Error: Unknown broker id 3\n"
+    cluster.start([3])
 
 
 REFUSED: tuple[tuple[str, Any], ...] = (
