@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafkapy.client import Producer
 from kafkapy.client.admin import Admin, NewTopic, Reassignment
@@ -64,11 +64,11 @@ def wait_until_reassigned(cluster: Cluster, timeout_s: float = 120) -> None:
     cluster.wait_for("end of the reassignments", lambda: not is_reassigning(cluster), timeout_s)
 
 
-def measured_rate(node: ClusterNode, topic: str, seconds: float) -> float:
-    """Returns the bytes per second by which a topic's replicas on a node grow in that time."""
-    start_s, start = time.monotonic(), size_on_disk(node, topic)
+def growth_per_second(size: Callable[[], int], seconds: float) -> float:
+    """Returns the bytes per second by which a size grows in that time."""
+    start_s, start = time.monotonic(), size()
     time.sleep(seconds)
-    return (size_on_disk(node, topic) - start) / (time.monotonic() - start_s)
+    return (size() - start) / (time.monotonic() - start_s)
 
 
 def rotated(brokers: Sequence[int], topic: str, partitions: int, replicas: int) -> dict[TopicPartition, list[int]]:
