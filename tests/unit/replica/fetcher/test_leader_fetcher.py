@@ -573,6 +573,12 @@ def test_a_fetcher_with_only_withheld_partitions_waits():
     assert fetcher.next_deadline_ms() == 1000
 
 
+def test_no_request_is_sent_ahead_of_a_throttled_partition():
+    fetcher = fetcher_of(throttled(BatchLog(7), 1 << 20))
+    fetcher.next_request(0)
+    assert fetched_ahead(fetcher, response(data(high_watermark=100, records=batches(7, 3)))) is None
+
+
 def test_the_end_of_a_throttle_is_noticed():
     log = throttled(NotedLog(), 1)
     fetcher = fetcher_of(log)
