@@ -144,7 +144,9 @@ class _Explanation:
     ) -> tuple[str, LoggedRecord | None]:
         """Returns why a change was made, and the record of the broker that caused it."""
         nearby = self._brokers_of_batch[record.base_offset]
-        involved = {before.leader, after.leader} | (set(before.isr) ^ set(after.isr))
+        involved = {before.leader, after.leader}.union(
+            set(before.isr) ^ set(after.isr), set(before.elr) ^ set(after.elr)
+        )
         cause = next((each for each in nearby if each.broker_id in involved), None)
         if before.replicas != after.replicas or before.adding_replicas != after.adding_replicas:
             return _reassignment(before, after), None

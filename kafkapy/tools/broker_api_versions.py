@@ -12,13 +12,13 @@ from kafkapy.tools.option import Arguments, Option
 from kafkapy.tools.tool import run_tool
 
 
-def api_lines(served: dict[int, VersionRange]) -> list[str]:
-    """Returns a line for each API that kafkapy or the broker knows.
+def api_lines(served: dict[int, VersionRange], listener: str = "broker") -> list[str]:
+    """Returns a line for each API that the node serves or that belongs to its kind of listener.
 
-    The line has the versions that the broker serves and the version that kafkapy's client uses. `served` maps the key
-    of each API that the broker serves to its versions.
+    The line has the versions that the node serves and the version that kafkapy's client uses. `served` maps the key
+    of each API that the node serves to its versions; `listener` is "broker" or "controller".
     """
-    known = sorted(set(served) | {int(key) for key in ApiKey if "broker" in API_TABLE[key].listeners})
+    known = sorted(set(served) | {int(key) for key in ApiKey if listener in API_TABLE[key].listeners})
     return [_line(key, served.get(key)) for key in known]
 
 
@@ -38,8 +38,9 @@ def _line(key: int, versions: VersionRange | None) -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the APIs of every broker."""
-    arguments.require("bootstrap-server")
+    """Prints the APIs of every broker, or of every controller."""
+    if not arguments.has("bootstrap-controller"):
+        arguments.require("bootstrap-server")
     with Admin(admin_properties(arguments)) as admin:
         brokers = admin.describe_cluster().brokers
         versions = admin.describe_versions([each.node_id for each in brokers])
@@ -55,12 +56,13 @@ def run(arguments: Arguments) -> int:
             ]
         )
         return 0
+    listener = "controller" if arguments.has("bootstrap-controller") else "broker"
     for broker in brokers:
         error = versions.errors.get(broker.node_id)
         if error is not None:
             print(f"{_shown(broker)} -> ERROR: {java_text(error)}")
         else:
-            lines = ",\n\t".join(api_lines(versions[broker.node_id].apis))
+            lines = ",\n\t".join(api_lines(versions[broker.node_id].apis, listener))
             print(f"{_shown(broker)} -> (\n\t{lines}\n)")
     return 0
 
@@ -80,6 +82,12 @@ TOOL = Tool(
     run=run,
     options=(
         Option("bootstrap-server", "REQUIRED: The server to connect to.", "server(s) to use for bootstrapping"),
+        Option(
+            "bootstrap-controller",
+            "The controllers to connect to instead; their APIs are printed.",
+            "controller(s) to use for bootstrapping",
+            is_ours=True,
+        ),
         COMMAND_CONFIG,
         JSON,
     ),

@@ -1,4 +1,4 @@
-"""The tool `kafkapy doctor`: checks the machine, the configuration and the data of a broker.
+"""The tool `kafkapy doctor`: checks the machine, the configuration and the data of a broker, or a running cluster.
 
 It changes nothing, and needs no running broker. The exit code is 1 if it finds a problem: something that prevents the
 broker from starting or endangers its data.
@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from kafkapy.client.admin import Admin
 from kafkapy.config import BrokerConfig
 from kafkapy.errors import ConfigError
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.diagnosis.access import check_access
 from kafkapy.tools.diagnosis.certificates import check_certificates
 from kafkapy.tools.diagnosis.clock import check_clock, is_synchronized
+from kafkapy.tools.diagnosis.cluster import check_cluster, read_cluster
 from kafkapy.tools.diagnosis.configuration import check_configuration
 from kafkapy.tools.diagnosis.data import check_data, check_idle_topics, take_inventory
 from kafkapy.tools.diagnosis.disks import check_disks
@@ -35,6 +38,12 @@ OPTIONS = (
         "file",
         completes="file",
     ),
+    Option(
+        "bootstrap-server",
+        "Check the running cluster with these brokers instead of this machine; every node is asked.",
+        "HOST:PORT",
+    ),
+    COMMAND_CONFIG,
     Option(
         "override",
         "A key and value that take precedence over the file; may be repeated.",
@@ -81,7 +90,11 @@ def run(arguments: Arguments) -> int:
     if not all(key and equals for key, equals, _ in pairs):
         raise UsageError("--override takes key=value")
     overrides = {key.strip(): value.strip() for key, _, value in pairs}
-    findings = list(diagnose(arguments["config"], overrides, arguments["idle-days"], System()))
+    if arguments.has("bootstrap-server"):
+        with Admin(admin_properties(arguments)) as admin:
+            findings = list(check_cluster(read_cluster(admin)))
+    else:
+        findings = list(diagnose(arguments["config"], overrides, arguments["idle-days"], System()))
     shown = [finding for finding in findings if not arguments["quiet"] or finding.level != GOOD]
     if arguments["json"]:
         print(json.dumps([finding._asdict() for finding in shown], indent=2))
@@ -95,14 +108,15 @@ def run(arguments: Arguments) -> int:
 
 TOOL = Tool(
     name="doctor",
-    description="Checks a broker's machine, configuration and data for problems. Changes nothing and needs no running "
-    "broker.\n"
+    description="Checks a broker's machine, configuration and data for problems, without a running broker; with "
+    "--bootstrap-server a running cluster. Changes nothing.\n"
     "Exit codes: 0 if there is no problem (notes and warnings are none), 1 if there is one or for a wrong command.",
     run=run,
     options=OPTIONS,
     needs_arguments=False,
     examples=(
         Example("Before the first start", "--config /etc/kafkapy/server.properties"),
+        Example("A running cluster", "--bootstrap-server localhost:9092"),
         Example(
             "In a script: no output if all is well, problems by the exit code", "--config server.properties --quiet"
         ),

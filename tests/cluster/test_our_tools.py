@@ -15,7 +15,7 @@ from tests.cluster.nodes import BOTH, BROKER, CONTROLLER, Flavour
 from tests.cluster.test_apache_tools import elections
 from tests.peers import kafka_directory
 from tests.tools.comparison import OURS, THEIRS, Comparison, compare
-from tests.tools.tool_host import ToolHost
+from tests.tools.tool_host import ToolHost, run_ours
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -112,3 +112,21 @@ def test_topics_are_not_known_to_controllers(tools: Tools) -> None:
         with pytest.raises(ApiError) as refusal:
             admin.describe_topics()
         assert refusal.value.error is Error.UNSUPPORTED_ENDPOINT_TYPE
+
+
+def test_the_apis_of_controllers(tools: Tools) -> None:
+    done = run_ours("broker-api-versions", "--bootstrap-controller", tools.cluster.bootstrap_controllers)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.count("Vote(52): 0 to 2") == 2
+    assert "UNSUPPORTED" not in done.out
+
+
+def test_the_doctor_asks_every_node(tools: Tools) -> None:
+    done = run_ours("doctor", "--bootstrap-server", tools.cluster.bootstrap)
+    lines = [line for line in done.out.splitlines() if not line.startswith(" ")]
+    assert done.code == 0, done
+    assert "good     brokers: all 2 brokers answer" in lines
+    assert "good     configuration: 2 brokers have the same configuration" in lines
+    assert any(line.startswith("warning  replication: 2 topics refuse acks=all") for line in lines), lines
+    assert any(line.startswith("note     quorum: 2 voters survive the loss of 0") for line in lines), lines
+    assert "good     clock: the clock of the active controller agrees with that of this machine" in lines
