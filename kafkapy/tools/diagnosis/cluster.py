@@ -219,7 +219,7 @@ def _check_leaders(facts: ClusterFacts) -> Findings:
             WARNING,
             "leaders",
             f"broker {broker} leads {most} of {len(states)} partitions (leaders by broker: {spread})",
-            "if the preferred leaders are skewed, change the order of replicas: kafka-reassign-partitions.sh --generate",
+            "if the preferred leaders are skewed, change the order of replicas by a reassignment",
         )
     elif not elsewhere:
         yield Finding(GOOD, "leaders", f"{len(running)} brokers share the leadership of {len(states)} partitions")
