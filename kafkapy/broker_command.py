@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.errors import ApiError, ConfigError, StopRequested, StorageError
+from kafkapy.log_files import open_log_files
 from kafkapy.service_manager import ServiceManager
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ OPTIONS = ("--config", "--override")
 
 # Number of files that an idle broker opens, with room for some topics and clients.
 LEAST_OPEN_FILES = 64
+DATE_FORMAT = "%Y-%m-%d %H:%M:%S"
 LOG_FORMAT = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
 
 
@@ -70,11 +72,16 @@ def nearest(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def set_up_logging() -> None:
-    """Logs to standard output, with Kafka's line layout and logger names."""
+def set_up_logging(directory: str = "") -> None:
+    """Logs to standard output, with Kafka's line layout and logger names; some loggers to files in `directory`.
+
+    Raises OSError if a file cannot be opened.
+    """
     logging.raiseExceptions = False  # a closed standard output must not fill standard error
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=LOG_FORMAT, datefmt="%Y-%m-%d %H:%M:%S")
+    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=LOG_FORMAT, datefmt=DATE_FORMAT)
+    if directory:
+        open_log_files(directory, logging.Formatter(LOG_FORMAT, DATE_FORMAT))
 
 
 def raise_descriptor_limit() -> None:
@@ -169,13 +176,13 @@ def start(arguments: list[str]) -> int:
         path, overrides = parse_arguments(arguments)
         config = BrokerConfig.load(path, overrides)
         raise_descriptor_limit()
+        set_up_logging(config.kafkapy_log_directory)
     except UsageError as error:
         print(f"kafkapy broker start: {error}\nSee `kafkapy broker start --help`.", file=sys.stderr)
         return 1
     except (ConfigError, OSError) as error:
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
-    set_up_logging()
     service_manager = ServiceManager()
     stop_request = StopRequest()
     broker = node_of(config, stop_request)

@@ -138,6 +138,7 @@ class BrokerKeys(KeyValues):
     kafka_metrics_reporters = words("kafka.metrics.reporters")
     kafkapy_fence_dead_brokers_enable = boolean("kafkapy.fence.dead.brokers.enable")
     kafkapy_jaas_config_file = text("kafkapy.jaas.config.file")
+    kafkapy_log_directory = text("kafkapy.log.directory")
     kafkapy_metrics_listener = text("kafkapy.metrics.listener")
     kafkapy_metrics_password = optional_password("kafkapy.metrics.password")
     kafkapy_metrics_series_limit = integer("kafkapy.metrics.series.limit")

@@ -149,8 +149,10 @@ class HostedPartitions:
             is_new = partition.make_leader(state, monotonic_ms)
             if is_new or partition.leader_epoch != old_epoch:
                 led.append(partition)
+            _log_role("Leader", partition, state)
         elif partition.make_follower(state) or self._is_given_up(state):
             followed.append(partition)
+            _log_role("Follower", partition, state)
 
     def _is_given_up(self, state: PartitionImage) -> bool:
         """Returns True if this broker is in controlled shutdown, and the partition has no leader or this broker is no
@@ -287,3 +289,18 @@ class HostedPartitions:
         if self._isr_expiration is not None:
             self._isr_expiration.cancel()
             self._isr_expiration = None
+
+
+def _log_role(role: str, partition: Partition, state: PartitionImage) -> None:
+    """Logs a change of a role, if the level of the state-change log is DEBUG: there may be thousands at once."""
+    if state_change_logger.isEnabledFor(logging.DEBUG):
+        state_change_logger.debug(
+            "%s %s with topic id %s at leader epoch %d, partition epoch %d: leader %d, ISR %s",
+            role,
+            partition.topic_partition,
+            uuid_to_string(partition.topic_id),
+            state.leader_epoch,
+            state.partition_epoch,
+            state.leader,
+            list(state.isr),
+        )

@@ -8,6 +8,7 @@ after the body are ignored.
 
 from __future__ import annotations
 
+import logging
 from time import perf_counter_ns
 from typing import Any, cast
 
@@ -19,6 +20,8 @@ from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import ServedApi
 from kafkapy.server.handler_call import call_handler, fail
 from kafkapy.server.request_context import NOT_HELD, RequestContext, Session
+from kafkapy.server.request_log import log_request
+from kafkapy.server.request_log import logger as request_logger
 from kafkapy.server.services import ControllerServices, Services
 
 LARGEST_KEY = max(API_TABLE)
@@ -116,6 +119,8 @@ class Dispatcher:
         context = RequestContext(
             self._services, connection, session, header, version >= served.flexible_header_from, waited_ms
         )
+        if request_logger.isEnabledFor(logging.DEBUG):
+            log_request(context)
         if quotas is not None and quotas.is_limiting and not session.is_controller:
             context.cost = quotas.begin(
                 connection, context.principal, context.client_id, context.api_key, len(payload), started_ns

@@ -15,6 +15,11 @@ ROWS = (
         "the one that the environment variable KAFKA_OPTS names by -Djava.security.auth.login.config.",
     ),
     key(
+        "kafkapy.log.directory", STRING, "", ANY, LOW, READ_ONLY,
+        "Directory for log files of the controller, of state changes, of the log cleaner, of the authorizer and of "
+        "requests, with Apache Kafka's names. Without a value everything is in the one log.",
+    ),
+    key(
         "kafkapy.metrics.listener", STRING, "", ADDRESS, LOW, READ_ONLY,
         "Address of the HTTP listener for Prometheus (/metrics) and health (/live, /ready): host:port, or a port on "
         "loopback, as in localhost:9404. Without a value there is no listener. Without kafkapy.metrics.username, everybody "

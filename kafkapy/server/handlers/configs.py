@@ -52,6 +52,7 @@ from kafkapy.server.authorization import check_cluster, is_allowed
 from kafkapy.server.broker_loggers import alter_logger_levels, describe_loggers
 from kafkapy.server.controller_answer import answer_when_done
 from kafkapy.server.request_context import RequestContext
+from kafkapy.server.request_log import follow_level
 from kafkapy.server.resource_configs import describe_client_metrics, describe_group
 from kafkapy.server.services import Services
 from kafkapy.server.store_changes import check_store_changes
@@ -335,7 +336,10 @@ def _alter_loggers(context: RequestContext, changes: list[ConfigChange], *, vali
         check_cluster(context, Operation.CLUSTER_ACTION if context.session.is_controller else Operation.ALTER_CONFIGS)
     except ApiError as error:
         return ErrorMessage(error.error, error.message)
-    return alter_logger_levels(changes, validate_only=validate_only)
+    result = alter_logger_levels(changes, validate_only=validate_only)
+    if not context.session.is_controller and context.services.replica_manager.context.gate is not None:
+        follow_level(context.services.replica_manager.context.gate)
+    return result
 
 
 def _submit_permitted(

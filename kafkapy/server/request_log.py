@@ -1,0 +1,57 @@
+"""The request log: one line for each request, while the logger `kafka.request.logger` has the level DEBUG or TRACE.
+
+The gate serves requests without Python, so it is shut while requests are logged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.protocol.api import API_TABLE
+
+if TYPE_CHECKING:
+    from kafkapy._core.gate.data_gate import DataGate
+    from kafkapy.server.request_context import RequestContext
+
+logger = logging.getLogger("kafka.request.logger")
+# The level of Apache Kafka's log4j2.yaml, so that INFO of the root logger does not switch the log on.
+logger.setLevel(logging.WARNING)
+_REASON = "the request log"
+
+
+def is_enabled() -> bool:
+    """Returns whether requests are logged."""
+    return logger.isEnabledFor(logging.DEBUG)
+
+
+def follow_level(gate: DataGate) -> None:
+    """Shuts the gate if requests are logged, and opens it otherwise. Called after a change of the level."""
+    if is_enabled():
+        gate.shut(_REASON)
+    elif _REASON in gate.shut_by:
+        gate.open(_REASON)
+
+
+def log_request(context: RequestContext) -> None:
+    """Writes the line of a request, with the field names of Apache Kafka's request log.
+
+    The line has no fields of the request itself, which may contain records and secrets.
+    """
+    header = context.header
+    fields: dict[str, Any] = {
+        "requestHeader": {
+            "clientId": header.client_id,
+            "requestApiVersion": header.request_api_version,
+            "correlationId": header.correlation_id,
+            "requestApiKeyName": API_TABLE[context.api_key].name,
+        },
+        "connection": f"{context.connection.peer_host}:{context.connection.peer_port}",
+        "listener": context.listener.name,
+        "securityProtocol": context.listener.security_protocol,
+        "principal": str(context.principal),
+        "softwareName": context.session.client_software_name,
+        "softwareVersion": context.session.client_software_version,
+    }
+    logger.debug("Received request:%s", json.dumps(fields, separators=(",", ":")))
