@@ -9,7 +9,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from kafkapy.protocol.api import API_TABLE
+from kafkapy.protocol.api import API_TABLE, ApiKey
 
 if TYPE_CHECKING:
     from kafkapy._core.gate.data_gate import DataGate
@@ -45,7 +45,7 @@ def log_request(context: RequestContext) -> None:
             "clientId": header.client_id,
             "requestApiVersion": header.request_api_version,
             "correlationId": header.correlation_id,
-            "requestApiKeyName": API_TABLE[context.api_key].name,
+            "requestApiKeyName": API_TABLE[ApiKey(context.api_key)].name,
         },
         "connection": f"{context.connection.peer_host}:{context.connection.peer_port}",
         "listener": context.listener.name,
