@@ -305,7 +305,9 @@ class Broker(ClusterNode):
             from kafkapy.server.exposition.broker_page import BrokerPage
 
             log_cleaner = self._foundation.log_cleaner
-            return BrokerPage(self.parts.services, log_cleaner, self.socket_server, lambda: self.state)
+            made = BrokerPage(self.parts.services, log_cleaner, self.socket_server, lambda: self.state)
+            self.parts.controller.follow(made.elections)
+            return made
 
         return {
             "/metrics": lambda: page().metrics(),

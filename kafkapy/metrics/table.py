@@ -109,6 +109,32 @@ RAFT_HIGH_WATERMARK = gauge(
 )
 RAFT_LOG_END_OFFSET = gauge("kafka_server_raftmetrics_log_end_offset", "End offset of this node's metadata log.")
 RAFT_VOTERS = gauge("kafka_server_raftmetrics_number_of_voters", "Voters of the metadata quorum.")
+RAFT_ELECTION_AVG = gauge(
+    "kafka_server_raftmetrics_election_latency_avg",
+    "Average milliseconds without a known leader of the metadata quorum, of all elections since the start.",
+)
+RAFT_ELECTION_MAX = gauge(
+    "kafka_server_raftmetrics_election_latency_max",
+    "Most milliseconds without a known leader of the metadata quorum since the start.",
+)
+UNCLEAN_ELECTIONS = counter(
+    "kafka_controller_controllerstats_uncleanleaderelections_total",
+    "Elections of leaders that were not in sync, in the whole cluster: records may be lost.",
+)
+ELIGIBLE_ELECTIONS = counter(
+    "kafkapy_elections_from_eligible_replicas_total",
+    "Elections of eligible leader replicas (KIP-966) in the whole cluster, when no replica was in sync.",
+)
+REPLICA_LAG = gauge(
+    "kafkapy_replica_max_lag_records",
+    "Most records that a follower lacks of a partition led here, by the follower's broker id.",
+    "replica",
+)
+REPLICA_LAG_MS = gauge(
+    "kafkapy_replica_max_lag_ms",
+    "Longest time for which a follower has not been caught up with a partition led here, by the follower's broker id.",
+    "replica",
+)
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from kafkapy.metadata.loader import MetadataLoader
 from kafkapy.protocol.messages.data_records import KRaftVersionRecord, LeaderChangeMessage
 from kafkapy.quorum import snapshot as snapshots
 from kafkapy.quorum.committed_records import CommittedRecords
+from kafkapy.quorum.election_latency import ElectionLatency
 from kafkapy.quorum.leader_refusals import LeaderRefusals
 from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.metadata_batch import control_batch, decode_metadata_batch, metadata_batches
@@ -109,6 +110,7 @@ class MetadataQuorum:
         self._transport: Transport | None = None
         self._random = random or Random()
         self._machine: RaftMachine | None = None
+        self.election_latency = ElectionLatency()
         self._events: QuorumEvents | None = None
         self._snapshot_id = OffsetAndEpoch(0, 0)
         self.committed = CommittedRecords(EMPTY_IMAGE)
@@ -256,6 +258,7 @@ class MetadataQuorum:
     def start(self, events: QuorumEvents) -> None:
         """Enters the quorum; `events` is notified from now on. Raises StorageError."""
         self._events = events
+        self.election_latency.leader_is(-1, self._clock.monotonic_ms())
         try:
             # A killed node may not have synced the directory.
             self._filesystem.sync_directory(self.settings.log_directory)
@@ -375,6 +378,7 @@ class MetadataQuorum:
         self.leader_id = effect.leader_id
         self.leader = None if endpoint is None else Destination(effect.leader_id, endpoint.host, endpoint.port)
         self._refusals.follow(self.leader)
+        self.election_latency.leader_is(effect.leader_id, self._clock.monotonic_ms())
         self.events.leader_changed()
 
     def _became_leader(self, effect: effects.BecameLeader) -> None:

@@ -18,6 +18,8 @@ from tests.operations.watched_broker import Page, WatchedBroker
 # Families that have series only when something is there that is not here.
 MAY_BE_EMPTY = {
     "kafkapy_client_metric",
+    "kafkapy_replica_max_lag_ms",
+    "kafkapy_replica_max_lag_records",
     "kafkapy_authorizations_total",
     *(name for name in METRICS if name.startswith("kafka_server_plugins_")),
     *(name for name, metric in METRICS.items() if metric.labels == ("user", "client_id")),

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from kafkapy import __version__
 from kafkapy._core.broker_state.metrics_page import MetricsPage
+from kafkapy.metadata.election_counts import ElectionCounts
 from kafkapy.metrics import table
 from kafkapy.metrics.http_server import Pending, Response
 from kafkapy.metrics.page import PAGE_TYPE, Page
@@ -60,6 +61,11 @@ class BrokerPage:
         self._made_s = 0.0
         self._pages = 0
         self._cpu_s = 0.0
+
+    @property
+    def elections(self) -> ElectionCounts:
+        """The counts that follow the committed metadata."""
+        return self._cluster.elections
 
     def render(self) -> MetricsPage:
         """Returns the metrics page with the present values."""

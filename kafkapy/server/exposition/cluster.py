@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafkapy.metadata.election_counts import ElectionCounts
 from kafkapy.metadata.topics_image import NO_LEADER, TopicsImage
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
@@ -27,6 +28,7 @@ class ClusterMetrics:
         self._state = state
         self._topics: TopicsImage | None = None
         self._counts = _Counts(0, 0, 0, 0)
+        self.elections = ElectionCounts()
 
     def write(self, page: Page) -> None:
         image = self._services.metadata.image
@@ -57,6 +59,11 @@ class ClusterMetrics:
         page.one(table.RAFT_HIGH_WATERMARK, machine.high_watermark)
         page.one(table.RAFT_LOG_END_OFFSET, machine.log.end_offset)
         page.one(table.RAFT_VOTERS, len(machine.voters))
+        latency = self._services.quorum.quorum.election_latency
+        page.one(table.RAFT_ELECTION_AVG, latency.sum_ms / latency.count if latency.count else 0)
+        page.one(table.RAFT_ELECTION_MAX, latency.longest_ms)
+        page.one(table.UNCLEAN_ELECTIONS, self.elections.unclean)
+        page.one(table.ELIGIBLE_ELECTIONS, self.elections.from_eligible)
 
     def _count(self, page: Page, topics: TopicsImage) -> _Counts:
         node_id = self._services.node_id

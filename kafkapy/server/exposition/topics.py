@@ -61,7 +61,8 @@ class TopicMetrics:
             page.topics(TOPIC_FAMILIES[name], counters, index)
         partitions = self._ordered(page)
         rows = self._rows(page, partitions)
-        leaders, producers, at_min_isr = self._look(page, partitions, rows)
+        lags = ReplicaLags(self._replica_manager.context.clock.monotonic_ms())
+        leaders, producers, at_min_isr = self._look(page, partitions, rows, lags)
         for column, metric in PARTITION_FAMILIES.items():
             page.partitions(metric, rows, column)
         context = self._replica_manager.context
@@ -74,6 +75,8 @@ class TopicMetrics:
         page.one(table.ISR_SHRINKS, context.isr_shrinks)
         page.one(table.ISR_EXPANDS, context.isr_expands)
         page.one(table.PRODUCERS, producers)
+        page.family(table.REPLICA_LAG, [((broker,), each) for broker, each in sorted(lags.records.items())])
+        page.family(table.REPLICA_LAG_MS, [((broker,), each) for broker, each in sorted(lags.times_ms.items())])
 
     def _ordered(self, page: Page) -> list[Partition]:
         """Returns the partitions of this broker. Internal topics are last, because their partitions alone could use up
@@ -105,8 +108,10 @@ class TopicMetrics:
             labels.append(format_labels(("topic", "partition"), (OTHER, "")).encode())
         return PartitionRows(labels, COLUMNS)
 
-    def _look(self, page: Page, partitions: list[Partition], rows: PartitionRows) -> tuple[int, int, int]:
-        """Adds the values of the partitions to the rows.
+    def _look(
+        self, page: Page, partitions: list[Partition], rows: PartitionRows, lags: ReplicaLags
+    ) -> tuple[int, int, int]:
+        """Adds the values of the partitions to the rows, and those of their followers to `lags`.
 
         Returns the number of partitions that this broker leads, the number of producers of all partitions, and the
         number of led partitions whose ISR has exactly the minimum size.
@@ -122,6 +127,8 @@ class TopicMetrics:
                 if not partition.is_leader:
                     continue
                 leaders += 1
+                if partition.remote_replicas:
+                    lags.add(partition)
                 in_sync = len(partition.isr_state.isr)
                 rows.put(number, ISR, in_sync)
                 rows.put(number, UNDER_REPLICATED, in_sync < len(partition.replicas))
@@ -130,6 +137,29 @@ class TopicMetrics:
                 at_min_isr += in_sync == minimum
             page.pace()
         return leaders, producers, at_min_isr
+
+
+class ReplicaLags:
+    """The largest lags of each follower, over the partitions that this broker leads, by the follower's broker id."""
+
+    def __init__(self, monotonic_ms: int) -> None:
+        self._monotonic_ms = monotonic_ms
+        self.records: dict[int, int] = {}
+        self.times_ms: dict[int, int] = {}
+
+    def add(self, partition: Partition) -> None:
+        """Adds the followers of a partition that this broker leads. A follower that has not fetched yet lacks the whole
+        log."""
+        log = partition.log
+        end_offset = log.log_end_offset
+        for replica in partition.remote_replicas.copy().values():
+            broker = replica.broker_id
+            records = end_offset - max(replica.log_end_offset, log.log_start_offset)
+            # The last fetch names the offset before its own answer: an idle follower has no lag.
+            caught_up_ms = max(replica.last_caught_up_ms, 0)
+            time_ms = max(self._monotonic_ms - caught_up_ms, 0) if records > 0 else 0
+            self.records[broker] = max(self.records.get(broker, 0), records)
+            self.times_ms[broker] = max(self.times_ms.get(broker, 0), time_ms)
 
 
 def _steps(count: int) -> Iterator[int]:

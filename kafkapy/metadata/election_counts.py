@@ -1,0 +1,36 @@
+"""Counts the elections of partition leaders that committed metadata contain."""
+
+from __future__ import annotations
+
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.topics_image import NO_LEADER, RECOVERING
+
+
+class ElectionCounts:
+    """The elections since the start of this node. Written by the quorum thread, read by any.
+
+    `unclean` counts leaders that were not in sync, `from_eligible` eligible leader replicas (KIP-966). A delta of
+    several records may hide an election between them.
+    """
+
+    __slots__ = ("from_eligible", "unclean")
+
+    def __init__(self) -> None:
+        self.unclean = 0
+        self.from_eligible = 0
+
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Counts the elections of one change of the metadata."""
+        for topic_id, topic in delta.changed_topics.items():
+            before = delta.image.topics.by_id.get(topic_id)
+            if before is None:
+                continue
+            for number, state in topic.partitions.items():
+                old = before.partitions.get(number)
+                if old is None or old is state or state.leader in (old.leader, NO_LEADER) or state.leader in old.isr:
+                    continue
+                if state.leader_recovery_state == RECOVERING:
+                    self.unclean += 1
+                elif state.leader in old.elr:
+                    self.from_eligible += 1

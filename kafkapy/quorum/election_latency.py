@@ -1,0 +1,27 @@
+"""How long elections of the quorum take, as this node sees it."""
+
+from __future__ import annotations
+
+
+class ElectionLatency:
+    """The times without a known leader of the quorum, in ms. Written by the quorum thread, read by any."""
+
+    __slots__ = ("_since_ms", "count", "longest_ms", "sum_ms")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sum_ms = 0
+        self.longest_ms = 0
+        self._since_ms: int | None = None
+
+    def leader_is(self, leader_id: int, monotonic_ms: int) -> None:
+        """Notes the leader; -1 means that none is known."""
+        if leader_id < 0:
+            if self._since_ms is None:
+                self._since_ms = monotonic_ms
+        elif self._since_ms is not None:
+            latency_ms = monotonic_ms - self._since_ms
+            self._since_ms = None
+            self.count += 1
+            self.sum_ms += latency_ms
+            self.longest_ms = max(self.longest_ms, latency_ms)
