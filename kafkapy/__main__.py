@@ -42,6 +42,7 @@ TOOLS = {
     "end-to-end-latency": ("kafkapy.tools.end_to_end_latency", "measure the time from producer to consumer"),
     "metrics": ("kafkapy.tools.metrics", "print the metrics of a running broker, once or repeatedly"),
     "probe": ("kafkapy.tools.probe", "send records through a broker and print how long they take"),
+    "replica-verification": ("kafkapy.tools.replica_verification", "compare the replicas of topics"),
     "explain": ("kafkapy.tools.explain", "print the history of a partition, or the cluster as it was at a time"),
     "server-start": (
         "kafkapy.tools.server_start",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kafkapy.client import Producer
 from kafkapy.client.admin import Admin
 from kafkapy.errors import ApiError, Error
 from tests.cluster.cluster import UNHURRIED, Cluster, Spec
@@ -15,7 +18,7 @@ from tests.cluster.nodes import BOTH, BROKER, CONTROLLER, Flavour
 from tests.cluster.test_apache_tools import elections
 from tests.peers import kafka_directory
 from tests.tools.comparison import OURS, THEIRS, Comparison, compare
-from tests.tools.tool_host import ToolHost, run_ours
+from tests.tools.tool_host import ROOT, ToolHost, run_ours
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -130,3 +133,16 @@ def test_the_doctor_asks_every_node(tools: Tools) -> None:
     assert any(line.startswith("warning  replication: 2 topics refuse acks=all") for line in lines), lines
     assert any(line.startswith("note     quorum: 2 voters survive the loss of 0") for line in lines), lines
     assert "good     clock: the clock of the active controller agrees with that of this machine" in lines
+
+
+def test_replicas_are_compared(tools: Tools) -> None:
+    words = ["--broker-list", tools.cluster.bootstrap, "--topics-include", f"t-{OURS}", "--time", "-2"]
+    command = [sys.executable, "-m", "kafkapy", "replica-verification", *words, "--report-interval-ms", "100"]
+    with Producer(bootstrap_servers=tools.cluster.bootstrap) as producer:
+        producer.send(f"t-{OURS}", "value", partition=0).result(30)
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+        process.terminate()
+    assert "verification process is started" in lines[0]
+    assert f"max lag is 0 for partition t-{OURS}-" in lines[1]

@@ -13,6 +13,7 @@ from kafkapy.client.admin.offsets import OffsetOperations
 from kafkapy.client.admin.partitions import PartitionOperations
 from kafkapy.client.admin.principals import PrincipalOperations
 from kafkapy.client.admin.quorum import QuorumOperations
+from kafkapy.client.admin.replicas import ReplicaOperations
 from kafkapy.client.admin.topics import TopicOperations
 from kafkapy.client.admin.transactions import TransactionOperations
 
@@ -28,6 +29,7 @@ class Admin(
     TransactionOperations,
     ClusterOperations,
     QuorumOperations,
+    ReplicaOperations,
     PrincipalOperations,
     AclOperations,
     DelegationTokenOperations,
