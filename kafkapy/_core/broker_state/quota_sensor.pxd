@@ -18,6 +18,8 @@ cdef class QuotaSensor:
     cdef int64_t least_ms                # length of the window, at least
     cdef public double bound             # units per second
     cdef readonly int64_t last_record_ms
+    cdef double ceiling                  # at least the sum of the samples that still count
+    cdef double shortest_s               # the shortest window that a rate is computed for
     cdef int64_t pending                 # the weight of the work whose time is not recorded yet
 
     cdef void add(self, double value, int64_t monotonic_ms) noexcept nogil

@@ -4,11 +4,12 @@
     rate = sum of the samples with a record in the last limit * sample_ms  /  time since the oldest of them began,
            which counts as at least (limit - 1) * sample_ms; of a simple sensor, as at least sample_ms
 
-A quota of clients therefore lets (limit - 1) * sample_ms * bound pass at once after a pause, and then nearly nothing until the
-first sample leaves the window. Quotas of replication have simple sensors. Times are milliseconds of the reactor's monotonic clock.
+A quota of clients therefore lets (limit - 1) * sample_ms * bound pass at once after a pause, and then nearly nothing
+until the first sample leaves the window. Quotas of replication have simple sensors. Times are milliseconds of the
+reactor's monotonic clock.
 """
 
-from libc.math cimport floor
+from libc.math cimport INFINITY, floor
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 
@@ -30,6 +31,7 @@ cdef class QuotaSensor:
         self.sample_ms = sample_ms
         self.least_full = 0 if is_simple else sample_limit - 1
         self.least_ms = sample_ms if is_simple else 1
+        self.shortest_s = <double> max(self.least_full * sample_ms, self.least_ms) / 1000
 
     def __dealloc__(self):
         free(self.samples)
@@ -46,6 +48,8 @@ cdef class QuotaSensor:
             begin_sample(&self.samples[self.current], monotonic_ms)
         sample = &self.samples[self.current]
         sample.value += value
+        if value > 0:
+            self.ceiling += value
         sample.last_event_ms = monotonic_ms
         self.last_record_ms = monotonic_ms
 
@@ -69,7 +73,15 @@ cdef class QuotaSensor:
 
     cdef bint admits(self, double value, int64_t monotonic_ms) noexcept nogil:
         cdef int64_t window_ms
-        cdef double total = self.sum_of(monotonic_ms, &window_ms)
+        cdef double total
+        cdef int index
+        if self.ceiling + value <= self.bound * self.shortest_s:
+            return True  # without a look at the samples, which are seldom in the processor's cache if buckets are many
+        total = self.sum_of(monotonic_ms, &window_ms)
+        self.ceiling = total
+        for index in range(self.used):
+            if self.samples[index].value < 0:
+                self.ceiling = INFINITY  # the sum would grow when this sample leaves the window
         return not (total + value) / (<double> window_ms / 1000) > self.bound  # a bound that is NaN limits nothing
 
     def record(self, double value, int64_t monotonic_ms):

@@ -1,0 +1,288 @@
+"""Quotas over minutes, next to Apache Kafka 4.3: the same rates and throttle times for Java's tools and librdkafka.
+
+Both brokers run at the same time, each with a throttled producer and consumer of both clients, and with a client whose
+time is limited. The quotas of bytes are doubled in the middle. Rates are taken over whole periods of the sawtooth of 11
+seconds, after the first burst of each part. The figures are printed; run with -s.
+
+KAFKAPY_QUOTA_PERIODS: periods of 11 s before and after the change (11).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.api_client import request_bytes
+from tests.broker_process import BrokerProcess
+from tests.peers import ApacheKafka, run_tool
+from tests.reactor_harness import frame
+from tests.server_process import ServerProcess
+from tests.twin_brokers import receive
+from tests.wire.test_quotas import alter
+
+PERIODS = int(os.environ.get("KAFKAPY_QUOTA_PERIODS", "11"))
+PERIOD_S = 11
+# The burst, and the rest of its period, pass before a part is measured.
+SETTLING_S = 2 * PERIOD_S
+PART_S = SETTLING_S + PERIODS * PERIOD_S
+RATE = 262_144
+REQUEST_PERCENTAGE = 5
+RECORD = 1_000
+CPU_TICKS = os.sysconf("SC_CLK_TCK")
+JAVA = ["java", "-Xmx192M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+
+
+class Meter:
+    """What a client has received or sent, at moments; and its throttle times."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.points: list[tuple[float, float]] = []  # (monotonic seconds, total)
+        self.throttle_ms = 0.0
+        self.responses = 0
+
+    def note(self, total: float) -> None:
+        self.points.append((time.monotonic(), total))
+
+    def at(self, moment: float) -> float:
+        """Returns the total at the moment, interpolated."""
+        before = [point for point in self.points if point[0] <= moment][-1]
+        after = next((point for point in self.points if point[0] > moment), before)
+        share = (moment - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0.0
+        return before[1] + share * (after[1] - before[1])
+
+    def rate(self, from_s: float, to_s: float) -> float:
+        return (self.at(to_s) - self.at(from_s)) / (to_s - from_s)
+
+    @property
+    def average_ms(self) -> float:
+        return self.throttle_ms / self.responses if self.responses else 0.0
+
+
+class Load:
+    """The throttled clients of one broker."""
+
+    def __init__(self, server: ServerProcess, kafka: Path) -> None:
+        self.server = server
+        self.kafka = kafka
+        self.meters: dict[str, Meter] = {}
+        self.cpu: list[tuple[float, float]] = []
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._processes: list[subprocess.Popen[str]] = []
+
+    def prepare(self) -> None:
+        """Creates the topics, and fills the one that is read."""
+        total = RATE * 3 * (PART_S + 40) // RECORD
+        for topic in ("read", "java-producer", "rdkafka-producer"):
+            run_tool(
+                self.kafka, "org.apache.kafka.tools.TopicCommand",
+                "--bootstrap-server", self.server.bootstrap, "--create", "--topic", topic, "--partitions", "1",
+            )  # fmt: skip
+        producer = Producer({"bootstrap.servers": self.server.bootstrap, "linger.ms": 20})
+        for _ in range(total):
+            while True:
+                try:
+                    producer.produce("read", os.urandom(20).ljust(RECORD, b"x"))
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+        assert producer.flush(120) == 0
+
+    def quota(self, rate: int) -> None:
+        for kind in ("producer", "consumer"):
+            for client in ("java", "rdkafka"):
+                alter(self.server, {"client-id": f"{client}-{kind}"}, f"{kind}_byte_rate", rate)
+
+    def start(self) -> None:
+        self.quota(RATE)
+        alter(self.server, {"client-id": "requests"}, "request_percentage", REQUEST_PERCENTAGE)
+        for run in (
+            self._java_producer, self._java_consumer, self._rdkafka_producer, self._rdkafka_consumer, self._requests,
+            self._watch_cpu,
+        ):  # fmt: skip
+            thread = threading.Thread(target=run, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        for process in self._processes:
+            process.terminate()
+        for thread in self._threads:
+            thread.join(60)
+
+    def _meter(self, name: str) -> Meter:
+        meter = self.meters[name] = Meter(name)
+        return meter
+
+    def _java(self, class_name: str, *arguments: str) -> subprocess.Popen[str]:
+        command = [*JAVA, "-cp", f"{self.kafka}/libs/*", f"org.apache.kafka.tools.{class_name}", *arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
+        self._processes.append(process)
+        return process
+
+    def _java_producer(self) -> None:
+        meter = self._meter("java-producer")
+        # The burst, the first part, a second burst of what the change allows, and the second part.
+        records = RATE * (PART_S + 10 + 2 * PART_S + 30) // (RECORD + 8)
+        process = self._java(
+            "ProducerPerformance", "--topic", "java-producer", "--num-records", str(records), "--throughput", "-1",
+            "--record-size", str(RECORD), "--print-metrics", "--reporting-interval", "1000", "--command-property",
+            f"bootstrap.servers={self.server.bootstrap}", "client.id=java-producer", "metrics.num.samples=2",
+            "metrics.sample.window.ms=3600000", "buffer.memory=1048576",
+        )  # fmt: skip
+        assert process.stdout is not None
+        total = 0
+        for line in process.stdout:
+            if found := re.match(r"(\d+) records sent, [\d.]+ records/sec .*max latency", line):
+                if "50th" not in line:
+                    total += int(found[1]) * RECORD
+                    meter.note(total)
+            elif "produce-throttle-time-avg" in line:
+                meter.throttle_ms, meter.responses = float(line.rpartition(":")[2]), 1
+
+    def _java_consumer(self) -> None:
+        meter = self._meter("java-consumer")
+        records = RATE * (PART_S + 10 + 2 * PART_S + 30) // (RECORD + 8)
+        settings = self.server.directory / "consumer.properties"
+        settings.write_text("client.id=java-consumer\nmetrics.sample.window.ms=3600000\nfetch.max.bytes=262144\n")
+        process = self._java(
+            "ConsumerPerformance", "--topic", "read", "--num-records", str(records), "--print-metrics", "--timeout",
+            "60000", "--show-detailed-stats", "--reporting-interval", "500", "--bootstrap-server",
+            self.server.bootstrap, "--command-config", str(settings),
+        )  # fmt: skip
+        assert process.stdout is not None
+        for line in process.stdout:
+            parts = line.split(", ")
+            if len(parts) > 5 and re.match(r"\d{4}-\d\d-\d\d", line):
+                meter.note(float(parts[2]) * 1_048_576)
+            elif "fetch-throttle-time-avg" in line:
+                meter.throttle_ms, meter.responses = float(line.rpartition(":")[2]), 1
+
+    def _rdkafka(self, meter: Meter) -> dict[str, Any]:
+        def statistics(text: str) -> None:
+            for broker in json.loads(text)["brokers"].values():
+                throttle = broker["throttle"]
+                meter.throttle_ms += throttle["sum"]
+                meter.responses += throttle["cnt"]
+
+        return {
+            "bootstrap.servers": self.server.bootstrap, "client.id": meter.name, "statistics.interval.ms": 1000,
+            "stats_cb": statistics,
+        }  # fmt: skip
+
+    def _rdkafka_producer(self) -> None:
+        meter = self._meter("rdkafka-producer")
+        total = 0
+
+        def delivered(error: object, message: Any) -> None:
+            nonlocal total
+            if error is None:
+                total += RECORD
+                meter.note(total)
+
+        settings = {"queue.buffering.max.messages": 1000, "batch.num.messages": 16, "linger.ms": 5}
+        producer = Producer({**self._rdkafka(meter), **settings, "message.timeout.ms": 0})
+        value = bytes(RECORD)
+        while not self._stopping.is_set():
+            try:
+                producer.produce("rdkafka-producer", value, on_delivery=delivered)
+            except BufferError:
+                producer.poll(0.1)
+
+    def _rdkafka_consumer(self) -> None:
+        meter = self._meter("rdkafka-consumer")
+        settings = {"group.id": "quota", "auto.offset.reset": "earliest", "fetch.max.bytes": 262_144}
+        consumer = Consumer({**self._rdkafka(meter), **settings, "message.max.bytes": 262_144})
+        consumer.subscribe(["read"])
+        total = 0
+        while not self._stopping.is_set():
+            for message in consumer.consume(500, 0.2):
+                if message.error() is None:
+                    total += RECORD
+            meter.note(total)
+        consumer.close()
+
+    def _requests(self) -> None:
+        """Asks for metadata as fast as the quota of time allows. The total is the number of requests."""
+        meter = self._meter("requests")
+        with socket.create_connection(("localhost", self.server.port), timeout=60) as connection:
+            while not self._stopping.is_set():
+                sent = request_bytes(ApiKey.METADATA, 9, MetadataRequest(topics=[]), client_id="requests")
+                connection.sendall(frame(sent))
+                response = MetadataResponse.decode(receive(connection), 9, 5)
+                meter.note(meter.responses + 1)
+                meter.throttle_ms += response.throttle_time_ms
+                meter.responses += 1
+
+    def _watch_cpu(self) -> None:
+        while not self._stopping.wait(1):
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()
+                self.cpu.append((time.monotonic(), (int(fields[11]) + int(fields[12])) / CPU_TICKS))
+
+
+@pytest.fixture(scope="module")
+def loads(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Load]]:
+    ours = BrokerProcess(tmp_path_factory.mktemp("ours"))
+    kafka = ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka"), heap=("-Xmx512M",))
+    with kafka, ours:
+        yield [Load(kafka, kafka_43), Load(ours, kafka_43)]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_rates_and_throttle_times_are_those_of_apache_kafka(loads: list[Load]) -> None:
+    for load in loads:
+        load.prepare()
+    for load in loads:
+        load.start()
+    names = ("java-producer", "java-consumer", "rdkafka-producer", "rdkafka-consumer", "requests")
+    while not all(name in load.meters and load.meters[name].points for load in loads for name in names):
+        time.sleep(0.1)
+    began_s = time.monotonic()
+    time.sleep(PART_S)
+    changed_s = time.monotonic()
+    for load in loads:
+        load.quota(2 * RATE)
+    time.sleep(PART_S + 5)
+    ended_s = changed_s + PART_S
+    for _ in range(1200):  # the Java tools print their metrics at their end
+        if all(load.meters[name].responses for load in loads for name in names):
+            break
+        time.sleep(0.1)
+    for load in loads:
+        load.stop()
+    kafka, ours = loads
+    spans = [(began_s + SETTLING_S, changed_s), (changed_s + SETTLING_S, ended_s)]
+    faults = []
+    for name in names:
+        theirs, own = kafka.meters[name], ours.meters[name]
+        rates = [(theirs.rate(*span), own.rate(*span)) for span in spans]
+        print(
+            f"{name:17}", *(f"kafka {a:10.0f} kafkapy {b:10.0f} ({b / a:.3f})  " for a, b in rates),
+            f"throttle avg ms {theirs.average_ms:.0f} / {own.average_ms:.0f}",
+        )  # fmt: skip
+        if name != "requests":
+            faults += [f"{name}: {a:.0f} and {b:.0f} bytes/s" for a, b in rates if not 0.9 <= b / a <= 1.1]
+        if not 0.75 * theirs.average_ms <= own.average_ms <= 1.25 * theirs.average_ms:
+            faults.append(f"{name}: throttle times {theirs.average_ms:.0f} and {own.average_ms:.0f} ms")
+    for load in loads:
+        first, last = load.cpu[0], load.cpu[-1]
+        print(type(load.server).__name__, f"CPU {100 * (last[1] - first[1]) / (last[0] - first[0]):.1f} % of a core")
+    assert not faults, "\n".join(faults)
