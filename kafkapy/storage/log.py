@@ -31,7 +31,7 @@ from kafkapy.storage.log_ports import LogPorts
 from kafkapy.storage.log_results import AppendInfo
 from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.log_segments import LogSegments
-from kafkapy.storage.producer_replay import account_for, replay_producers
+from kafkapy.storage.producer_replay import account_for, replay_producers, restore_batches
 from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.recompression import recompress
 from kafkapy.storage.retention import SegmentFacts, deletable_segments
@@ -555,9 +555,9 @@ class Log(FollowerAppends):
 
     def _reload_producers(self) -> None:
         ports = self._ports
-        self.producers.reload(
-            self.log_start_offset, self.log_end_offset, ports.clock.wall_ms(), ports.producer_expiration_ms
-        )
+        wall_ms = ports.clock.wall_ms()
+        self.producers.reload(self.log_start_offset, self.log_end_offset, wall_ms, ports.producer_expiration_ms)
+        restore_batches(self.segments, self.producers, wall_ms)
         replay_producers(self.segments, self.producers, self.log_end_offset)
 
     # -- close ---------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from kafkapy.storage.log_segment import (
     LogSegment,
 )
 from kafkapy.storage.log_segments import LogSegments
-from kafkapy.storage.producer_replay import account_for, replay_producers
+from kafkapy.storage.producer_replay import account_for, replay_producers, restore_batches
 from kafkapy.storage.producer_snapshot import SUFFIX as SNAPSHOT_SUFFIX
 from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.rebuilt_indexes import RebuiltIndexes
@@ -331,6 +331,7 @@ class LogLoader:
     def _load_producers(self, end_offset: int, wall_ms: int) -> None:
         ports = self.ports
         self.producers.reload(self.log_start_offset, end_offset, wall_ms, ports.producer_expiration_ms)
+        restore_batches(self.segments, self.producers, wall_ms)
         replay_producers(self.segments, self.producers, end_offset)
 
     def _take_snapshot(self) -> None:

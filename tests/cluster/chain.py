@@ -25,6 +25,8 @@ from tests.cluster.traffic import read_log
 API_TIMEOUT_S = 10.0
 # A process that has copied nothing for this time is killed.
 SILENCE_S = 30.0
+# The same for its start: on a busy machine a JVM and the first join of its group take long.
+START_S = 90.0
 CLIENT: dict[str, Any] = {"log_level": 0, "error_cb": lambda error: None, "topic.metadata.refresh.interval.ms": 1000}
 
 
@@ -161,6 +163,7 @@ class ProcessChain(Chain):
         for its transactions, and ends with its input; `log` collects its errors."""
         super().__init__(bootstrap, source, target, name)
         self._heard_s = 0.0  # the time of the process's last line, or of its start
+        self._is_heard = False  # the process has printed a line
         self._command = command
         self._log = log
 
@@ -169,11 +172,11 @@ class ProcessChain(Chain):
         with self._log.open("ab") as log:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         assert process.stdout is not None
-        self._heard_s = time.monotonic()
+        self._heard_s, self._is_heard = time.monotonic(), False
         threading.Thread(target=self._watch, args=(process,), daemon=True).start()
         for line in process.stdout:
             if line.startswith(b"committed "):
-                self._heard_s = time.monotonic()
+                self._heard_s, self._is_heard = time.monotonic(), True
                 self.committed += int(line.split()[1])
             else:
                 self.errors.append(line.decode())
@@ -186,7 +189,7 @@ class ProcessChain(Chain):
         while process.poll() is None:
             if self._stopped.wait(0.2) and not process.stdin.closed:
                 process.stdin.close()
-            if time.monotonic() - self._heard_s > SILENCE_S:
+            if time.monotonic() - self._heard_s > (SILENCE_S if self._is_heard else START_S):
                 process.kill()
             time.sleep(0.05)
 

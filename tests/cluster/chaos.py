@@ -53,7 +53,7 @@ PARTITIONS = 3
 CHAINS = ("librdkafka", "kafkapy", "java")
 ROUNDS_PER_SERIES = 5
 # The time in which all replicas have to be in sync again, and the chain has to copy the rest.
-RECOVERY_S = 120.0
+RECOVERY_S = 180.0
 # Those of Apache Kafka: shorter ones depose leaders of the quorum on a busy machine.
 PROPERTIES = {"controller.quorum.election.timeout.ms": "1000", "controller.quorum.fetch.timeout.ms": "2000"}
 # The least number of records and transactions after the faults of a round.
