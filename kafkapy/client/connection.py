@@ -323,7 +323,7 @@ class Connection:
 
     def _authenticate(self, deadline_ms: int) -> None:
         """Begins to authenticate, also for another time; without SASL the connection is ready."""
-        mechanism = None if self._security is None else self._security.mechanism()
+        mechanism = None if self._security is None else self._security.mechanism(self.node.host)
         if mechanism is None:
             self._become_ready()
             return

@@ -42,9 +42,9 @@ class ConnectionSecurity:
         assert self._find_context is not None
         return TlsFrameSocket(fd, max_frame_bytes, self._find_context(), host)
 
-    def mechanism(self) -> ClientMechanism | None:
-        """Returns the mechanism for one authentication; None without SASL."""
-        return None if self._login is None else self._login.mechanism()
+    def mechanism(self, host: str = "") -> ClientMechanism | None:
+        """Returns the mechanism for one authentication with a broker at `host`; None without SASL."""
+        return None if self._login is None else self._login.mechanism(host)
 
     def close(self) -> None:
         """Ends threads that renew credentials."""

@@ -15,7 +15,7 @@ from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from kafkapy.security.sasl.client_mechanism import ClientMechanism, ServerNotTrusted
+from kafkapy.security.sasl.client_mechanism import ClientMechanism, ClientNotAuthenticated, ServerNotTrusted
 
 # Sends a message before the requests that wait; the callback receives the response.
 Send = Callable[[ApiKey, Message, int, Callable[[Any], None]], None]
@@ -72,7 +72,7 @@ class SaslExchange:
     def _continue(self, challenge: bytes | None, lifetime_ms: int) -> None:
         try:
             token = self._mechanism.step(challenge)
-        except ServerNotTrusted as refusal:
+        except (ServerNotTrusted, ClientNotAuthenticated) as refusal:
             self._fail(f"Authentication by SASL mechanism {self._mechanism.name} failed: {refusal}")
             return
         if token is not None:

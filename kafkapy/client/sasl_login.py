@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from kafkapy.client.security_values import SecurityValues
     from kafkapy.security.sasl.client_mechanism import ClientMechanism
 
-_PLAIN, _OAUTHBEARER = "PLAIN", "OAUTHBEARER"
-_SUPPORTED = (_PLAIN, *MECHANISMS_BY_NAME, _OAUTHBEARER)
+_PLAIN, _OAUTHBEARER, _GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
+_SUPPORTED = (_PLAIN, *MECHANISMS_BY_NAME, _OAUTHBEARER, _GSSAPI)
 # The login context of clients in a JAAS file.
 _FILE_CONTEXT = "KafkaClient"
 
@@ -23,8 +23,8 @@ _FILE_CONTEXT = "KafkaClient"
 class SaslLogin(Protocol):
     """The credentials of one client. Any thread."""
 
-    def mechanism(self) -> ClientMechanism:
-        """Returns the mechanism for one authentication."""
+    def mechanism(self, host: str = "") -> ClientMechanism:
+        """Returns the mechanism for one authentication with a broker at `host`, which only GSSAPI uses."""
         ...
 
     def close(self) -> None:
@@ -38,7 +38,7 @@ class PasswordLogin:
     def __init__(self, make: Callable[[], ClientMechanism]) -> None:
         self._make = make
 
-    def mechanism(self) -> ClientMechanism:
+    def mechanism(self, host: str = "") -> ClientMechanism:
         """Returns the mechanism for one authentication."""
         return self._make()
 
@@ -63,6 +63,10 @@ def log_in(values: SecurityValues, entry: JaasEntry | None = None) -> SaslLogin:
         from kafkapy.client.oauth_login import oauth_login
 
         return oauth_login(values, entry or JaasEntry("", "REQUIRED", {}))
+    if name == _GSSAPI:
+        from kafkapy.client.kerberos_login import KerberosLogin
+
+        return KerberosLogin(values, entry or JaasEntry("", "REQUIRED", {}))
     if entry is None:
         raise ConfigError(f"sasl.jaas.config is missing: the mechanism {name} needs its user name and password")
     return _password_login(name, entry)

@@ -11,7 +11,9 @@ from kafkapy.errors import ConfigError
 
 _LIBRARY = "libgssapi_krb5.so.2"
 _KERBEROS_LIBRARY = "libkrb5.so.3"
-_ACCEPT = 2  # GSS_C_ACCEPT
+_INITIATE, _ACCEPT = 1, 2  # GSS_C_INITIATE, GSS_C_ACCEPT
+# Flags of a context: the broker proves its identity too, and both sign what they send.
+_MUTUAL, _SEQUENCE, _INTEGRITY = 2, 8, 32
 _INDEFINITE = 0xFFFFFFFF
 _CONTINUE_NEEDED = 1
 _ERROR_MASK = 0xFFFF0000
@@ -21,6 +23,7 @@ _KERBEROS_ERRORS = -1765328384  # the base of the codes of RFC 4120 among MIT's 
 _RETRIABLE = frozenset({21, 33, 34})
 _KERBEROS = bytes.fromhex("2a864886f712010202")  # the mechanism 1.2.840.113554.1.2.2
 _KERBEROS_PRINCIPAL = bytes.fromhex("2a864886f71201020201")  # the name type 1.2.840.113554.1.2.2.1
+_SERVICE_OF_A_HOST = bytes.fromhex("2a864886f71201020104")  # the name type 1.2.840.113554.1.2.1.4
 
 
 class GssError(Exception):
@@ -65,6 +68,11 @@ _SIGNATURES: dict[str, list[Any]] = {
     "gss_accept_sec_context": [
         _Minor, ctypes.POINTER(_Handle), _Handle, ctypes.POINTER(_Buffer), ctypes.c_void_p, ctypes.POINTER(_Handle),
         ctypes.c_void_p, ctypes.POINTER(_Buffer), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
+    ],
+    "gss_init_sec_context": [
+        _Minor, _Handle, ctypes.POINTER(_Handle), _Handle, ctypes.POINTER(_ObjectIdentifier), ctypes.c_uint32,
+        ctypes.c_uint32, ctypes.c_void_p, ctypes.POINTER(_Buffer), ctypes.c_void_p, ctypes.POINTER(_Buffer),
+        ctypes.c_void_p, ctypes.c_void_p,
     ],
     "gss_delete_sec_context": [_Minor, ctypes.POINTER(_Handle), ctypes.c_void_p],
     "gss_wrap": [
@@ -132,7 +140,39 @@ def _taken(buffer: _Buffer) -> bytes:
     return data
 
 
-class AcceptorCredential:
+def _import_name(text: str, kind: bytes) -> _Handle:
+    name, identifier = _Handle(), _ObjectIdentifier(len(kind), kind)
+    _call("gss_import_name", ctypes.byref(_given(text.encode())), ctypes.byref(identifier), ctypes.byref(name))
+    return name
+
+
+def _release_name(name: _Handle) -> None:
+    if name:
+        _call("gss_release_name", ctypes.byref(name))
+
+
+class _Credential:
+    """The keys or tickets of a principal. Any thread."""
+
+    def __init__(self, principal: str | None, usage: int, store: Mapping[str, str]) -> None:
+        self.handle = _Handle()
+        name = _Handle() if principal is None else _import_name(principal, _KERBEROS_PRINCIPAL)
+        try:
+            kerberos = _ObjectIdentifier(len(_KERBEROS), _KERBEROS)
+            mechanisms = _ObjectIdentifierSet(1, ctypes.pointer(kerberos))
+            _call(
+                "gss_acquire_cred_from", name, _INDEFINITE, ctypes.byref(mechanisms), usage,
+                ctypes.byref(_store(store)), ctypes.byref(self.handle), None, None,
+            )  # fmt: skip
+        finally:
+            _release_name(name)
+
+    def __del__(self) -> None:
+        if self.handle:
+            _call("gss_release_cred", ctypes.byref(self.handle))
+
+
+class AcceptorCredential(_Credential):
     """The keys of a server's principal. Any thread."""
 
     def __init__(self, principal: str | None, keytab: str | None) -> None:
@@ -140,34 +180,29 @@ class AcceptorCredential:
 
         Raises GssError if there are none, and ConfigError if the library is missing.
         """
-        self._handle = _Handle()
-        name = _Handle()
-        if principal is not None:
-            kind = _ObjectIdentifier(len(_KERBEROS_PRINCIPAL), _KERBEROS_PRINCIPAL)
-            _call("gss_import_name", ctypes.byref(_given(principal.encode())), ctypes.byref(kind), ctypes.byref(name))
-        try:
-            store = _store({} if keytab is None else {"keytab": keytab})
-            kerberos = _ObjectIdentifier(len(_KERBEROS), _KERBEROS)
-            mechanisms = _ObjectIdentifierSet(1, ctypes.pointer(kerberos))
-            _call(
-                "gss_acquire_cred_from", name, _INDEFINITE, ctypes.byref(mechanisms), _ACCEPT, ctypes.byref(store),
-                ctypes.byref(self._handle), None, None,
-            )  # fmt: skip
-        finally:
-            if name:
-                _call("gss_release_name", ctypes.byref(name))
-
-    def __del__(self) -> None:
-        if self._handle:
-            _call("gss_release_cred", ctypes.byref(self._handle))
+        super().__init__(principal, _ACCEPT, {} if keytab is None else {"keytab": keytab})
 
     def accept(self) -> AcceptorContext:
         """Returns a context for one client."""
         return AcceptorContext(self)
 
-    @property
-    def handle(self) -> _Handle:
-        return self._handle
+
+class InitiatorCredential(_Credential):
+    """The tickets of a client's principal. Any thread."""
+
+    def __init__(self, principal: str | None, keytab: str | None, ticket_cache: str | None) -> None:
+        """Uses the tickets in `ticket_cache`, such as `MEMORY:name`; with `keytab` the library requests tickets with
+        the keys in it, and stores them in the cache.
+
+        None is the default principal, no keytab, or the default cache. Raises GssError if the principal has neither
+        tickets nor keys, and ConfigError if the library is missing.
+        """
+        given = {"client_keytab": keytab, "ccache": ticket_cache}
+        super().__init__(principal, _INITIATE, {key: value for key, value in given.items() if value is not None})
+
+    def initiate(self, service: str, host: str) -> InitiatorContext:
+        """Returns a context for one connection to the service of a host, such as `kafka` at `broker1.example.com`."""
+        return InitiatorContext(self, service, host)
 
 
 def _store(values: Mapping[str, str]) -> _Store:
@@ -177,18 +212,37 @@ def _store(values: Mapping[str, str]) -> _Store:
     return _Store(len(values), ctypes.cast(elements, ctypes.POINTER(_StoreElement)))
 
 
-class AcceptorContext:
-    """The server's side of a security context. Used by one thread at a time; its calls may block."""
+class _Context:
+    """One side of a security context. Used by one thread at a time; its calls may block."""
 
-    def __init__(self, credential: AcceptorCredential) -> None:
+    def __init__(self, credential: _Credential) -> None:
         self._credential = credential
         self._handle = _Handle()
         self.is_established = False
-        self.client_name = ""  # such as alice/admin@EXAMPLE.COM; set when the context is established
 
     def __del__(self) -> None:
         if self._handle:
             _call("gss_delete_sec_context", ctypes.byref(self._handle), None)
+
+    def wrap(self, data: bytes) -> bytes:
+        """Returns the data with a signature of this context, not encrypted."""
+        wrapped = _Buffer()
+        _call("gss_wrap", self._handle, 0, 0, ctypes.byref(_given(data)), None, ctypes.byref(wrapped))
+        return _taken(wrapped)
+
+    def unwrap(self, data: bytes) -> bytes:
+        """Returns the data that the peer has signed. Raises GssError if the signature is wrong."""
+        plain = _Buffer()
+        _call("gss_unwrap", self._handle, ctypes.byref(_given(data)), ctypes.byref(plain), None, None)
+        return _taken(plain)
+
+
+class AcceptorContext(_Context):
+    """The server's side of a security context."""
+
+    def __init__(self, credential: AcceptorCredential) -> None:
+        super().__init__(credential)
+        self.client_name = ""  # such as alice/admin@EXAMPLE.COM; set when the context is established
 
     def step(self, token: bytes) -> bytes:
         """Returns the answer to a token of the client, which may be empty. Raises GssError."""
@@ -205,20 +259,32 @@ class AcceptorContext:
                 self.is_established = True
             return _taken(answer)
         finally:
-            if name:
-                _call("gss_release_name", ctypes.byref(name))
+            _release_name(name)
 
-    def wrap(self, data: bytes) -> bytes:
-        """Returns the data with a signature of this context, not encrypted."""
-        wrapped = _Buffer()
-        _call("gss_wrap", self._handle, 0, 0, ctypes.byref(_given(data)), None, ctypes.byref(wrapped))
-        return _taken(wrapped)
 
-    def unwrap(self, data: bytes) -> bytes:
-        """Returns the data that the client has signed. Raises GssError if the signature is wrong."""
-        plain = _Buffer()
-        _call("gss_unwrap", self._handle, ctypes.byref(_given(data)), ctypes.byref(plain), None, None)
-        return _taken(plain)
+class InitiatorContext(_Context):
+    """The client's side of a security context."""
+
+    def __init__(self, credential: InitiatorCredential, service: str, host: str) -> None:
+        super().__init__(credential)
+        self._target = _import_name(f"{service}@{host}", _SERVICE_OF_A_HOST)
+
+    def __del__(self) -> None:
+        super().__del__()
+        _release_name(self._target)
+
+    def step(self, token: bytes) -> bytes:
+        """Returns the answer to a token of the server, which may be empty. The first step, whose token is empty, may
+        ask the KDC for tickets. Raises GssError."""
+        answer = _Buffer()
+        kerberos = _ObjectIdentifier(len(_KERBEROS), _KERBEROS)
+        major = _call(
+            "gss_init_sec_context", self._credential.handle, ctypes.byref(self._handle), self._target,
+            ctypes.byref(kerberos), _MUTUAL | _SEQUENCE | _INTEGRITY, 0, None,
+            ctypes.byref(_given(token)) if token else None, None, ctypes.byref(answer), None, None,
+        )  # fmt: skip
+        self.is_established = not major & _CONTINUE_NEEDED
+        return _taken(answer)
 
 
 @cache

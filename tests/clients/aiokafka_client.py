@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -15,26 +15,33 @@ DEADLINE_SECONDS = 60
 
 
 class AiokafkaClient(GroupClient):
+    """A client whose `settings` are parameters of AIOKafkaProducer and AIOKafkaConsumer."""
+
     name = "aiokafka"
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        self._settings = dict(settings or {})
 
     def can_carry(self, record: SentRecord) -> bool:
         """Returns False for a record without key and value."""
         return record.key is not None or record.value is not None
 
     def produce(self, bootstrap: str, topic: str, codec: str, records: Sequence[SentRecord]) -> None:
-        asyncio.run(_produce(bootstrap, topic, None if codec == "none" else codec, records))
+        asyncio.run(_produce(self._settings, bootstrap, topic, None if codec == "none" else codec, records))
 
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[SentRecord]:
         assigned = [TopicPartition(topic, number) for number in range(partitions)]
-        return asyncio.run(_consume(bootstrap, None, None, assigned, count))
+        return asyncio.run(_consume(self._settings, bootstrap, None, None, assigned, count))
 
     def consume_in_group(self, bootstrap: str, topic: str, group: str, count: int) -> list[SentRecord]:
-        return asyncio.run(_consume(bootstrap, topic, group, [], count))
+        return asyncio.run(_consume(self._settings, bootstrap, topic, group, [], count))
 
 
-async def _produce(bootstrap: str, topic: str, codec: str | None, records: Sequence[SentRecord]) -> None:
+async def _produce(
+    settings: Mapping[str, Any], bootstrap: str, topic: str, codec: str | None, records: Sequence[SentRecord]
+) -> None:
     async with AIOKafkaProducer(
-        bootstrap_servers=bootstrap, compression_type=codec, acks="all", linger_ms=5
+        bootstrap_servers=bootstrap, compression_type=codec, acks="all", linger_ms=5, **settings
     ) as producer:
         waiting = [
             await producer.send(
@@ -51,7 +58,7 @@ async def _produce(bootstrap: str, topic: str, codec: str | None, records: Seque
 
 
 async def _consume(
-    bootstrap: str, topic: str | None, group: str | None, assigned: list[Any], count: int
+    settings: Mapping[str, Any], bootstrap: str, topic: str | None, group: str | None, assigned: list[Any], count: int
 ) -> list[SentRecord]:
     consumer = AIOKafkaConsumer(
         *([topic] if topic else []),
@@ -59,6 +66,7 @@ async def _consume(
         group_id=group,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
+        **settings,
     )
     if assigned:
         consumer.assign(assigned)

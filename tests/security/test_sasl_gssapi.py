@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kafkapy.errors import Error
+from kafkapy.client import AuthenticationError, Consumer, Producer
+from kafkapy.client.admin import Admin
+from kafkapy.errors import ConfigError, Error
+from kafkapy.types import TopicPartition
 from tests.broker_process import BrokerProcess
 from tests.kerberos import REALM, KerberosRealm
 from tests.peers import ApacheKafka, kafka_directory
@@ -123,6 +127,66 @@ def test_java_with_a_keytab_produces_and_consumes(
         [*command, "--create", "--topic", "from-java"], capture_output=True, text=True, timeout=90, check=False
     )
     assert "Created topic from-java" in done.stdout, done.stdout + done.stderr
+
+
+def our_client(server: KerberosServer, options: str = "") -> dict[str, str]:
+    """Returns the settings of our client, which are those of Java's."""
+    return {
+        "bootstrap.servers": f"localhost:{server.port}",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        "sasl.jaas.config": f"{MODULE} {options};",
+    }
+
+
+@pytest.fixture
+def kerberos(realm: KerberosRealm, monkeypatch: pytest.MonkeyPatch) -> KerberosRealm:
+    """Lets this process find the realm."""
+    for name, value in realm.environment().items():
+        monkeypatch.setenv(name, value)
+    return realm
+
+
+def test_our_client_with_a_keytab_produces_and_consumes(server: KerberosServer, kerberos: KerberosRealm) -> None:
+    keytab = kerberos.add_service("dora")
+    settings = our_client(server, f'useKeyTab=true storeKey=true keyTab="{keytab}" principal="dora@{REALM}"')
+    with Producer(settings) as producer:
+        assert producer.send("from-kafkapy", b"hello").result(WAIT_S).topic == "from-kafkapy"
+    with Consumer({**settings, "group.id": "g", "auto.offset.reset": "earliest"}) as consumer:
+        consumer.assign([TopicPartition("from-kafkapy", 0)])
+        deadline = time.monotonic() + WAIT_S
+        while not (records := list(consumer.poll(1.0))):
+            assert time.monotonic() < deadline
+    assert [each.value for each in records] == [b"hello"]
+
+
+def test_our_client_uses_a_ticket_of_kinit(
+    server: KerberosServer, kerberos: KerberosRealm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = kerberos.log_in("frank")
+    with Admin(our_client(server, f'useTicketCache=true ticketCache="{cache}"')) as admin:
+        admin.list_topics()
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{cache}")
+    with Admin(our_client(server)) as admin:
+        admin.list_topics()
+
+
+def test_our_client_names_what_it_lacks(
+    server: KerberosServer, kerberos: KerberosRealm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path}/no-tickets")
+    keytab = kerberos.add_service("dora")
+    with pytest.raises(ConfigError, match=r"no credentials of nobody@KAFKAPY\.TEST in the keytab"):
+        Admin(our_client(server, f'useKeyTab=true keyTab="{keytab}" principal="nobody@{REALM}"'))
+    with pytest.raises(ConfigError, match=r"sasl\.kerberos\.service\.name is missing"):
+        Admin({**our_client(server), "sasl.kerberos.service.name": None})
+    settings = our_client(server, f'useKeyTab=true keyTab="{keytab}" principal="dora@{REALM}"')
+    with (
+        Admin({**settings, "sasl.kerberos.service.name": "unknown"}) as admin,
+        pytest.raises(AuthenticationError, match=r"GSSAPI failed: .*not found in Kerberos database"),
+    ):
+        admin.list_topics()
 
 
 @pytest.mark.parametrize("token", [b"", b"nonsense", b"\x60\x06\x06\x04\x2a\x86\x48\x86", bytes(10_000)])

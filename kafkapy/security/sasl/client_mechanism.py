@@ -12,6 +12,10 @@ class ServerNotTrusted(Exception):
     """The server's tokens violate the mechanism, or do not prove that the server knows the user's credentials."""
 
 
+class ClientNotAuthenticated(Exception):
+    """The client has no valid credentials, for example because the KDC refuses a ticket."""
+
+
 class ClientMechanism(Protocol):
     """One authentication with a server, which is a sequence of tokens. Made for each authentication; one thread."""
 
@@ -25,6 +29,7 @@ class ClientMechanism(Protocol):
     def step(self, challenge: bytes | None) -> bytes | None:
         """Returns the next token for the server, or None if the client has nothing to send.
 
-        `challenge` is the last token of the server, None at the beginning. Raises ServerNotTrusted.
+        `challenge` is the last token of the server, None at the beginning. Raises ServerNotTrusted or
+        ClientNotAuthenticated.
         """
         ...

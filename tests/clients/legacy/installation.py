@@ -21,6 +21,8 @@ PROGRAMS = Path(__file__).with_name("programs")
 # The compression libraries of kafka-python, which does not declare them as dependencies.
 CODEC_PACKAGES = ("python-snappy==0.7.3", "lz4==4.4.5", "xxhash==3.5.0", "zstandard==0.25.0")
 INSTALL_SECONDS = 900
+# Releases of Apache Kafka that other tests install with all jars.
+RELEASES_OF_BROKERS = ("4.3.0", "3.9.1")
 
 
 def kafka_python(release: str) -> list[str]:
@@ -47,7 +49,7 @@ def java(release: str) -> list[str]:
 
 def java_jars(artifact: str, release: str) -> Path:
     """Returns the folder with the jars of a release and of its dependencies."""
-    if release == "4.3.0":
+    if release in RELEASES_OF_BROKERS:
         return kafka_directory(release) / "libs"
     pom = PROGRAMS / "java" / "pom.xml"
 

@@ -1,7 +1,7 @@
 """The program for kafka-python from 1.4.7 on, which PROTOCOL.md describes.
 
 It runs in a virtual environment of its own and cannot import this repository. Its arguments are settings of the client,
-such as `api_version=0.8.2`.
+such as `api_version=0.8.2`; `oauth_token` is a token for OAUTHBEARER.
 """
 
 import sys
@@ -104,10 +104,25 @@ def _line(record):
     return "\t".join(map(str, fields)) + "\n"
 
 
+def _provider(token):
+    try:
+        from kafka.sasl.oauth import AbstractTokenProvider  # from 2.1 on
+    except ImportError:
+        from kafka.oauth import AbstractTokenProvider
+
+    class Provider(AbstractTokenProvider):
+        def token(self):
+            return token
+
+    return Provider()
+
+
 def _settings(arguments):
     pairs = dict(argument.split("=", 1) for argument in arguments)
     if "api_version" in pairs:
         pairs["api_version"] = tuple(map(int, pairs["api_version"].split(".")))
+    if "oauth_token" in pairs:
+        pairs["sasl_oauth_token_provider"] = _provider(pairs.pop("oauth_token"))
     return pairs
 
 

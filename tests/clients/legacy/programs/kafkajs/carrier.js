@@ -1,5 +1,6 @@
 // KafkaJS: see PROTOCOL.md. It knows no consumer without a group, so a group of its own is made up for one.
-// Its packages lie where NODE_PATH says.
+// Its packages lie where NODE_PATH says. Its one argument, in JSON, has more settings: those of the class Kafka, and
+// `oauthToken`, a token for OAUTHBEARER.
 "use strict";
 
 const { randomUUID } = require("crypto");
@@ -32,7 +33,12 @@ async function plugInCodecs() {
   });
 }
 
-const kafkaAt = (bootstrap) => new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING, retry: { retries: 5 } });
+const { oauthToken, ...settings } = JSON.parse(process.argv[2] || "{}");
+if (oauthToken) {
+  settings.sasl = { mechanism: "oauthbearer", oauthBearerProvider: async () => ({ value: oauthToken }) };
+}
+const kafkaAt = (bootstrap) =>
+  new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING, retry: { retries: 5 }, ...settings });
 const bytes = (text) => (text === "-" ? null : Buffer.from(text, "hex"));
 const hex = (buffer) => (buffer === null || buffer === undefined ? "-" : buffer.toString("hex"));
 

@@ -1,0 +1,60 @@
+"""The client's credentials for GSSAPI: a keytab, or the tickets of `kinit`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import TYPE_CHECKING
+
+from kafkapy.errors import ConfigError
+from kafkapy.security.gssapi_library import GssError, InitiatorCredential
+from kafkapy.security.sasl.gssapi_client import GssapiClient
+
+if TYPE_CHECKING:
+    from kafkapy.client.security_values import SecurityValues
+    from kafkapy.security.jaas import JaasEntry
+
+_SERVICE_KEY = "sasl.kerberos.service.name"
+_numbers = itertools.count()
+
+
+class KerberosLogin:
+    """The principal of one client, as the options of Java's Krb5LoginModule name it. Any thread.
+
+    With `keyTab` the library requests tickets with the keys in that file, and new ones before they expire. Without it
+    the tickets of `ticketCache`, or of the default cache, are used.
+    """
+
+    def __init__(self, values: SecurityValues, entry: JaasEntry) -> None:
+        """Raises ConfigError if the service's name is missing, or the principal has neither keys nor tickets."""
+        service = entry.options.get("serviceName") or values[_SERVICE_KEY]
+        if not service:
+            raise ConfigError(f"{_SERVICE_KEY} is missing: the mechanism GSSAPI needs the name of the brokers' service")
+        self._service: str = service
+        self._principal = entry.options.get("principal")
+        self._keytab = entry.options.get("keyTab")
+        if entry.options.get("useKeyTab", "").lower() != "true":
+            self._keytab = None
+        self._cache = entry.options.get("ticketCache")
+        if self._keytab is not None and self._cache is None:
+            # A cache of its own keeps the client apart from other principals of this process and user.
+            self._cache = f"MEMORY:kafkapy-{os.getpid()}-{next(_numbers)}"
+        try:
+            self._credential()
+        except GssError as error:
+            source = f"the keytab {self._keytab}" if self._keytab else f"the cache {self._cache or '(default)'}"
+            raise ConfigError(
+                f"sasl.jaas.config: GSSAPI has no credentials of {self._principal or 'any principal'} in {source}: "
+                f"{error}"
+            ) from error
+
+    def _credential(self) -> InitiatorCredential:
+        return InitiatorCredential(self._principal, self._keytab, self._cache)
+
+    def mechanism(self, host: str = "") -> GssapiClient:
+        """Returns the mechanism for one authentication with a broker at `host`."""
+        # A new credential makes the library renew tickets that are about to expire.
+        return GssapiClient(self._credential().initiate(self._service, host))
+
+    def close(self) -> None:
+        """Does nothing: the tickets are in memory, or belong to others."""

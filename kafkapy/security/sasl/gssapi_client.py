@@ -1,0 +1,46 @@
+"""The client side of GSSAPI (RFC 4752) with Kerberos tickets."""
+
+from __future__ import annotations
+
+from kafkapy.security.gssapi_library import GssError, InitiatorContext
+from kafkapy.security.sasl.client_mechanism import ClientNotAuthenticated, ServerNotTrusted
+
+_NO_LAYER = 1  # no protection of the data after the authentication, the only layer that brokers offer
+_OFFER_BYTES = 4
+
+
+class GssapiClient:
+    """Proves the client's identity by a ticket for the broker's principal, and checks the broker's own proof.
+
+    The first step may block while the KDC issues tickets.
+    """
+
+    name = "GSSAPI"
+
+    def __init__(self, context: InitiatorContext) -> None:
+        self._context = context
+        self._has_chosen = False
+        self.is_complete = False
+
+    def step(self, challenge: bytes | None) -> bytes | None:
+        """Returns the tokens of the context, then the choice of no layer. See `ClientMechanism`.
+
+        Raises ClientNotAuthenticated if the client has no ticket for the broker.
+        """
+        if self._has_chosen:
+            self.is_complete = True
+            return None
+        if not self._context.is_established:
+            try:
+                return self._context.step(challenge or b"")
+            except GssError as error:
+                raise ClientNotAuthenticated(str(error)) from error
+        try:
+            offer = self._context.unwrap(challenge or b"")
+            if len(offer) != _OFFER_BYTES or not offer[0] & _NO_LAYER:
+                raise ServerNotTrusted("the broker offers no connection without a layer of GSSAPI")
+            self._has_chosen = True
+            # The client can receive 0 bytes in a layer, and its identity is that of its ticket.
+            return self._context.wrap(bytes((_NO_LAYER, 0, 0, 0)))
+        except GssError as error:
+            raise ServerNotTrusted(str(error)) from error
