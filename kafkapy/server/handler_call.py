@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from kafkapy.errors import ApiError, Error, ProtocolViolation, StorageError
-from kafkapy.server.api_registry import ServedApi
+from kafkapy.server.api_registry import DECLARATIONS, Handler, ServedApi
 from kafkapy.server.request_context import RequestContext
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -41,6 +42,25 @@ def _submit(served: ServedApi, context: RequestContext, message: Any) -> None:
         return None if response is None else lambda: context.respond(response)
 
     context.submit(work)
+
+
+def submit_part(
+    handler: Handler, context: RequestContext, message: Any, work: Callable[[], Callable[[], object]]
+) -> None:
+    """Runs a part of `handler` on the handler pool, and the function that it returns on the reactor's thread.
+
+    The client receives the same response to an error of `work` as to an error of the handler. Reactor thread.
+    """
+    (served,) = (each for each in getattr(handler, DECLARATIONS) if each.key == context.api_key)
+
+    def guarded() -> Callable[[], object]:
+        try:
+            return work()
+        except Exception as error:
+            caught = error
+            return lambda: fail(served, context, message, caught)
+
+    context.submit(guarded)
 
 
 def fail(served: ServedApi, context: RequestContext, message: Any, raised: Exception) -> None:

@@ -63,9 +63,12 @@ class Kind(NamedTuple):
 
 _NO_GSSAPI = {"GSSAPI": "needs the package gssapi, which needs a compiler and Kerberos's headers"}
 _NO_SCRAM = dict.fromkeys(SCRAM, "the release has no SCRAM")
+_OLD_SCRAM = dict.fromkeys(
+    SCRAM, "librdkafka before 2.6.1 repeats its nonce, which Kafka refuses since CVE-2024-56128, and kafkapy too"
+)
 _NO_OAUTH = {"OAUTHBEARER": "the release has no OAUTHBEARER"}
 KINDS = (
-    Kind("kcat", "kcat"),
+    Kind("kcat", "kcat", gaps=_OLD_SCRAM),
     Kind("confluent-kafka", "confluent-kafka", gaps={"GSSAPI": "the wheel is built without GSSAPI"}),
     Kind("aiokafka", "aiokafka", gaps=_NO_GSSAPI),
     Kind("kafka-python-3.0.12", "kafka-python", "3.0.12", _NO_GSSAPI),

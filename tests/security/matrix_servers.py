@@ -72,13 +72,12 @@ def running(
 
 def _properties(mechanisms: list[str], realm: KerberosRealm | None) -> Mapping[str, str]:
     found = {
-        "sasl.enabled.mechanisms": ",".join(mechanisms),
-        "listener.name.sasl_ssl.sasl.enabled.mechanisms": ",".join(mechanisms),
         # The listener of the sessions that end soon, which clients of every age cannot prolong.
         "listener.name.sasl_plaintext.scram-sha-256.connections.max.reauth.ms": "3600000",
         "kafkapy.sasl.oauthbearer.unsecured.tokens.enable": "true",
     }
     for listener in ("sasl_ssl", "sasl_plaintext"):
+        found[f"listener.name.{listener}.sasl.enabled.mechanisms"] = ",".join(mechanisms)
         found[f"listener.name.{listener}.oauthbearer.sasl.jaas.config"] = _OAUTH
         if realm is not None:
             keytab = realm.add_service("kafka/localhost")

@@ -14,7 +14,8 @@ from tests.security.matrix_servers import MatrixServer, running
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 BY_NAME = {each.name: each for each in KINDS}
 SAMPLE = [
-    ("kcat", Form("SASL_SSL", "SCRAM-SHA-512")),
+    ("kcat", Form("SASL_SSL", "PLAIN")),
+    ("confluent-kafka", Form("SASL_SSL", "SCRAM-SHA-512")),
     ("kcat", Form("SSL")),
     ("aiokafka", Form("SASL_SSL", "SCRAM-SHA-256")),
     ("aiokafka", Form("SASL_PLAINTEXT", "OAUTHBEARER")),

@@ -29,6 +29,8 @@ INSECURE_PROTOCOLS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
 # Suites of TLS 1.3, which OpenSSL configures by a function of their own.
 TLS_1_3_SUITES = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256",
                   "TLS_AES_128_CCM_SHA256", "TLS_AES_128_CCM_8_SHA256")
+# The suites of TLS 1.2 if none is configured: those of OpenSSL, without those that lack forward secrecy.
+cdef const char* DEFAULT_SUITES = b"DEFAULT:!kRSA"
 # Not a suite but a signal, which Java lists with the suites.
 SIGNALLING_SUITE = "TLS_EMPTY_RENEGOTIATION_INFO_SCSV"
 
@@ -130,7 +132,7 @@ cdef class TlsContext:
 
         The chain begins with the certificate of the key. `trusted_pem` are the certificates that end a chain of the
         peer, and need not be self-signed; None stands for those of the platform. `ciphers` are IANA's names; None
-        stands for the defaults of OpenSSL. A certificate that a list in `crl_pem` revokes is refused, as is a
+        stands for OpenSSL's defaults with forward secrecy. A certificate that a list in `crl_pem` revokes is refused, as is a
         certificate of a client or server whose issuer has no list there.
         """
         require_library()
@@ -186,6 +188,8 @@ cdef class TlsContext:
             raise TlsError("no protocol is enabled")
         if ciphers:
             versions = self.set_ciphers(ciphers, versions)
+        elif not openssl.SSL_CTX_set_cipher_list(self.native, DEFAULT_SUITES):
+            raise TlsError(f"OpenSSL has no suites with forward secrecy: {last_reason()}")
         openssl.SSL_CTX_ctrl(self.native, SSL_CTRL_SET_MIN_PROTO_VERSION, min(versions), NULL)
         openssl.SSL_CTX_ctrl(self.native, SSL_CTRL_SET_MAX_PROTO_VERSION, max(versions), NULL)
         return 0

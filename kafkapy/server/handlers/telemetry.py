@@ -22,6 +22,7 @@ from kafkapy.protocol.messages.get_telemetry_subscriptions import (
 from kafkapy.protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 from kafkapy.server.api_registry import serves
 from kafkapy.server.client_telemetry import ClientInstance, ClientTelemetry
+from kafkapy.server.handler_call import submit_part
 from kafkapy.server.otlp import MalformedMetrics, Points, read_metrics
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import ZERO_UUID, random_uuid, uuid_to_string
@@ -118,7 +119,7 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
             return partial(refuse, Error.INVALID_RECORD)
         return partial(take, len(data), found)
 
-    context.submit(work)
+    submit_part(handle_push_telemetry, context, request, work)
 
 
 def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monotonic_ms: int, largest: int) -> None:

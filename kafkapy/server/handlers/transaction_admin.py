@@ -23,6 +23,7 @@ from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest,
 from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
 from kafkapy.server.authorization import check_transactional_id, denied_names, denied_topics
+from kafkapy.server.handler_call import submit_part
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
@@ -81,14 +82,11 @@ def handle_list_transactions(
         return response
 
     def work() -> Callable[[], object]:
-        try:
-            keep_matching(response, pattern)
-            _leave_out_denied(context, response)
-        except ApiError as error:
-            return partial(context.respond, ListTransactionsResponse(error_code=error.error))
+        keep_matching(response, pattern)
+        _leave_out_denied(context, response)
         return partial(context.respond, response)
 
-    context.submit(work)
+    submit_part(handle_list_transactions, context, request, work)
     return None
 
 

@@ -285,6 +285,26 @@ def test_transactions_are_filtered(harness: TransactionHandlerHarness, fields: d
     assert (found.error_code, len(found.transaction_states)) == (0, count)
 
 
+class BrokenAuthorizer:
+    def authorize(self, *arguments: Any) -> Any:
+        raise RuntimeError("the database of permissions is unreachable")
+
+
+@pytest.mark.parametrize("pattern", [None, "t."])
+def test_a_failing_authorizer_leaves_no_request_without_an_answer(
+    harness: TransactionHandlerHarness, pattern: str | None
+) -> None:
+    harness.produced(harness.producer(), 0)
+    harness.services.authorizer = BrokenAuthorizer()
+    request = ListTransactionsRequest(transactional_id_pattern=pattern)
+    if pattern is None:  # the dispatcher answers
+        with pytest.raises(RuntimeError):
+            harness.send(handle_list_transactions, request, 2)
+    else:
+        found = harness.send(handle_list_transactions, request, 2).response
+        assert (found.error_code, found.transaction_states) == (Error.UNKNOWN_SERVER_ERROR, [])
+
+
 def test_filters_that_mean_nothing(harness: TransactionHandlerHarness) -> None:
     found = harness.send(handle_list_transactions, ListTransactionsRequest(state_filters=["Bogus"]), 0).response
     assert (found.unknown_state_filters, found.transaction_states) == (["Bogus"], [])
