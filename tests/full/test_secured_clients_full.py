@@ -16,6 +16,7 @@ from tests.security.matrix_servers import MatrixServer, running
 
 pytestmark = [pytest.mark.full, pytest.mark.peer, pytest.mark.timeout(300)]
 RECORDS = 20
+TOO_OLD_FOR_KAFKA_4 = ("java-0.10.1.1",)
 CASES = [pytest.param(kind, form, id=f"{kind.name}-{form}") for kind in KINDS for form in FORMS if kind.supports(form)]
 
 
@@ -63,4 +64,6 @@ def round_trip(server: MatrixServer, workshop: Workshop, kind: Kind, form: Form)
 
 @pytest.mark.parametrize(("kind", "form"), CASES)
 def test_a_client_produces_and_consumes(server: MatrixServer, workshop: Workshop, kind: Kind, form: Form) -> None:
+    if server.is_apache and kind.name in TOO_OLD_FOR_KAFKA_4:
+        pytest.skip("Apache Kafka 4 does not serve the versions of Produce and Fetch of this client")
     round_trip(server, workshop, kind, form)

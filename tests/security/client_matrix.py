@@ -18,6 +18,7 @@ from tests.clients.legacy.program_client import ProgramClient
 from tests.jks_writer import jks_file, key_entry, trusted_entry
 from tests.kerberos import REALM, KerberosRealm
 from tests.oauth_tokens import unsecured_token
+from tests.peers import kafka_directory
 from tests.security.certificates import Authority
 from tests.security.secured_kafka import USERS
 
@@ -206,6 +207,11 @@ class Workshop:
             settings["sasl.kerberos.service.name"] = "kafka"
             options.append(f"-Djava.security.krb5.conf={self._realm.config}")
         command = [*installation.java(kind.release), *_pairs(settings)]
+        if form.mechanism == "OAUTHBEARER":
+            # Before 3.0 the client needs Jackson for tokens, which it does not declare as a dependency.
+            jackson = sorted((kafka_directory("4.3.0") / "libs").glob("jackson-*.jar"))
+            place = command.index("-cp") + 1
+            command[place] = ":".join((command[place], *map(str, jackson)))
         return [command[0], *options, *command[1:]]
 
     def _jaas_options(self, mechanism: str, password: str) -> str:

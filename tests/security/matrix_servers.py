@@ -32,8 +32,9 @@ class KerberosKafka(SecuredKafka):
 class MatrixServer:
     """A running server with a listener of each protocol, on which every mechanism is enabled."""
 
-    def __init__(self, kafka: KerberosKafka) -> None:
+    def __init__(self, kafka: KerberosKafka, *, is_apache: bool) -> None:
         self._kafka = kafka
+        self.is_apache = is_apache
 
     @property
     def admin_address(self) -> str:
@@ -59,7 +60,7 @@ def running(
     kafka.realm = realm
     if is_apache:
         with kafka:
-            yield MatrixServer(kafka)
+            yield MatrixServer(kafka, is_apache=True)
         return
     environment = {} if realm is None else realm.environment()
     with BrokerProcess(directory, config=kafka.config, port=kafka.port, environment=environment) as broker:
@@ -67,7 +68,7 @@ def running(
             for mechanism in map(MECHANISMS_BY_NAME.__getitem__, SCRAM):
                 wanted = [NewScramCredential(user, mechanism, password) for user, password in USERS.items()]
                 admin.alter_user_scram_credentials(wanted).check()
-        yield MatrixServer(kafka)
+        yield MatrixServer(kafka, is_apache=False)
 
 
 def _properties(mechanisms: list[str], realm: KerberosRealm | None) -> Mapping[str, str]:

@@ -68,7 +68,7 @@ ROWS = (
     ),
     key(
         "ssl.cipher.suites", LIST, "", list_of(), MEDIUM, PER_BROKER,
-        "Cipher suites offered, by their IANA names; empty is OpenSSL's choice.",
+        "Cipher suites offered, by their IANA names; empty is OpenSSL's choice with forward secrecy.",
     ),
     key(
         "ssl.client.auth", STRING, "none", one_of("required", "requested", "none"), MEDIUM, PER_BROKER,

@@ -74,7 +74,7 @@ def _parse(der: bytes) -> Certificate:
     signed.enter(SEQUENCE)
     issuer = signed.element()
     validity = signed.enter(SEQUENCE)
-    not_before_s, not_after_s = _time(validity), _time(validity)
+    not_before_s, not_after_s = read_time(validity), read_time(validity)
     subject = signed.element()
     public_key = signed.element()
     name_text(subject)
@@ -101,7 +101,8 @@ def _parse(der: bytes) -> Certificate:
     )
 
 
-def _time(reader: DerReader) -> int:
+def read_time(reader: DerReader) -> int:
+    """Returns the date at the position of the reader, in seconds since 1970. Raises DerError."""
     tag = reader.tag()
     if tag not in (UTC_TIME, GENERALIZED_TIME):
         raise DerError("a date is neither UTCTime nor GeneralizedTime")

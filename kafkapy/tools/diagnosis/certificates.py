@@ -12,6 +12,7 @@ from kafkapy.config.ssl_settings import SslSettings
 from kafkapy.errors import ConfigError
 from kafkapy.security.tls.certificate import Certificate, date_text
 from kafkapy.security.tls.cipher_suites import weak_protocols, weak_suites
+from kafkapy.security.tls.revocation_list import parse_revocation_lists
 from kafkapy.security.tls.tls_material import TlsMaterial, load_material
 from kafkapy.tools.diagnosis.configuration import LOOPBACK
 from kafkapy.tools.diagnosis.data import DAY_S
@@ -20,6 +21,9 @@ from kafkapy.tools.diagnosis.finding import GOOD, NOTE, PROBLEM, WARNING, Findin
 SUBJECT = "certificates"
 # Certificates are often valid for 90 days and renewed 30 days before their end.
 SOON_DAYS = 30
+# Authorities publish lists that are valid for a week or longer, and a new one well before the end.
+LIST_SOON_DAYS = 2
+_NEW_LIST = "replace the file by the authority's new list, and send SIGHUP to the broker"
 _METRICS = "METRICS"
 
 
@@ -42,6 +46,7 @@ def check_certificates(config: BrokerConfig, now_s: float | None = None) -> Find
             yield Finding(PROBLEM, SUBJECT, f"listener {name}: {error}", "the broker refuses to start")
             continue
         yield from _dates(name, material, now)
+        yield from _revocations(name, material, now)
         yield from _strength(name, material)
         yield from _permissions(name, settings)
     yield from _metrics_password(config)
@@ -85,6 +90,32 @@ def _judged(what: str, alias: str, certificate: Certificate, now: float) -> Find
         text = f"{named} expires in {days} days, on {date_text(certificate.not_after_s)}"
         return Finding(WARNING, SUBJECT, text, advice)
     return None
+
+
+def _revocations(name: str, material: TlsMaterial, now: float) -> Findings:
+    """Yields a finding for each revocation list that is not valid or expires soon: its clients are refused."""
+    if material.revocations_pem is None:
+        return
+    location = material.settings.crl_location
+    try:
+        lists = parse_revocation_lists(material.revocations_pem)
+    except ValueError as error:
+        text = f"listener {name}: the revocation lists in {location} cannot be read: {error}"
+        yield Finding(PROBLEM, SUBJECT, text, "the broker refuses to start")
+        return
+    for each in lists:
+        named = f"listener {name}: the revocation list of {each.issuer_text} in {location}"
+        if each.this_update_s > now:
+            text = f"{named} becomes valid on {date_text(each.this_update_s)}; until then its clients are refused"
+            yield Finding(PROBLEM, SUBJECT, text, "check the clock")
+        if each.next_update_s is None or each.next_update_s - now > LIST_SOON_DAYS * DAY_S:
+            continue
+        if each.next_update_s < now:
+            text = f"{named} expired on {date_text(each.next_update_s)}: clients with its certificates are refused"
+            yield Finding(PROBLEM, SUBJECT, text, _NEW_LIST)
+        else:
+            text = f"{named} expires on {date_text(each.next_update_s)}; then its clients are refused"
+            yield Finding(WARNING, SUBJECT, text, _NEW_LIST)
 
 
 def _strength(name: str, material: TlsMaterial) -> Findings:

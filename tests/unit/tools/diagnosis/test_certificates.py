@@ -13,6 +13,7 @@ from kafkapy.security.tls.authority import SERVER_AUTH
 from kafkapy.tools.diagnosis.certificates import check_certificates
 from tests.certificates import SERVER_NAME, authority
 from tests.diagnosis_machine import complaints
+from tests.harness.certificates import CertificateAuthority
 
 DAY_S = 86_400
 
@@ -96,3 +97,26 @@ def test_a_key_that_every_user_can_read_is_reported(properties: dict[str, str]):
 def test_an_open_metrics_listener_is_reported(keys: dict[str, str], text: str):
     config = BrokerConfig({"node.id": "1", "kafkapy.metrics.listener": "0.0.0.0:9404", **keys})
     assert [each for _, each in complaints(check_certificates(config))] == [text]
+
+
+def test_revocation_lists_that_expire_are_reported(properties: dict[str, str], tmp_path: Path):
+    """The list is valid for 30 days."""
+    path = tmp_path / "revoked.pem"
+    path.write_bytes(CertificateAuthority(tmp_path / "authority", "Other CA").revoke())
+    with_list = {**properties, "kafkapy.ssl.crl.location": str(path)}
+    assert found_in(with_list, days=1) == []
+    named = f"listener SSL: the revocation list of CN=Other CA in {path}"
+    level, text = found_in(with_list, days=29)[-1]
+    assert (level, named in text, "then its clients are refused" in text) == ("warning", True, True)
+    level, text = found_in(with_list, days=31)[-1]
+    assert (level, named in text, "expired on" in text) == ("problem", True, True)
+    level, text = found_in(with_list, days=-1)[-1]
+    assert (level, named in text, "becomes valid on" in text) == ("problem", True, True)
+
+
+def test_a_damaged_revocation_list_is_a_problem(properties: dict[str, str], tmp_path: Path):
+    path = tmp_path / "revoked.pem"
+    path.write_text("-----BEGIN X509 CRL-----\nMAA=\n-----END X509 CRL-----\n")
+    (found,) = found_in({**properties, "kafkapy.ssl.crl.location": str(path)})
+    assert found[0] == "problem"
+    assert "cannot be read: it is not a certificate revocation list" in found[1]

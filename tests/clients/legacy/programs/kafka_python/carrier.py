@@ -106,7 +106,7 @@ def _line(record):
 
 def _provider(token):
     try:
-        from kafka.sasl.oauth import AbstractTokenProvider  # from 2.1 on
+        from kafka.net.sasl.oauth import AbstractTokenProvider  # from 3.0 on
     except ImportError:
         from kafka.oauth import AbstractTokenProvider
 
