@@ -36,7 +36,7 @@ logger = logging.getLogger("kafka.network.SocketServer")
 MIN_REAUTHENTICATION_INTERVAL_MS = 1000
 _API_VERSIONS_KEY = int(ApiKey.API_VERSIONS).to_bytes(2, "big")
 # The answer to a token, or the exception with which the mechanism refused it.
-StepResult = bytes | Exception
+StepResult = bytes | Exception | None
 # Finds the handler of an API on the listener of the connection; for the error answers of other APIs.
 FindApi = Callable[[int], "ServedApi | None"]
 
@@ -183,10 +183,10 @@ class Authenticator:
     def _answer_raw_token(self, result: StepResult) -> None:
         failure = result if isinstance(result, Exception) else self._check_principal()
         if failure is None:
-            assert isinstance(result, bytes)
+            assert not isinstance(result, Exception)
             if self._mechanism is not None and self._mechanism.is_complete:
                 self._complete(self._lifetime_ms())
-            self._connection.respond([result])
+            self._connection.respond(None if result is None else [result])
         else:
             self._refuse(failure, None)
 
@@ -195,12 +195,12 @@ class Authenticator:
         if failure is not None:
             self._refuse(failure, header)
             return
-        assert isinstance(result, bytes)
+        assert not isinstance(result, Exception)
         lifetime_ms: int | None = None
         if self._mechanism is not None and self._mechanism.is_complete:
             lifetime_ms = self._lifetime_ms()
             self._complete(lifetime_ms)
-        response = SaslAuthenticateResponse(auth_bytes=result, session_lifetime_ms=lifetime_ms or 0)
+        response = SaslAuthenticateResponse(auth_bytes=result or b"", session_lifetime_ms=lifetime_ms or 0)
         self._connection.respond(_encoded(header, response))
 
     def _refuse(self, failure: Exception, header: RequestHeader | None) -> None:

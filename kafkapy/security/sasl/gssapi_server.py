@@ -26,10 +26,11 @@ class GssapiServer(ServerMechanism):
         self._names = names
         self._has_offered = False
 
-    def step(self, token: bytes) -> bytes:
+    def step(self, token: bytes) -> bytes | None:
         try:
             if self._has_offered:
-                return self._choose(self._context.unwrap(token))
+                self._choose(self._context.unwrap(token))
+                return None
             if not self._context.is_established:
                 answer = self._context.step(token)
                 if answer or not self._context.is_established:
@@ -41,7 +42,7 @@ class GssapiServer(ServerMechanism):
                 raise TemporaryFailure(str(error)) from error
             raise AuthenticationFailed(str(error)) from error
 
-    def _choose(self, choice: bytes) -> bytes:
+    def _choose(self, choice: bytes) -> None:
         if len(choice) < len(_OFFER) or choice[0] != _NO_LAYER:
             raise AuthenticationFailed("the client chose a layer that the server does not offer")
         try:
@@ -49,4 +50,3 @@ class GssapiServer(ServerMechanism):
         except NoShortName as error:
             raise AuthenticationFailed(str(error)) from error
         self._complete(Principal(USER_TYPE, name))
-        return b""

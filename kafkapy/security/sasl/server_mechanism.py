@@ -48,8 +48,11 @@ class ServerMechanism(ABC):
         return self._expires_ms
 
     @abstractmethod
-    def step(self, token: bytes) -> bytes:
-        """Returns the answer to a token of the client.
+    def step(self, token: bytes) -> bytes | None:
+        """Returns the answer to a token of the client, which may be empty.
+
+        None, at the end of the exchange, is no answer: a client that sends raw tokens would take an empty one for the
+        response to its next request.
 
         Raises AuthenticationFailed or TemporaryFailure, after which the exchange must not be continued.
         """

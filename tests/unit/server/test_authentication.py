@@ -39,8 +39,8 @@ class RecordedConnection:
         self.listener = SimpleNamespace(name="SASL", security_protocol="SASL_PLAINTEXT")
         self.events: list[Any] = []
 
-    def respond(self, chunks: list[Any]) -> None:
-        self.events.append(b"".join(map(bytes, chunks)))
+    def respond(self, chunks: list[Any] | None) -> None:
+        self.events.append(None if chunks is None else b"".join(map(bytes, chunks)))
 
     def close(self, reason: str) -> None:
         self.events.append(("closed", reason))
@@ -106,6 +106,33 @@ def test_the_answer_and_the_end_of_a_failed_authentication_are_delayed() -> None
     assert [answer.error_code for answer in exchange.answers()] == [Error.SASL_AUTHENTICATION_FAILED]
     assert exchange.connection.events[-1] == ("closed", "Authentication failed: Invalid username or password")
     assert exchange.listener.counts.failed == 1
+
+
+class SilentMechanism:
+    """Completes at the first token, and has no answer to it, as GSSAPI at its end."""
+
+    is_complete = False
+    principal = Principal("User", "alice")
+    expires_ms = None
+
+    def step(self, token: bytes) -> None:
+        self.is_complete = True
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_an_exchange_may_end_without_an_answer(version: int) -> None:
+    """A client with raw tokens would take an empty answer for the response to its next request."""
+    exchange = Exchange(MechanismMaker(SilentMechanism))
+    exchange.send(ApiKey.SASL_HANDSHAKE, version, SaslHandshakeRequest(mechanism="PLAIN"))
+    exchange.connection.events.clear()
+    if version:
+        exchange.present(b"token")
+        assert [(each.error_code, each.auth_bytes) for each in exchange.answers()] == [(0, b"")]
+    else:
+        frame: Any = SimpleNamespace(payload=memoryview(bytearray(b"token")), has_invalid_size=False)
+        exchange.authenticator.admits(frame, lambda key: None)
+        assert exchange.answers() == []
+        assert None in exchange.connection.events
 
 
 def test_without_a_delay_the_answer_is_sent_at_once() -> None:
