@@ -26,6 +26,10 @@ _KERBEROS_PRINCIPAL = bytes.fromhex("2a864886f71201020201")  # the name type 1.2
 _SERVICE_OF_A_HOST = bytes.fromhex("2a864886f71201020104")  # the name type 1.2.840.113554.1.2.1.4
 
 
+# The only layer of RFC 4752 that brokers offer: no protection of the data after the authentication.
+NO_LAYER = 1
+
+
 class GssError(Exception):
     """A call of the library that failed. The text is the library's."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from kafkapy.security.gssapi_library import GssError, InitiatorContext
+from kafkapy.security.gssapi_library import NO_LAYER, GssError, InitiatorContext
 from kafkapy.security.sasl.client_mechanism import ClientNotAuthenticated, ServerNotTrusted
 
-_NO_LAYER = 1  # no protection of the data after the authentication, the only layer that brokers offer
 _OFFER_BYTES = 4
 
 
@@ -37,10 +36,10 @@ class GssapiClient:
                 raise ClientNotAuthenticated(str(error)) from error
         try:
             offer = self._context.unwrap(challenge or b"")
-            if len(offer) != _OFFER_BYTES or not offer[0] & _NO_LAYER:
+            if len(offer) != _OFFER_BYTES or not offer[0] & NO_LAYER:
                 raise ServerNotTrusted("the broker offers no connection without a layer of GSSAPI")
             self._has_chosen = True
             # The client can receive 0 bytes in a layer, and its identity is that of its ticket.
-            return self._context.wrap(bytes((_NO_LAYER, 0, 0, 0)))
+            return self._context.wrap(bytes((NO_LAYER, 0, 0, 0)))
         except GssError as error:
             raise ServerNotTrusted(str(error)) from error

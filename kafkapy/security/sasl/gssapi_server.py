@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkapy.security.gssapi_library import AcceptorContext, GssError
+from kafkapy.security.gssapi_library import NO_LAYER, AcceptorContext, GssError
 from kafkapy.security.kerberos_names import NoShortName, ShortNames
 from kafkapy.security.principal import USER_TYPE, Principal
 from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism, TemporaryFailure
 
-# The only layer that the server offers, no protection of the data, and with it a maximum size of 0.
-_NO_LAYER = 1
-_OFFER = bytes((_NO_LAYER, 0, 0, 0))
+# With no layer the maximum size of a message in it is 0.
+_OFFER = bytes((NO_LAYER, 0, 0, 0))
 
 
 class GssapiServer(ServerMechanism):
@@ -43,7 +42,7 @@ class GssapiServer(ServerMechanism):
             raise AuthenticationFailed(str(error)) from error
 
     def _choose(self, choice: bytes) -> None:
-        if len(choice) < len(_OFFER) or choice[0] != _NO_LAYER:
+        if len(choice) < len(_OFFER) or choice[0] != NO_LAYER:
             raise AuthenticationFailed("the client chose a layer that the server does not offer")
         try:
             name = self._names.short_name(self._context.client_name)
