@@ -78,8 +78,11 @@ class ActivePartition(ShardContext, Generic[S]):
     def schedule_unless_scheduled(
         self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]
     ) -> None:
-        if key not in self._timers:
+        if not self.is_scheduled(key):
             self.schedule(key, delay_ms, operation)
+
+    def is_scheduled(self, key: str) -> bool:
+        return key in self._timers
 
     def run(self, operation: Callable[[], CoordinatorResult[Any]]) -> None:
         if not self.is_resigned:

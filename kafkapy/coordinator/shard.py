@@ -42,6 +42,9 @@ class ShardContext(Protocol):
     ) -> None:
         """Calls `run(operation)` after `delay_ms`, unless the key already has a timer."""
 
+    def is_scheduled(self, key: str) -> bool:
+        """Returns whether the key has a timer."""
+
     def cancel(self, key: str) -> None:
         """Cancels the timer of the key, if there is one."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Refuse = Callable[[Error, "str | None"], object]
 OnResponse = Callable[[bytes], object]
 # Receives the result of creating a topic, or the exception without which there would be one.
-OnCreated = Callable[[ErrorMessage | Exception], object]
+OnCreated = Callable[[ErrorMessage | BaseException], object]
 
 
 class ForwardingPort(Protocol):

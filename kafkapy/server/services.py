@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kafkapy.server.quotas.client_quotas import ClientQuotas
     from kafkapy.server.quotas.mutation_quota import MutationQuotas
     from kafkapy.server.share_groups import ShareServices
+    from kafkapy.server.streams_topics import StreamsTopics
     from kafkapy.server.transaction_markers import LocalMarkerWriter
     from kafkapy.server.transaction_verification import TransactionVerification
     from kafkapy.storage.log_manager import LogManager
@@ -218,3 +219,10 @@ class Services(ControllerServices):
             partition.topic_partition.topic == SHARE_GROUP_STATE_TOPIC for partition in led
         ):
             self.shares.on_leadership(led, followed)
+
+    @cached_property
+    def streams_topics(self) -> StreamsTopics:
+        """The requests for internal topics of Kafka Streams; their module is imported at the first access."""
+        from kafkapy.server.streams_topics import StreamsTopics
+
+        return StreamsTopics(self.clock)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafkapy.controller.result import ErrorMessage
 from kafkapy.controller.topics import CreatedTopic, NewTopic, PlacementRules, create_topics, uncharged
 from kafkapy.errors import Error
+from kafkapy.server.forwarding_port import OnCreated
 from kafkapy.server.mutation_charge import charge_to, mutation_quota
 from kafkapy.server.services import Services
 
@@ -18,20 +19,31 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
 
 
-def request_topic(services: Services, wanted: NewTopic, context: RequestContext | None = None) -> None:
+def request_topic(
+    services: Services,
+    wanted: NewTopic,
+    context: RequestContext | None = None,
+    on_result: OnCreated = lambda result: None,
+) -> None:
     """Asks the active controller to create a topic, without waiting for it; clients retry. Reactor thread.
 
     The topic is created in the name of the client of `context`, whose quota of mutations it is charged to, or of the
-    broker itself.
+    broker itself. `on_result` is called on any thread; not if an earlier request for the topic still waits for its
+    response.
     """
+
+    def report(result: ErrorMessage | BaseException) -> None:
+        _log_failure(wanted.name, result)
+        on_result(result)
+
     controller, forwarding = services.controller, services.forwarding
     if forwarding is not None and not controller.is_active:
-        forwarding.create_topic(_counted(services, wanted), lambda result: _report(wanted.name, result), context)
+        forwarding.create_topic(_counted(services, wanted), report, context)
         return
     charge = uncharged if context is None else charge_to(mutation_quota(context, is_strict=True), services.clock)
     rules = PlacementRules(services.config, services.node_id, policies=services.policies, charge=charge)
     future = controller.submit(lambda image: create_topics(image, [wanted], rules))
-    future.add_done_callback(lambda done: _report_future(wanted.name, done))
+    future.add_done_callback(lambda done: report(_result_of(wanted.name, done)))
 
 
 def _counted(services: Services, wanted: NewTopic) -> NewTopic:
@@ -46,12 +58,12 @@ def _counted(services: Services, wanted: NewTopic) -> NewTopic:
     )
 
 
-def _report_future(topic: str, done: Future[dict[str, CreatedTopic]]) -> None:
+def _result_of(topic: str, done: Future[dict[str, CreatedTopic]]) -> ErrorMessage | BaseException:
     failure = done.exception()
-    _report(topic, failure if failure is not None else done.result()[topic].error)
+    return failure if failure is not None else done.result()[topic].error
 
 
-def _report(topic: str, result: ErrorMessage | BaseException) -> None:
+def _log_failure(topic: str, result: ErrorMessage | BaseException) -> None:
     if isinstance(result, BaseException):
         logger.warning("Auto topic creation of %s failed: %s", topic, result)
     elif result.error not in (Error.NONE, Error.TOPIC_ALREADY_EXISTS):

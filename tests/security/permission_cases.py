@@ -17,7 +17,7 @@ from tests.wire.every_version import UNKNOWN_ID, Values, always
 BROKER, CONTROLLER = "broker", "controller"
 CLOSED = "closed"
 TOPIC, OTHER, ABSENT = "t", "u", "absent"
-GROUP, CONSUMER_GROUP = "g", "cg"
+GROUP, CONSUMER_GROUP, STREAMS_GROUP = "g", "cg", "sg"
 TRANSACTIONAL_ID = "x"
 ANOTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAg"
 
@@ -298,6 +298,33 @@ for key, version in (
         "group_id": "", "topics": [{"topic_id": context.ids[TOPIC], "partitions": [{"partition": 0}]}]}, {
         NO_PERMISSION: {31}, grants(CLUSTER_ACTION): {0},
     })  # fmt: skip
+
+
+def topology(changelog: str) -> Values:
+    """Returns a topology whose only subtopology counts the records of the topic `t`, for a heartbeat that joins."""
+    changelogs = [{"name": changelog, "partitions": 0, "replication_factor": 1, "topic_configs": []}]
+    subtopology = {
+        "subtopology_id": "0", "source_topics": [TOPIC], "source_topic_regex": [],
+        "state_changelog_topics": changelogs, "repartition_sink_topics": [], "repartition_source_topics": [],
+        "copartition_groups": [],
+    }  # fmt: skip
+    return {
+        "member_epoch": 0, "rebalance_timeout_ms": 1000, "process_id": "p",
+        "topology": {"epoch": 0, "subtopologies": [subtopology]},
+        "active_tasks": [], "standby_tasks": [], "warmup_tasks": [],
+    }  # fmt: skip
+
+
+row(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, "", {"group_id": "sg-{user}", "member_id": "m", **topology("made-{user}")}, {
+    NO_PERMISSION: {30}, grants("Read group sg-{user}"): {29}, grants("Read group sg-{user}", DESCRIBE_T): {29},
+    grants("Read group sg-{user}", DESCRIBE_T, "Describe topic made-{user}"): {0},
+    grants("Read group sg-{user}", DESCRIBE_T, "Create topic made-{user}", "Describe topic made-{user}"): {0},
+    grants("Read group sg-{user}", DESCRIBE_T, "Create cluster", "Describe topic made-{user}"): {0},
+})  # fmt: skip
+row(ApiKey.STREAMS_GROUP_DESCRIBE, 0, "", {"group_ids": [STREAMS_GROUP], "include_authorized_operations": True}, {
+    NO_PERMISSION: {30}, grants("Describe group sg"): {29}, grants("Describe group sg", DESCRIBE_T): {29},
+    grants("Describe group sg", DESCRIBE_T, "Describe topic absent"): {0},
+})  # fmt: skip
 
 
 # -- offsets

@@ -41,6 +41,8 @@ def secured(port: int, controller_port: int, users: Iterable[str]) -> dict[str, 
         "group.initial.rebalance.delay.ms": "0",
         "group.consumer.session.timeout.ms": "3600000",
         "group.consumer.max.session.timeout.ms": "3600000",
+        "group.streams.session.timeout.ms": "3600000",
+        "group.streams.max.session.timeout.ms": "3600000",
         **secured_listeners(LISTENER, users),
     }
 

@@ -23,11 +23,13 @@ from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
+from kafkapy.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from tests.api_client import ask
 from tests.peers import kafka_directory
 from tests.reactor_harness import frame, receive_frame
 from tests.reference.wire import Codec
 from tests.security.permission_cases import (
+    ABSENT,
     BROKER,
     CASES,
     CLOSED,
@@ -35,6 +37,7 @@ from tests.security.permission_cases import (
     CONTROLLER,
     GROUP,
     OTHER,
+    STREAMS_GROUP,
     TOPIC,
     TRANSACTIONAL_ID,
     Case,
@@ -79,6 +82,7 @@ class PreparedBroker:
         self._repeat(ApiKey.FIND_COORDINATOR, 1, FindCoordinatorRequest(key=TRANSACTIONAL_ID, key_type=1))
         self._begin_transaction()
         self._join()
+        self._join_streams()
 
     def answer(self, user: str, case: Case) -> Any:
         """Returns the answer as comparable values, or CLOSED."""
@@ -134,6 +138,16 @@ class PreparedBroker:
             subscribed_topic_names=[TOPIC], topic_partitions=[],
         )  # fmt: skip
         self._repeat(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request)
+
+    def _join_streams(self) -> None:
+        """Makes a member of the streams group, whose source topics do not all exist."""
+        subtopology = StreamsGroupHeartbeatRequest.Subtopology(subtopology_id="0", source_topics=[TOPIC, ABSENT])
+        request = StreamsGroupHeartbeatRequest(
+            group_id=STREAMS_GROUP, member_id="member", member_epoch=0, rebalance_timeout_ms=60_000, process_id="p",
+            topology=StreamsGroupHeartbeatRequest.Topology(epoch=0, subtopologies=[subtopology]),
+            active_tasks=[], standby_tasks=[], warmup_tasks=[],
+        )  # fmt: skip
+        self._repeat(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, request)
 
     def _repeat(self, key: ApiKey, version: int, request: Any) -> Any:
         """Sends the request until it has no error, because the leader or coordinator may not be ready yet."""

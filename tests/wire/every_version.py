@@ -634,6 +634,11 @@ TABLE: list[Any] = [
         group_id="nobody", member_id="m", member_epoch=0, rebalance_timeout_ms=1000, topic_partitions=[])),
     (ApiKey.CONSUMER_GROUP_DESCRIBE, "unknown", always(group_ids=["nobody", ""], include_authorized_operations=True)),
     *share_cases(TOPIC, GROUP),
+    (ApiKey.STREAMS_GROUP_HEARTBEAT, "unknown group", always(group_id="nobody", member_id="unknown", member_epoch=1)),
+    (ApiKey.STREAMS_GROUP_HEARTBEAT, "no topology", always(
+        group_id="nobody", member_id="m", member_epoch=0, rebalance_timeout_ms=1000,
+        active_tasks=[], standby_tasks=[], warmup_tasks=[])),
+    (ApiKey.STREAMS_GROUP_DESCRIBE, "unknown", always(group_ids=["nobody", ""], include_authorized_operations=True)),
     (ApiKey.OFFSET_COMMIT, "an offset", offset_commit(TOPIC)),
     (ApiKey.OFFSET_COMMIT, "unknown topic", offset_commit("nobody")),
     (ApiKey.OFFSET_COMMIT, "unknown partition", offset_commit(TOPIC, 9)),

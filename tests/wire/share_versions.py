@@ -36,17 +36,20 @@ def _request(
 def share_cases(topic: str, group: str) -> list[Any]:
     """Returns rows for the table of cases. `topic` exists, and `group` is not a share group."""
     return [
-        (ApiKey.FIND_COORDINATOR, "share partition, bad key", always(key_type=2, coordinator_keys=["nobody"]), range(4, 99)),
+        (ApiKey.FIND_COORDINATOR, "share partition, bad key", always(
+            key_type=2, coordinator_keys=["nobody"]), range(4, 99)),
         (ApiKey.SHARE_GROUP_HEARTBEAT, "unknown group", always(group_id="nobody", member_id="m", member_epoch=1)),
         (ApiKey.SHARE_GROUP_HEARTBEAT, "no subscription", always(group_id="nobody", member_id="m", member_epoch=0)),
-        (ApiKey.SHARE_GROUP_HEARTBEAT, "a long member id", always(group_id="nobody", member_id="m" * 37, member_epoch=1)),
+        (ApiKey.SHARE_GROUP_HEARTBEAT, "a long member id", always(
+            group_id="nobody", member_id="m" * 37, member_epoch=1)),
         (ApiKey.SHARE_GROUP_HEARTBEAT, "another kind of group", always(
             group_id=group, member_id="m", member_epoch=0, subscribed_topic_names=[topic])),
         (ApiKey.SHARE_GROUP_DESCRIBE, "unknown", always(
             group_ids=["nobody", "", group], include_authorized_operations=True)),
         (ApiKey.SHARE_FETCH, "no session", _request(topic, 3, {"max_wait_ms": 0, "min_bytes": 0})),
         (ApiKey.SHARE_FETCH, "no group", _request(topic, 0, {"max_wait_ms": 0, "min_bytes": 0}, group=None)),
-        (ApiKey.SHARE_FETCH, "acknowledges at once", _request(topic, 0, {"max_wait_ms": 0, "min_bytes": 0}, (0, 0, [1]))),
+        (ApiKey.SHARE_FETCH, "acknowledges at once", _request(
+            topic, 0, {"max_wait_ms": 0, "min_bytes": 0}, (0, 0, [1]))),
         (ApiKey.SHARE_ACKNOWLEDGE, "no session", _request(topic, 1, {}, (0, 0, [1]))),
         (ApiKey.SHARE_ACKNOWLEDGE, "initial epoch", _request(topic, 0, {}, (0, 0, [1]))),
         (ApiKey.SHARE_ACKNOWLEDGE, "no member", _request(topic, 1, {}, (0, 0, [1]), member="")),

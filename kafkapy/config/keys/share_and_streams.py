@@ -127,52 +127,52 @@ ROWS = (
         "share.fetch.purgatory.purge.interval.requests", INT, 1000, ANY, MEDIUM, READ_ONLY,
         "Completed delayed share fetches kept before they are purged.",
     ),
-    inert(
+    key(
         "group.streams.assignment.interval.ms", INT, 1000, at_least(0), MEDIUM, CLUSTER_WIDE,
         "Shortest time between two assignments of a streams group.",
     ),
-    inert(
+    key(
         "group.streams.min.assignment.interval.ms", INT, 0, at_least(0), MEDIUM, READ_ONLY,
         "Lower limit of a streams group's assignment interval.",
     ),
-    inert(
+    key(
         "group.streams.max.assignment.interval.ms", INT, 15000, at_least(0), MEDIUM, READ_ONLY,
         "Upper limit of a streams group's assignment interval.",
     ),
-    inert(
+    key(
         "group.streams.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM, READ_ONLY,
         "Heartbeat interval given to members of streams groups.",
     ),
-    inert(
+    key(
         "group.streams.min.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM, READ_ONLY,
         "Lower limit of a streams group's heartbeat interval.",
     ),
-    inert(
+    key(
         "group.streams.max.heartbeat.interval.ms", INT, 15000, at_least(1), MEDIUM, READ_ONLY,
         "Upper limit of a streams group's heartbeat interval.",
     ),
-    inert(
+    key(
         "group.streams.initial.rebalance.delay.ms", INT, 3000, at_least(0), MEDIUM, READ_ONLY,
         "Time that a new streams group waits for further members.",
     ),
-    inert(
+    key(
         "group.streams.session.timeout.ms", INT, 45000, at_least(1), MEDIUM, READ_ONLY,
         "Session timeout of members of streams groups.",
     ),
-    inert(
+    key(
         "group.streams.min.session.timeout.ms", INT, 45000, at_least(1), MEDIUM, READ_ONLY,
         "Lower limit of a streams group's session timeout.",
     ),
-    inert(
+    key(
         "group.streams.max.session.timeout.ms", INT, 60000, at_least(1), MEDIUM, READ_ONLY,
         "Upper limit of a streams group's session timeout.",
     ),
-    inert("group.streams.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Members of one streams group."),
-    inert(
+    key("group.streams.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Members of one streams group."),
+    key(
         "group.streams.num.standby.replicas", INT, 0, at_least(0), MEDIUM, READ_ONLY,
         "Standby replicas of each task.",
     ),
-    inert(
+    key(
         "group.streams.max.standby.replicas", INT, 2, at_least(0), MEDIUM, READ_ONLY,
         "Upper limit of a group's standby replicas.",
     ),

@@ -37,8 +37,7 @@ class ConsumerGroupSettings:
     def is_enabled(self) -> bool:
         """True if consumer groups are served: group.coordinator.rebalance.protocols contains `consumer`, and the
         finalized group.version is at least 1."""
-        is_configured = "consumer" in self.config.group_coordinator_rebalance_protocols
-        return is_configured and self.image().features.get(GROUP_VERSION, 0) > 0
+        return self.serves("consumer", GROUP_VERSION)
 
     @property
     def assignors(self) -> list[str]:
@@ -74,3 +73,11 @@ class ConsumerGroupSettings:
 
     def _of_group(self, group_id: str, name: str) -> int:
         return int(group_setting(self.config, self.image(), group_id, name))
+
+    # -- groups of every kind
+
+    def serves(self, protocol: str, feature: str) -> bool:
+        """Returns whether group.coordinator.rebalance.protocols contains the protocol, and the finalized level of the
+        feature is at least 1."""
+        is_configured = protocol in self.config.group_coordinator_rebalance_protocols
+        return is_configured and self.image().features.get(feature, 0) > 0

@@ -34,8 +34,10 @@ from kafkapy.types import Clock, random_java_uuid
 
 if TYPE_CHECKING:
     from kafkapy.coordinator.group.consumer_membership import HeartbeatCall, ResolveRegexes
+    from kafkapy.coordinator.group.streams.streams_membership import StreamsHeartbeat, StreamsHeartbeatResult
     from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
     from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+    from kafkapy.protocol.messages.streams_group_describe import StreamsGroupDescribeResponse
 
 R = TypeVar("R")
 
@@ -185,7 +187,25 @@ class GroupCoordinator:
     ) -> None:
         self.execute(call.group_id, lambda shard: shard.consumers.heartbeat(call), respond, refuse)
 
+    def streams_group_heartbeat(
+        self,
+        call: StreamsHeartbeat,
+        respond: Callable[[StreamsHeartbeatResult], None],
+        refuse: ErrorResponder,
+    ) -> None:
+        self._execute(call.group_id, lambda shard: shard.streams.membership.heartbeat(call), respond, refuse)
+
     # -- administration
+
+    def describe_streams_group(self, group_id: str) -> StreamsGroupDescribeResponse.DescribedGroup:
+        """Returns the description of the group.
+
+        Raises ApiError GROUP_ID_NOT_FOUND, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
+        """
+        from kafkapy.coordinator.group.streams.streams_responses import described_group
+
+        shard = self._runtime.shard(self.partition_for(group_id))
+        return described_group(shard.streams.membership.existing(group_id))
 
     def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
         """Returns the description of the group.

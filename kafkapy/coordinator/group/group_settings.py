@@ -7,8 +7,8 @@ from typing import Any
 from kafkapy.config.broker_keys import BrokerKeys
 from kafkapy.metadata.image import GROUP_RESOURCE, MetadataImage
 
-# The broker's key -> the keys with the lowest and the highest value that a group may have.
-_LIMITS = {
+# The broker's key -> the keys with the lowest and the highest value that a group may have; None is no limit.
+_LIMITS: dict[str, tuple[str | None, str | None]] = {
     "group.consumer.session.timeout.ms": (
         "group.consumer.min.session.timeout.ms",
         "group.consumer.max.session.timeout.ms",
@@ -42,6 +42,19 @@ _LIMITS = {
         "group.share.min.partition.max.record.locks",
         "group.share.max.partition.max.record.locks",
     ),
+    "group.streams.session.timeout.ms": (
+        "group.streams.min.session.timeout.ms",
+        "group.streams.max.session.timeout.ms",
+    ),
+    "group.streams.heartbeat.interval.ms": (
+        "group.streams.min.heartbeat.interval.ms",
+        "group.streams.max.heartbeat.interval.ms",
+    ),
+    "group.streams.assignment.interval.ms": (
+        "group.streams.min.assignment.interval.ms",
+        "group.streams.max.assignment.interval.ms",
+    ),
+    "group.streams.num.standby.replicas": (None, "group.streams.max.standby.replicas"),
 }
 
 
@@ -52,5 +65,6 @@ def group_setting(config: BrokerKeys, image: MetadataImage, group_id: str, broke
     if override is None:
         return config[broker_name]
     value = int(override)
-    limits = _LIMITS.get(broker_name)
-    return value if limits is None else min(max(value, config[limits[0]]), config[limits[1]])
+    lowest, highest = _LIMITS.get(broker_name, (None, None))
+    value = value if lowest is None else max(value, config[lowest])
+    return value if highest is None else min(value, config[highest])

@@ -17,14 +17,6 @@ from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.coordinator.group.consumer_group import CONSUMER_KEYS, ConsumerGroup
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
-from kafkapy.coordinator.group.foreign_group import (
-    FOREIGN_GROUPS,
-    FOREIGN_PROTOCOL,
-    GROUP_EPOCH_KEYS,
-    ForeignGroup,
-    group_id_of,
-    key_type,
-)
 from kafkapy.coordinator.group.group import Group, GroupProtocol
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.offset_expiry import is_expired
@@ -43,6 +35,7 @@ from kafkapy.coordinator.group.offset_requests import (
     PartitionErrors,
 )
 from kafkapy.coordinator.group.offset_store import OffsetStore
+from kafkapy.coordinator.group.record_keys import group_id_of, key_type
 from kafkapy.coordinator.group.share_group import SHARE_KEYS, ShareGroup
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
 from kafkapy.coordinator.shard import ShardContext
@@ -56,8 +49,13 @@ if TYPE_CHECKING:
     from kafkapy.coordinator.group.consumer_classic_members import ClassicMembers
     from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, ResolveRegexes
     from kafkapy.coordinator.group.share_membership import ShareMembership
+    from kafkapy.coordinator.group.streams.streams_protocol import StreamsProtocol
 
 G = TypeVar("G")
+
+STREAMS_GROUP_TYPE = "streams"
+# The types of a streams group's records.
+STREAMS_KEYS = frozenset((17, 19, 20, 21, 22, 23))
 
 
 class GroupShard:
@@ -114,6 +112,13 @@ class GroupShard:
         settings = ShareGroupSettings(self._settings.config, self._settings.image)
         return ShareMembership(self._context, settings, self.groups)
 
+    @cached_property
+    def streams(self) -> StreamsProtocol:
+        """The handler of streams groups, which is also imported with the first of them."""
+        from kafkapy.coordinator.group.streams.streams_protocol import StreamsProtocol
+
+        return StreamsProtocol(self._context, self._settings, self.groups)
+
     def _protocol_of(self, group: Group) -> GroupProtocol[Any]:
         if isinstance(group, ClassicGroup):
             return self._classic
@@ -121,7 +126,8 @@ class GroupShard:
             return self._classic_members
         if isinstance(group, ShareGroup):
             return self.shares
-        return FOREIGN_PROTOCOL
+        assert group.group_type == STREAMS_GROUP_TYPE, group
+        return self.streams
 
     def _find(self, group_id: str, kind: type[G]) -> G | None:
         """Returns the group, or None if it does not exist or is not of the class `kind`."""
@@ -147,8 +153,8 @@ class GroupShard:
             self._replay_consumer(kind, key, value)
         elif kind in SHARE_KEYS:
             self._replay_share(kind, key, value)
-        elif kind in FOREIGN_GROUPS:
-            self._replay_foreign(kind, key, value)
+        elif kind in STREAMS_KEYS:
+            self.streams.replay(kind, key, value)
         # Types newer than 4.3 are ignored; Apache Kafka also ignores types that it does not know.
 
     def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None:
@@ -209,18 +215,6 @@ class GroupShard:
             group = self.groups[group_id] = ShareGroup(group_id)
         if replay_into(group, kind, key, value, self._context.clock.wall_ms()):
             del self.groups[group_id]
-
-    def _replay_foreign(self, kind: int, key: bytes, value: bytes | None) -> None:
-        group_id = group_id_of(key)
-        group = self._find(group_id, ForeignGroup)
-        if value is not None:
-            if group is None:
-                group = self.groups[group_id] = FOREIGN_GROUPS[kind](group_id)
-            group.keys[key] = None
-        elif group is not None:
-            group.keys.pop(key, None)
-            if kind in GROUP_EPOCH_KEYS:
-                del self.groups[group_id]
 
     def on_loaded(self) -> None:
         for group_id in self.offsets.group_ids():

@@ -1,0 +1,169 @@
+"""The next step of one member from the tasks that it has to its target assignment. Pure.
+
+    STABLE             has to revoke tasks               -> UNREVOKED_TASKS
+    STABLE             others still have its tasks       -> UNRELEASED_TASKS
+    UNREVOKED_TASKS    has revoked them                  computed again, from its next epoch
+    UNRELEASED_TASKS   the others have released them     -> STABLE
+
+A member enters the target's epoch as soon as it has nothing left to revoke. An active task waits until no member has
+it as active task; a task of any kind waits while another thread of the member's process has it, because both would
+use the same local state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+from kafkapy.coordinator.group.streams.streams_member import (
+    MemberState,
+    OwnedTasks,
+    StreamsMember,
+    TaskAssignment,
+    Tasks,
+)
+from kafkapy.errors import ApiError, Error
+
+# (subtopology id, partition) -> whether the member cannot get the task yet
+_IsTaken = Callable[[str, int], bool]
+_NOBODY: frozenset[str] = frozenset()
+
+
+class TaskProcesses(Protocol):
+    """The processes of the members that have a task; one active task belongs to at most one process."""
+
+    @property
+    def active_processes(self) -> Mapping[tuple[str, int], str]: ...
+
+    @property
+    def standby_processes(self) -> Mapping[tuple[str, int], AbstractSet[str]]: ...
+
+    @property
+    def warmup_processes(self) -> Mapping[tuple[str, int], AbstractSet[str]]: ...
+
+
+def next_step(
+    member: StreamsMember,
+    target_epoch: int,
+    target: TaskAssignment,
+    processes: TaskProcesses,
+    reported: TaskAssignment | None,
+) -> StreamsMember:
+    """Returns the member in its next state, or an equal member when there is nothing to do.
+
+    `reported` are the tasks that the member reports as its own, or None if it reports none. Raises ApiError
+    FENCED_MEMBER_EPOCH if the member is in a state that this broker does not know.
+    """
+    if member.state is MemberState.UNREVOKED_TASKS:
+        if reported is None or member.pending_revocation.has_any(reported):
+            return member
+        return _toward_target(member, member.member_epoch + 1, target_epoch, target, processes, reported)
+    if member.state is MemberState.UNKNOWN:
+        if reported is None or not reported.is_empty:
+            message = (
+                "The streams group member is in a unknown state. The member must abandon all its tasks and rejoin."
+            )
+            raise ApiError(Error.FENCED_MEMBER_EPOCH, message)
+        return _toward_target(member, target_epoch, target_epoch, target, processes, reported)
+    if member.is_reconciled_to(target_epoch):
+        return member
+    return _toward_target(member, member.member_epoch, target_epoch, target, processes, reported)
+
+
+def _toward_target(
+    member: StreamsMember,
+    epoch: int,
+    target_epoch: int,
+    target: TaskAssignment,
+    processes: TaskProcesses,
+    reported: TaskAssignment | None,
+) -> StreamsMember:
+    """Returns the member on its way to the target; it is in `epoch` as long as it has to revoke tasks."""
+    process = member.process_id
+
+    def has_passive(name: str, partition: int) -> bool:
+        """Returns whether the member's process has the task as standby or warm-up task."""
+        task = (name, partition)
+        return process in processes.standby_processes.get(task, _NOBODY) or process in processes.warmup_processes.get(
+            task, _NOBODY
+        )
+
+    active = _ActiveDifference(
+        member.assigned.active,
+        target.active,
+        lambda name, partition: (name, partition) in processes.active_processes or has_passive(name, partition),
+    )
+
+    def is_taken(name: str, partition: int) -> bool:
+        return processes.active_processes.get((name, partition)) == process or has_passive(name, partition)
+
+    standby = _Difference(member.assigned.standby, target.standby, is_taken)
+    warmup = _Difference(member.assigned.warmup, target.warmup, is_taken)
+    revoked = OwnedTasks(active.revoked, standby.revoked, warmup.revoked)
+    kept = OwnedTasks(active.kept, standby.kept, warmup.kept)
+    if any(revoked) and (reported is None or revoked.has_any(reported)):
+        return member._replace(
+            state=MemberState.UNREVOKED_TASKS,
+            member_epoch=epoch,
+            previous_member_epoch=member.member_epoch,
+            assigned=kept,
+            pending_revocation=revoked,
+        )
+    is_waiting = active.is_waiting or standby.is_waiting or warmup.is_waiting
+    return member._replace(
+        state=MemberState.UNRELEASED_TASKS if is_waiting else MemberState.STABLE,
+        member_epoch=target_epoch,
+        previous_member_epoch=member.member_epoch,
+        assigned=OwnedTasks(active.with_added(target_epoch), standby.with_added(), warmup.with_added()),
+        pending_revocation=OwnedTasks(),
+    )
+
+
+class _Difference:
+    """The steps from the standby or warm-up tasks that a member has to those that it is to have.
+
+    `is_waiting` is True if another member still has a task, so that this member does not get it yet.
+    """
+
+    def __init__(self, current: Tasks, target: Tasks, is_taken: _IsTaken) -> None:
+        self.kept: dict[str, frozenset[int]] = {}
+        self.revoked: dict[str, frozenset[int]] = {}
+        self._added: dict[str, frozenset[int]] = {}
+        self.is_waiting = False
+        for name in dict.fromkeys((*target, *current)):
+            mine, wanted = current.get(name, frozenset()), target.get(name, frozenset())
+            missing = wanted - mine
+            free = frozenset(partition for partition in missing if not is_taken(name, partition))
+            self.is_waiting = self.is_waiting or len(free) < len(missing)
+            for tasks, partitions in ((self.kept, mine & wanted), (self.revoked, mine - wanted), (self._added, free)):
+                if partitions:
+                    tasks[name] = partitions
+
+    def with_added(self) -> Tasks:
+        """Returns the tasks that the member keeps, with those that it gets now."""
+        return {
+            name: self.kept.get(name, frozenset()) | self._added.get(name, frozenset())
+            for name in dict.fromkeys((*self.kept, *self._added))
+        }
+
+
+class _ActiveDifference:
+    """The steps from the active tasks that a member has to those that it is to have, with their epochs."""
+
+    def __init__(self, current: Mapping[str, Mapping[int, int]], target: Tasks, is_taken: _IsTaken) -> None:
+        tasks = {name: frozenset(partitions) for name, partitions in current.items()}
+        self._difference = _Difference(tasks, target, is_taken)
+        self.is_waiting = self._difference.is_waiting
+        self.kept = _since(current, self._difference.kept)
+        self.revoked = _since(current, self._difference.revoked)
+
+    def with_added(self, epoch: int) -> dict[str, dict[int, int]]:
+        return {
+            name: {partition: self.kept.get(name, {}).get(partition, epoch) for partition in partitions}
+            for name, partitions in self._difference.with_added().items()
+        }
+
+
+def _since(current: Mapping[str, Mapping[int, int]], tasks: Tasks) -> dict[str, dict[int, int]]:
+    return {name: {partition: current[name][partition] for partition in tasks[name]} for name in tasks}

@@ -1,0 +1,271 @@
+"""The numbers of partitions of a topology's internal topics, and whether all of its topics are usable. Pure.
+
+repartition topic   has the number of partitions that the application sets, or as many as the largest input of the
+                    subtopology that writes to it; topics of a copartition group get equal numbers
+changelog topic     has as many partitions as the largest input of its subtopology, one for each task
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from enum import IntEnum
+
+from kafkapy.coordinator.group.streams.topology import Subtopology, TopicInfo, Topology
+from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
+
+# The number of topics that a message names.
+_MAX_TOPICS_NAMED = 3
+# Returns the number of partitions of a topic, or None if the topic does not exist.
+PartitionCount = Callable[[str], "int | None"]
+
+
+class Status(IntEnum):
+    """A message to a member about its application; the values are the codes in the response."""
+
+    STALE_TOPOLOGY = 0
+    MISSING_SOURCE_TOPICS = 1
+    INCORRECTLY_PARTITIONED_TOPICS = 2
+    MISSING_INTERNAL_TOPICS = 3
+    SHUTDOWN_APPLICATION = 4
+    ASSIGNMENT_DELAYED = 5
+
+
+class TopicProblem(NamedTuple):
+    """The reason for which a topology has no tasks yet."""
+
+    status: Status
+    detail: str
+
+
+class InternalTopic(NamedTuple):
+    """A repartition or changelog topic with its number of partitions. The replication factor 0 means the default."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+class ConfiguredSubtopology(NamedTuple):
+    """A subtopology with its number of tasks and its internal topics in their final sizes, by name.
+
+    A source topic may have fewer partitions than there are tasks, because it need not be as large as the others.
+    """
+
+    tasks: int
+    source_topics: AbstractSet[str]
+    sink_topics: AbstractSet[str]
+    repartition_topics: Mapping[str, InternalTopic]
+    changelog_topics: Mapping[str, InternalTopic]
+
+    @property
+    def is_stateful(self) -> bool:
+        return bool(self.changelog_topics)
+
+
+class ConfiguredTopology(NamedTuple):
+    """The result of the configuration. `subtopologies` are sorted by id, and None if their sizes are not known;
+    `missing_topics` are the internal topics that have to be created."""
+
+    epoch: int
+    subtopologies: Mapping[str, ConfiguredSubtopology] | None
+    missing_topics: Mapping[str, InternalTopic]
+    problem: TopicProblem | None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.problem is None
+
+
+class _Unusable(Exception):
+    def __init__(self, status: Status, detail: str) -> None:
+        super().__init__(detail)
+        self.problem = TopicProblem(status, detail)
+
+
+def configure(topology: Topology, partition_count: PartitionCount) -> ConfiguredTopology:
+    """Returns the topology with the sizes of its internal topics, as far as the existing topics allow.
+
+    Raises ApiError STREAMS_INVALID_TOPOLOGY for a topology that no topics could make usable.
+    """
+    try:
+        _check_sources(topology, partition_count)
+        decided = _Decisions(topology, partition_count)
+        subtopologies = {
+            each.subtopology_id: decided.subtopology(each)
+            for each in sorted(topology.subtopologies.values(), key=lambda each: each.subtopology_id)
+        }
+        missing = _missing(topology, subtopologies, partition_count)
+    except _Unusable as unusable:
+        return ConfiguredTopology(topology.epoch, None, {}, unusable.problem)
+    problem = None
+    if missing:
+        detail = f"Internal topics are missing: {_summary(missing)}"
+        problem = TopicProblem(Status.MISSING_INTERNAL_TOPICS, detail)
+    return ConfiguredTopology(topology.epoch, subtopologies, missing, problem)
+
+
+def _check_sources(topology: Topology, partition_count: PartitionCount) -> None:
+    sources = {topic for each in topology.subtopologies.values() for topic in each.source_topics}
+    missing = sorted(topic for topic in sources if partition_count(topic) is None)
+    if missing:
+        raise _Unusable(Status.MISSING_SOURCE_TOPICS, f"Source topics {_summary(missing)} are missing.")
+
+
+class _Decisions:
+    """The numbers of partitions of the internal topics, decided one kind of topic after the other."""
+
+    def __init__(self, topology: Topology, partition_count: PartitionCount) -> None:
+        self._subtopologies = list(topology.subtopologies.values())
+        self._existing = partition_count
+        self._counts: dict[str, int] = {}
+        self._count_repartition_topics()
+        self._copartition()
+        self._count_changelog_topics()
+
+    def _count(self, topic: str) -> int:
+        """Returns the topic's number of partitions, which is known; an existing topic keeps its number."""
+        existing = self._existing(topic)
+        if existing is not None:
+            return existing
+        if topic not in self._counts:
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR, f"Number of partitions is not set for topic: {topic}")
+        return self._counts[topic]
+
+    def subtopology(self, subtopology: Subtopology) -> ConfiguredSubtopology:
+        return ConfiguredSubtopology(
+            max(self._count(topic) for topic in subtopology.input_topics()),
+            frozenset(subtopology.source_topics),
+            frozenset(subtopology.sink_topics),
+            {topic.name: self._sized(topic) for topic in subtopology.repartition_topics},
+            {topic.name: self._sized(topic) for topic in subtopology.changelog_topics},
+        )
+
+    def _sized(self, topic: TopicInfo) -> InternalTopic:
+        partitions = topic.partitions or self._counts[topic.name]
+        if partitions < 1:
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR, "Number of partitions must be at least 1.")
+        return InternalTopic(topic.name, partitions, topic.replication_factor, dict(topic.configs))
+
+    # -- repartition topics
+
+    def _count_repartition_topics(self) -> None:
+        counts = self._counts
+        repartition_topics = [topic for each in self._subtopologies for topic in each.repartition_topics]
+        counts.update((topic.name, topic.partitions) for topic in repartition_topics if topic.partitions)
+        is_complete = False
+        while not is_complete:  # A repartition topic may be the input of a subtopology that writes to another one.
+            is_complete = True
+            has_progressed = False
+            for subtopology in self._subtopologies:
+                for topic in subtopology.sink_topics:
+                    if topic in counts:
+                        continue
+                    largest = self._largest_known_input(subtopology)
+                    if largest is None:
+                        is_complete = False
+                    else:
+                        counts[topic] = largest
+                        has_progressed = True
+            if not is_complete and not has_progressed:
+                message = (
+                    "Failed to compute number of partitions for all repartition topics. There may be loops in the "
+                    "topology that cannot be resolved."
+                )
+                raise ApiError(Error.STREAMS_INVALID_TOPOLOGY, message)
+        if any(topic.name not in counts for topic in repartition_topics):
+            message = (
+                "Failed to compute number of partitions for all repartition topics, because a repartition source topic "
+                "is never used as a sink topic."
+            )
+            raise ApiError(Error.STREAMS_INVALID_TOPOLOGY, message)
+
+    def _largest_known_input(self, subtopology: Subtopology) -> int | None:
+        known = [self._counts[each.name] for each in subtopology.repartition_topics if each.name in self._counts]
+        known += [count for topic in subtopology.source_topics if (count := self._source_count(topic)) is not None]
+        return max(known, default=None)
+
+    def _source_count(self, topic: str) -> int | None:
+        existing = self._existing(topic)
+        return self._counts.get(topic) if existing is None else existing
+
+    # -- copartitioned topics
+
+    def _copartition(self) -> None:
+        repartition_topics = [topic for each in self._subtopologies for topic in each.repartition_topics]
+        fixed = {topic.name for topic in repartition_topics if topic.partitions}
+        flexible = {topic.name for topic in repartition_topics if not topic.partitions}
+        for subtopology in self._subtopologies:
+            for topics in subtopology.copartitioned():
+                if topics:
+                    self._copartition_group(topics, fixed, flexible)
+
+    def _copartition_group(self, topics: set[str], fixed: set[str], flexible: set[str]) -> None:
+        repartition = {topic: self._count(topic) for topic in sorted(topics & (fixed | flexible))}
+        external = {topic: self._count(topic) for topic in sorted(topics - repartition.keys())}
+        if external:
+            count = _equal_count(external, external.values())
+        elif fixed:
+            # As in Apache Kafka, all fixed topics of the topology have to agree, also those of other groups.
+            count = _equal_count(repartition, (self._count(topic) for topic in fixed))
+        else:
+            count = max(repartition.values())
+        for topic, current in repartition.items():
+            if topic in fixed and current != count:
+                detail = (
+                    f"Number of partitions [{current}] of repartition topic [{topic}] doesn't match number of "
+                    f"partitions [{count}] of the source topic."
+                )
+                raise _Unusable(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
+            self._counts[topic] = count
+
+    # -- changelog topics
+
+    def _count_changelog_topics(self) -> None:
+        for subtopology in self._subtopologies:
+            counts = [self._count(topic) for topic in subtopology.input_topics()]
+            if not counts:
+                message = f"No source topics found for subtopology {subtopology.subtopology_id}"
+                raise ApiError(Error.STREAMS_INVALID_TOPOLOGY, message)
+            self._counts.update((topic.name, max(counts)) for topic in subtopology.changelog_topics)
+
+
+def _equal_count(shown: Mapping[str, int], counts: Iterable[int]) -> int:
+    """Returns the number that all `counts` have; raises _Unusable, with the topics `shown`, if they differ."""
+    different = set(counts)
+    if len(different) != 1:
+        listed = ", ".join(f"{topic}={count}" for topic, count in shown.items())
+        detail = f"Following topics do not have the same number of partitions: [{{{listed}}}]"
+        raise _Unusable(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
+    return different.pop()
+
+
+def _missing(
+    topology: Topology, subtopologies: Mapping[str, ConfiguredSubtopology], partition_count: PartitionCount
+) -> dict[str, InternalTopic]:
+    """Returns the internal topics that do not exist; raises _Unusable for one that exists in another size."""
+    wanted = {
+        topic.name: topic
+        for each in subtopologies.values()
+        for topics in (each.repartition_topics, each.changelog_topics)
+        for topic in topics.values()
+    }
+    for name in sorted(topology.required_topics() & wanted.keys()):
+        found = partition_count(name)
+        if found is None:
+            continue
+        expected = wanted.pop(name).partitions
+        if found != expected:
+            detail = f"Existing topic {name} has different number of partitions: expected {expected}, found {found}"
+            raise _Unusable(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
+    return wanted
+
+
+def _summary(topics: Iterable[str]) -> str:
+    names = list(topics)
+    summary = ", ".join(names[:_MAX_TOPICS_NAMED])
+    if len(names) > _MAX_TOPICS_NAMED:
+        summary += f" and {len(names) - _MAX_TOPICS_NAMED} additional topics"
+    return summary

@@ -1,0 +1,120 @@
+"""The topology of a Kafka Streams application: its subtopologies and their topics, as a member declares them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafkapy.errors import ApiError, Error
+from kafkapy.named_tuple import NamedTuple
+
+
+class TopicInfo(NamedTuple):
+    """A repartition or changelog topic. The number 0 of partitions or replicas means that the broker decides."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: tuple[tuple[str, str], ...]
+
+
+class CopartitionGroup(NamedTuple):
+    """Source topics of a subtopology that need equal numbers of partitions, as indexes into its lists of topics."""
+
+    source_topics: tuple[int, ...]
+    source_topic_regex: tuple[int, ...]
+    repartition_topics: tuple[int, ...]
+
+
+class Subtopology(NamedTuple):
+    """A connected part of the topology. Its tasks are numbered like the partitions of its source topics."""
+
+    subtopology_id: str
+    source_topics: tuple[str, ...]
+    source_topic_regex: tuple[str, ...]
+    sink_topics: tuple[str, ...]
+    repartition_topics: tuple[TopicInfo, ...]
+    changelog_topics: tuple[TopicInfo, ...]
+    copartition_groups: tuple[CopartitionGroup, ...]
+
+    def input_topics(self) -> Iterator[str]:
+        yield from self.source_topics
+        for topic in self.repartition_topics:
+            yield topic.name
+
+    def copartitioned(self) -> list[set[str]]:
+        """Returns the topics of each copartition group by name; raises ApiError for an index without a topic."""
+        return [
+            {_at(self.source_topics, index) for index in group.source_topics}
+            | {_at(self.repartition_topics, index).name for index in group.repartition_topics}
+            for group in self.copartition_groups
+        ]
+
+
+class Topology(NamedTuple):
+    """The subtopologies by id, in the order in which the member declared them."""
+
+    epoch: int
+    subtopologies: Mapping[str, Subtopology]
+
+    def required_topics(self) -> frozenset[str]:
+        """Returns the topics that must exist before tasks can be assigned."""
+        names: set[str] = set()
+        for subtopology in self.subtopologies.values():
+            names.update(subtopology.input_topics())
+            names.update(topic.name for topic in subtopology.changelog_topics)
+        return frozenset(names)
+
+    def reader_of(self, topic: str) -> Subtopology | None:
+        """Returns the subtopology that reads the topic. If there are several, this is the last one."""
+        found = None
+        for subtopology in self.subtopologies.values():
+            if topic in subtopology.input_topics():
+                found = subtopology
+        return found
+
+
+def topology_from(message: Any) -> Topology:
+    """Returns the topology of a StreamsGroupHeartbeat or of a topology record, which have the same fields.
+
+    Raises ApiError UNKNOWN_SERVER_ERROR if two subtopologies have the same id.
+    """
+    subtopologies = {each.subtopology_id: _subtopology(each) for each in message.subtopologies}
+    if len(subtopologies) < len(message.subtopologies):
+        raise ApiError(Error.UNKNOWN_SERVER_ERROR)
+    return Topology(message.epoch, subtopologies)
+
+
+def _subtopology(message: Any) -> Subtopology:
+    return Subtopology(
+        message.subtopology_id,
+        tuple(message.source_topics),
+        tuple(message.source_topic_regex),
+        tuple(message.repartition_sink_topics),
+        _topic_infos(message.repartition_source_topics),
+        _topic_infos(message.state_changelog_topics),
+        tuple(
+            CopartitionGroup(
+                tuple(group.source_topics), tuple(group.source_topic_regex), tuple(group.repartition_source_topics)
+            )
+            for group in message.copartition_groups
+        ),
+    )
+
+
+def _topic_infos(messages: Any) -> tuple[TopicInfo, ...]:
+    return tuple(
+        TopicInfo(
+            each.name,
+            each.partitions,
+            each.replication_factor,
+            tuple((config.key, config.value) for config in each.topic_configs),
+        )
+        for each in messages
+    )
+
+
+def _at(topics: tuple[Any, ...], index: int) -> Any:
+    if not 0 <= index < len(topics):
+        raise ApiError(Error.UNKNOWN_SERVER_ERROR)
+    return topics[index]

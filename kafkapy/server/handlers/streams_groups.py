@@ -1,0 +1,294 @@
+"""StreamsGroupHeartbeat 0 and StreamsGroupDescribe 0: groups of Kafka Streams applications (KIP-1071).
+
+Both are refused with UNSUPPORTED_VERSION unless the protocol is configured and the feature streams.version finalized.
+As Apache Kafka 4.3, the broker refuses static members, source topics by regular expression, warm-up tasks and the
+offsets of tasks.
+
+Permissions: Read on the group and Describe on each topic of the topology; for internal topics that do not exist, Create
+on the cluster or on the topics. Without the latter permission the response has a status, and no error.
+StreamsGroupDescribe needs Describe on the group and on all topics of its topology.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from kafkapy.controller.topic_name import is_valid_topic_name
+from kafkapy.controller.topics import NewTopic
+from kafkapy.coordinator.group.consumer_member import STATIC_LEAVE_EPOCH
+from kafkapy.coordinator.group.streams.streams_member import TaskAssignment
+from kafkapy.coordinator.group.streams.streams_membership import StreamsHeartbeat, StreamsHeartbeatResult
+from kafkapy.coordinator.group.streams.streams_records import tasks_from
+from kafkapy.coordinator.group.streams.streams_settings import StreamsGroupSettings
+from kafkapy.coordinator.group.streams.topic_configuration import Status
+from kafkapy.coordinator.group.streams.topology import topology_from
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
+from kafkapy.protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+from kafkapy.security.acl import Operation, ResourceType
+from kafkapy.server.api_registry import serves
+from kafkapy.server.authorization import (
+    authorized_operations,
+    denied_names,
+    denied_topics,
+    is_allowed,
+    is_cluster_allowed,
+)
+from kafkapy.server.forwarding_port import OnCreated
+from kafkapy.server.request_context import RequestContext
+from kafkapy.server.topic_request import request_topic
+
+DescribedGroup = StreamsGroupDescribeResponse.DescribedGroup
+HIDDEN_TOPOLOGY = "The described group uses topics that the client is not authorized to describe."
+# The number of failed topics that a status names.
+_MAX_ERRORS_NAMED = 3
+
+
+# -- StreamsGroupHeartbeat
+
+
+def heartbeat_error(
+    request: StreamsGroupHeartbeatRequest, version: int, error: Error, message: str | None
+) -> StreamsGroupHeartbeatResponse:
+    return StreamsGroupHeartbeatResponse(error_code=error, error_message=message)
+
+
+@serves(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, on_error=heartbeat_error)
+def handle_streams_group_heartbeat(
+    context: RequestContext, request: StreamsGroupHeartbeatRequest
+) -> StreamsGroupHeartbeatResponse | None:
+    coordinator = context.services.group_coordinator
+    settings = StreamsGroupSettings(coordinator.settings)
+    if not settings.is_enabled:
+        raise ApiError(Error.UNSUPPORTED_VERSION)
+    if not is_allowed(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        return heartbeat_error(request, context.api_version, Error.GROUP_AUTHORIZATION_FAILED, None)
+    if request.topology is not None:
+        topics = list(dict.fromkeys(_declared_topics(request.topology)))
+        _check_names(topics)
+        if denied_topics(context, Operation.DESCRIBE, topics):
+            return heartbeat_error(request, context.api_version, Error.TOPIC_AUTHORIZATION_FAILED, None)
+    _refuse_unsupported(request)
+    _validate(request)
+
+    def respond(result: StreamsHeartbeatResult) -> None:
+        if result.missing_topics:
+            interval_ms = settings.heartbeat_interval_ms(request.group_id)
+            _create_topics(context, result, error_ttl_ms=2 * interval_ms)
+        context.respond(result.response)
+
+    coordinator.streams_group_heartbeat(
+        _heartbeat(context, request),
+        respond,
+        lambda error, message: context.respond(heartbeat_error(request, context.api_version, error, message)),
+    )
+    return None
+
+
+def _declared_topics(topology: StreamsGroupHeartbeatRequest.Topology) -> Iterator[str]:
+    for subtopology in topology.subtopologies:
+        yield from subtopology.source_topics
+        yield from subtopology.repartition_sink_topics
+        yield from (topic.name for topic in subtopology.repartition_source_topics)
+        yield from (topic.name for topic in subtopology.state_changelog_topics)
+
+
+def _check_names(topics: list[str]) -> None:
+    """Raises ApiError STREAMS_INVALID_TOPOLOGY for topics that an application must not use."""
+    internal = [topic for topic in topics if topic in INTERNAL_TOPICS]
+    if internal:
+        message = f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited."
+        raise ApiError(Error.STREAMS_INVALID_TOPOLOGY, message)
+    invalid = [topic for topic in topics if not is_valid_topic_name(topic)]
+    if invalid:
+        message = f"Topic names {','.join(invalid)} are not valid topic names."
+        raise ApiError(Error.STREAMS_INVALID_TOPOLOGY, message)
+
+
+def _refuse_unsupported(request: StreamsGroupHeartbeatRequest) -> None:
+    """Raises ApiError INVALID_REQUEST for what Apache Kafka 4.3 does not support yet."""
+    regexes = [] if request.topology is None else [each.source_topic_regex for each in request.topology.subtopologies]
+    for is_used, message in (
+        (request.instance_id is not None, "Static membership is not yet supported."),
+        (request.task_offsets is not None, "TaskOffsets are not supported yet."),
+        (request.task_end_offsets is not None, "TaskEndOffsets are not supported yet."),
+        (bool(request.warmup_tasks), "WarmupTasks are not supported yet."),
+        (any(regexes), "Regular expressions for source topics are not supported yet."),
+    ):
+        if is_used:
+            raise ApiError(Error.INVALID_REQUEST, message)
+
+
+def _validate(request: StreamsGroupHeartbeatRequest) -> None:
+    """Raises ApiError INVALID_REQUEST or STREAMS_INVALID_TOPOLOGY for an invalid request."""
+    epoch = request.member_epoch
+    for is_wrong, message in (
+        (not request.member_id.strip(), "MemberId can't be empty."),
+        (not request.group_id.strip(), "GroupId can't be empty."),
+        (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
+    ):
+        if is_wrong:
+            raise ApiError(Error.INVALID_REQUEST, message)
+    if epoch == 0:
+        _validate_join(request)
+    elif epoch == STATIC_LEAVE_EPOCH:
+        raise ApiError(Error.INVALID_REQUEST, "InstanceId can't be null.")
+    elif epoch < STATIC_LEAVE_EPOCH:
+        message = f"MemberEpoch is {epoch}, but must be greater than or equal to -2."
+        raise ApiError(Error.INVALID_REQUEST, message)
+    tasks = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+    if any(each is not None for each in tasks) and any(each is None for each in tasks):
+        raise ApiError(Error.INVALID_REQUEST, "If one task-type is non-null, all must be non-null.")
+    if epoch != 0 and request.topology is not None:
+        raise ApiError(Error.INVALID_REQUEST, "Topology can only be provided when (re-)joining.")
+
+
+def _validate_join(request: StreamsGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == -1:
+        raise ApiError(Error.INVALID_REQUEST, "RebalanceTimeoutMs must be provided in first request.")
+    for name, tasks in (
+        ("ActiveTasks", request.active_tasks),
+        ("StandbyTasks", request.standby_tasks),
+        ("WarmupTasks", request.warmup_tasks),
+    ):
+        if tasks is None or tasks:
+            raise ApiError(Error.INVALID_REQUEST, f"{name} must be empty when (re-)joining.")
+    if request.topology is None:
+        raise ApiError(Error.INVALID_REQUEST, "Topology must be non-null when (re-)joining.")
+    for subtopology in request.topology.subtopologies:
+        for topic in subtopology.state_changelog_topics:
+            if topic.partitions != 0:
+                message = (
+                    f"Changelog topic {topic.name} must have an undefined partition count, but it is set to "
+                    f"{topic.partitions}."
+                )
+                raise ApiError(Error.STREAMS_INVALID_TOPOLOGY, message)
+
+
+def _heartbeat(context: RequestContext, request: StreamsGroupHeartbeatRequest) -> StreamsHeartbeat:
+    owned = None
+    if request.active_tasks is not None:
+        owned = TaskAssignment(
+            tasks_from(request.active_tasks),
+            tasks_from(request.standby_tasks or ()),
+            tasks_from(request.warmup_tasks or ()),
+        )
+    endpoint = request.user_endpoint
+    tags = None
+    if request.client_tags is not None:
+        tags = tuple(sorted((tag.key, tag.value) for tag in request.client_tags))
+    return StreamsHeartbeat(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        member_epoch=request.member_epoch,
+        endpoint_epoch=request.endpoint_information_epoch,
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        client_id=context.client_id or "",
+        client_host=f"/{context.connection.peer_host}",
+        topology=None if request.topology is None else topology_from(request.topology),
+        owned=owned,
+        process_id=request.process_id,
+        user_endpoint=None if endpoint is None else (endpoint.host, endpoint.port),
+        client_tags=tags,
+        wants_shutdown=request.shutdown_application,
+    )
+
+
+def _create_topics(context: RequestContext, result: StreamsHeartbeatResult, *, error_ttl_ms: int) -> None:
+    """Asks for the internal topics that do not exist, and adds to the status why some of them cannot be created."""
+    topics = result.missing_topics
+    denied = _not_creatable(context, topics)
+    if denied:
+        names = ", ".join(topic for topic in topics if topic in denied)
+        _add_detail(result.response, f"Unauthorized to CREATE on topics {names}.")
+        return
+    streams_topics = context.services.streams_topics
+    streams_topics.request(topics, error_ttl_ms, partial(_create_topic, context))
+    failed = [f"{topic} ({error})" for topic, error in streams_topics.errors(topics).items()]
+    if failed:
+        named = ", ".join(failed[:_MAX_ERRORS_NAMED])
+        if len(failed) > _MAX_ERRORS_NAMED:
+            named += f" and {len(failed) - _MAX_ERRORS_NAMED} more"
+        _add_detail(result.response, f"Creation failed: {named}.")
+
+
+def _create_topic(context: RequestContext, wanted: NewTopic, on_result: OnCreated) -> None:
+    request_topic(context.services, wanted, context, on_result)
+
+
+def _not_creatable(context: RequestContext, topics: Iterable[str]) -> frozenset[str]:
+    if is_cluster_allowed(context, Operation.CREATE, log_if_denied=False):
+        return frozenset()
+    return frozenset(denied_topics(context, Operation.CREATE, topics))
+
+
+def _add_detail(response: StreamsGroupHeartbeatResponse, detail: str) -> None:
+    for status in response.status or ():
+        if status.status_code == Status.MISSING_INTERNAL_TOPICS:
+            status.status_detail += f"; {detail}"
+
+
+# -- StreamsGroupDescribe
+
+
+def describe_error(
+    request: StreamsGroupDescribeRequest, version: int, error: Error, message: str | None
+) -> StreamsGroupDescribeResponse:
+    return StreamsGroupDescribeResponse(groups=[_failed(group_id, error, message) for group_id in request.group_ids])
+
+
+@serves(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, on_error=describe_error)
+def handle_streams_group_describe(
+    context: RequestContext, request: StreamsGroupDescribeRequest
+) -> StreamsGroupDescribeResponse:
+    coordinator = context.services.group_coordinator
+    if not StreamsGroupSettings(coordinator.settings).is_enabled:
+        raise ApiError(Error.UNSUPPORTED_VERSION)
+    denied = denied_names(context, Operation.DESCRIBE, ResourceType.GROUP, request.group_ids)
+    # Apache Kafka also puts the denied and then the invalid ids first.
+    groups = [_failed(each, Error.GROUP_AUTHORIZATION_FAILED, None) for each in request.group_ids if each in denied]
+    allowed = [each for each in request.group_ids if each not in denied]
+    groups += [_failed("", Error.INVALID_GROUP_ID, None) for group_id in allowed if not group_id]
+    for group_id in filter(None, allowed):
+        try:
+            described = coordinator.describe_streams_group(group_id)
+            if request.include_authorized_operations:
+                described.authorized_operations = authorized_operations(context, ResourceType.GROUP, group_id)
+        except ApiError as error:
+            described = _failed(group_id, error.error, error.message)
+        groups.append(described)
+    if context.services.authorizer is not None:
+        groups = _without_denied_topics(context, groups)
+    return StreamsGroupDescribeResponse(groups=groups)
+
+
+def _without_denied_topics(context: RequestContext, groups: list[DescribedGroup]) -> list[DescribedGroup]:
+    """Returns the groups; a group whose topology has topics that the client may not describe gets an error instead of
+    its description."""
+    topics = {id(group): frozenset(_topics(group)) for group in groups}
+    denied = denied_topics(context, Operation.DESCRIBE, frozenset().union(*topics.values()))
+    return [
+        group
+        if denied.isdisjoint(topics[id(group)])
+        else _failed(group.group_id, Error.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPOLOGY)
+        for group in groups
+    ]
+
+
+def _topics(group: DescribedGroup) -> Iterator[str]:
+    for subtopology in () if group.topology is None else group.topology.subtopologies or ():
+        yield from subtopology.source_topics
+        yield from subtopology.repartition_sink_topics
+        yield from (topic.name for topic in subtopology.repartition_source_topics)
+        yield from (topic.name for topic in subtopology.state_changelog_topics)
+
+
+def _failed(group_id: str, error: Error, message: str | None) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=error, error_message=message)
