@@ -238,3 +238,22 @@ def test_preferred_leaders(shell: Shell, tmp_path: Path) -> None:
     assert shell.out(f"leader-election --election-type preferred --path-to-json-file {file}") == (
         "Valid replica already elected for partitions elected-1\n"
     )
+
+
+def test_the_performance_tools_show_throttle_times(shell: Shell) -> None:
+    """The quotas let a megabyte pass at once, and the tools exceed it."""
+    shell.out("topics --create --topic measured")
+    shell.out(
+        "configs --alter --entity-type clients --entity-name measured --add-config "
+        "producer_byte_rate=100000,consumer_byte_rate=100000"
+    )
+    sizes = "--topic measured --num-records 1300 --command-property client.id=measured --print-metrics"
+    produced = shell.out(f"producer-perf-test {sizes} --record-size 1000 --throughput -1")
+    consumed = shell.out(f"consumer-perf-test {sizes}")
+    for shown, metric in (
+        (produced, "producer-metrics:produce-throttle-time"),
+        (consumed, "consumer-fetch-manager-metrics:fetch-throttle-time"),
+    ):
+        for kind in ("avg", "max"):
+            (found,) = re.findall(rf"^{metric}-{kind}:{{client-id=measured}} +: ([0-9.]+)$", shown, re.MULTILINE)
+            assert float(found) > 0, shown
