@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.request.logger")
 # The level of Apache Kafka's log4j2.yaml, so that INFO of the root logger does not switch the log on.
 logger.setLevel(logging.WARNING)
-_REASON = "the request log"
+_SHUT_REASON = "the request log"
 
 
 def is_enabled() -> bool:
@@ -29,9 +29,9 @@ def is_enabled() -> bool:
 def follow_level(gate: DataGate) -> None:
     """Shuts the gate if requests are logged, and opens it otherwise. Called after a change of the level."""
     if is_enabled():
-        gate.shut(_REASON)
-    elif _REASON in gate.shut_by:
-        gate.open(_REASON)
+        gate.shut(_SHUT_REASON)
+    elif _SHUT_REASON in gate.shut_by:
+        gate.open(_SHUT_REASON)
 
 
 def log_request(context: RequestContext) -> None:

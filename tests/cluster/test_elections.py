@@ -1,4 +1,4 @@
-"""What happens when the last in-sync replica dies: our controller writes the same changes as Apache Kafka's.
+"""Elections after the death of the last in-sync replica: our controller writes the same changes as Apache Kafka's.
 
 Brokers 2 and 3 have one partition of each topic. Broker 3 leaves, then broker 2 dies, and broker 3 returns alone.
 """

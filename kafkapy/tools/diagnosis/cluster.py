@@ -46,7 +46,7 @@ _SHOWN = 5
 
 
 class ClusterFacts(NamedTuple):
-    """What the nodes of a cluster say. Times are in ms since 1970.
+    """The state of a cluster as its nodes report it. Times are in ms since 1970.
 
     `fenced` are ids in `brokers`; `failures` has the reason for each broker that did not answer. `partitions` maps the
     topic to its partitions, `min_isr` to its min.insync.replicas. `configs` and `failed_dirs` are by broker id.
