@@ -301,7 +301,9 @@ GROUPS_PREPARING = gauge(f"{_GROUPS}_numgroupspreparingrebalance", "Groups that 
 GROUPS_COMPLETING = gauge(f"{_GROUPS}_numgroupscompletingrebalance", "Groups that wait for their assignment.")
 GROUPS_STABLE = gauge(f"{_GROUPS}_numgroupsstable", "Groups whose members have their assignment.")
 GROUPS_DEAD = gauge(f"{_GROUPS}_numgroupsdead", "Groups that are about to be removed.")
-GROUPS_BY_STATE = gauge("kafkapy_groups", "Groups by protocol (classic, consumer) and state.", "protocol", "state")
+GROUPS_BY_STATE = gauge(
+    "kafkapy_groups", "Groups by protocol (classic, consumer, streams) and state.", "protocol", "state"
+)
 GROUP_MEMBERS = gauge("kafka_consumergroup_members", "Members of a group.", "consumergroup")
 GROUP_OFFSET = gauge(
     "kafka_consumergroup_current_offset", "Offset that a group has committed.", "consumergroup", "topic", "partition"

@@ -6,6 +6,7 @@ from collections import Counter
 
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
+from kafkapy.coordinator.group.streams.streams_group import StreamsGroup
 from kafkapy.coordinator.transaction.transaction_state import RESTING_STATES, TransactionState
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
@@ -42,8 +43,8 @@ def write_groups(page: Page, services: Services, limit: int) -> None:
         if isinstance(group, ClassicGroup):
             by_state["classic", group.state.value] += 1
             members.append((group.group_id, len(group.members)))
-        elif isinstance(group, ConsumerGroup):
-            by_state["consumer", group.state_name] += 1
+        elif isinstance(group, ConsumerGroup | StreamsGroup):
+            by_state[group.group_type, group.state_name] += 1
             members.append((group.group_id, len(group.members)))
         page.pace()
     page.one(table.GROUPS, by_state.total())
