@@ -36,20 +36,36 @@ def _request(
 def share_cases(topic: str, group: str) -> list[Any]:
     """Returns rows for the table of cases. `topic` exists, and `group` is not a share group."""
     return [
-        (ApiKey.FIND_COORDINATOR, "share partition, bad key", always(
-            key_type=2, coordinator_keys=["nobody"]), range(4, 99)),
+        (
+            ApiKey.FIND_COORDINATOR,
+            "share partition, bad key",
+            always(key_type=2, coordinator_keys=["nobody"]),
+            range(4, 99),
+        ),
         (ApiKey.SHARE_GROUP_HEARTBEAT, "unknown group", always(group_id="nobody", member_id="m", member_epoch=1)),
         (ApiKey.SHARE_GROUP_HEARTBEAT, "no subscription", always(group_id="nobody", member_id="m", member_epoch=0)),
-        (ApiKey.SHARE_GROUP_HEARTBEAT, "a long member id", always(
-            group_id="nobody", member_id="m" * 37, member_epoch=1)),
-        (ApiKey.SHARE_GROUP_HEARTBEAT, "another kind of group", always(
-            group_id=group, member_id="m", member_epoch=0, subscribed_topic_names=[topic])),
-        (ApiKey.SHARE_GROUP_DESCRIBE, "unknown", always(
-            group_ids=["nobody", "", group], include_authorized_operations=True)),
+        (
+            ApiKey.SHARE_GROUP_HEARTBEAT,
+            "a long member id",
+            always(group_id="nobody", member_id="m" * 37, member_epoch=1),
+        ),
+        (
+            ApiKey.SHARE_GROUP_HEARTBEAT,
+            "another kind of group",
+            always(group_id=group, member_id="m", member_epoch=0, subscribed_topic_names=[topic]),
+        ),
+        (
+            ApiKey.SHARE_GROUP_DESCRIBE,
+            "unknown",
+            always(group_ids=["nobody", "", group], include_authorized_operations=True),
+        ),
         (ApiKey.SHARE_FETCH, "no session", _request(topic, 3, {"max_wait_ms": 0, "min_bytes": 0})),
         (ApiKey.SHARE_FETCH, "no group", _request(topic, 0, {"max_wait_ms": 0, "min_bytes": 0}, group=None)),
-        (ApiKey.SHARE_FETCH, "acknowledges at once", _request(
-            topic, 0, {"max_wait_ms": 0, "min_bytes": 0}, (0, 0, [1]))),
+        (
+            ApiKey.SHARE_FETCH,
+            "acknowledges at once",
+            _request(topic, 0, {"max_wait_ms": 0, "min_bytes": 0}, (0, 0, [1])),
+        ),
         (ApiKey.SHARE_ACKNOWLEDGE, "no session", _request(topic, 1, {}, (0, 0, [1]))),
         (ApiKey.SHARE_ACKNOWLEDGE, "initial epoch", _request(topic, 0, {}, (0, 0, [1]))),
         (ApiKey.SHARE_ACKNOWLEDGE, "no member", _request(topic, 1, {}, (0, 0, [1]), member="")),
@@ -60,10 +76,19 @@ def share_cases(topic: str, group: str) -> list[Any]:
         (ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "nothing", always(group_id="nobody", topics=[])),
         (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "unknown group", always(groups=[{"group_id": "nobody", "topics": None}])),
         (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "no topics", always(groups=[{"group_id": "nobody", "topics": []}])),
-        (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "unknown topic", always(
-            groups=[{"group_id": "nobody", "topics": [{"topic_name": "nobody", "partitions": [0]}]}])),
-        (ApiKey.ALTER_SHARE_GROUP_OFFSETS, "another kind of group", always(group_id=group, topics=[
-            {"topic_name": topic, "partitions": [{"partition_index": 0, "start_offset": 0}]}])),
+        (
+            ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+            "unknown topic",
+            always(groups=[{"group_id": "nobody", "topics": [{"topic_name": "nobody", "partitions": [0]}]}]),
+        ),
+        (
+            ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+            "another kind of group",
+            always(
+                group_id=group,
+                topics=[{"topic_name": topic, "partitions": [{"partition_index": 0, "start_offset": 0}]}],
+            ),
+        ),
         (ApiKey.ALTER_SHARE_GROUP_OFFSETS, "no group", always(group_id="", topics=[])),
         (ApiKey.DELETE_SHARE_GROUP_OFFSETS, "unknown group", always(group_id="nobody", topics=[{"topic_name": topic}])),
-    ]  # fmt: skip
+    ]
