@@ -193,7 +193,7 @@ class GroupCoordinator:
         respond: Callable[[StreamsHeartbeatResult], None],
         refuse: ErrorResponder,
     ) -> None:
-        self._execute(call.group_id, lambda shard: shard.streams.membership.heartbeat(call), respond, refuse)
+        self.execute(call.group_id, lambda shard: shard.streams.membership.heartbeat(call), respond, refuse)
 
     # -- administration
 
