@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from kafkapy.config import BrokerConfig
@@ -25,6 +26,8 @@ from tests.unit.server.scripted_handlers import SCRIPTED_VERSIONS
 
 # A part that the handlers under test do not use.
 UNUSED: Any = None
+# A replica manager whose broker has no gate.
+WITHOUT_GATE: Any = SimpleNamespace(context=SimpleNamespace(gate=None))
 CONFIG = {
     "node.id": "1",
     "process.roles": "broker,controller",
@@ -62,7 +65,7 @@ class ApiServer:
             ),
             api_registry=ApiRegistry(modules, versions=SCRIPTED_VERSIONS),
             controller=controller, forwarding=None if make_forwarding is None else make_forwarding(reactor.post),
-            log_manager=UNUSED, replica_manager=UNUSED, group_coordinator=UNUSED,
+            log_manager=UNUSED, replica_manager=WITHOUT_GATE, group_coordinator=UNUSED,
             fetch_sessions=UNUSED, producer_ids=UNUSED, transaction_coordinator=UNUSED,
             transaction_verification=UNUSED, marker_writer=UNUSED, client_telemetry=UNUSED, alter_log_dirs=UNUSED,
         )  # fmt: skip

@@ -17,6 +17,7 @@ from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import DECLARATIONS
 from kafkapy.server.client_telemetry import ClientTelemetry
 from kafkapy.server.request_context import RequestContext, Session
+from tests.api_client import WITHOUT_GATE
 from tests.harness.handler import RecordingConnection
 from tests.harness.metadata import QuorumHarness
 
@@ -55,7 +56,7 @@ class AdminHarness(QuorumHarness):
         self.services: Any = SimpleNamespace(
             forwarding=None, authorizer=None, tls_listeners=None,
             config=self.config, clock=self.clock, metadata=self.loop.cache, node_id=1, cluster_id="cluster",
-            quotas=None, mutation_quotas=None, gate_rights=None,
+            quotas=None, mutation_quotas=None, gate_rights=None, replica_manager=WITHOUT_GATE,
             controller=self.loop, reactor=self.reactor, policies=Policies.from_config(self.config),
             client_telemetry=ClientTelemetry(), request_errors=RequestErrors(), handler_pool=QueuePool(self.reactor),
         )  # fmt: skip

@@ -122,10 +122,11 @@ class GroupHarness:
         self.schedule.advance(0)
 
     def do_found(self, key_class: str, group: str) -> None:
-        """Appends a record of another broker; its key has that class and names the group."""
+        """Appends the first record of a group of another broker; its key has that class and names the group."""
         builder = RecordBatchBuilder(self.log.log_end_offset(self.partition))
         key = getattr(coordinator_records, key_class)(group_id=group)
-        builder.append(0, encode_coordinator(key), b"")
+        value = getattr(coordinator_records, key_class.replace("Key", "Value"))(epoch=1)
+        builder.append(0, encode_coordinator(key), encode_coordinator(value, 0))
         self.log.append_raw(bytes(builder.build()))
         self._shown = len(self.log.records)
 

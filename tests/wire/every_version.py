@@ -24,7 +24,7 @@ from tests.old_client import ask
 from tests.reactor_harness import frame, receive_frame
 from tests.reference.wire import Codec, Record, attribute_name, default_of
 from tests.server_process import ServerProcess
-from tests.wire.share_versions import share_cases
+from tests.wire.share_and_streams_versions import always, share_cases, streams_cases
 
 TOPIC = "every"
 GROUP = "every-group"
@@ -357,10 +357,6 @@ def txn_offset_commit(group: str) -> Any:
     )  # fmt: skip
 
 
-def always(**values: Any) -> Any:
-    return lambda version, ids: values
-
-
 def epochs(leader_epoch: int, current: int = -1, partition: int = 0) -> Any:
     asked = {"partition": partition, "current_leader_epoch": current, "leader_epoch": leader_epoch}
     return always(replica_id=-1, topics=[{"topic": TOPIC, "partitions": [asked]}])
@@ -634,11 +630,7 @@ TABLE: list[Any] = [
         group_id="nobody", member_id="m", member_epoch=0, rebalance_timeout_ms=1000, topic_partitions=[])),
     (ApiKey.CONSUMER_GROUP_DESCRIBE, "unknown", always(group_ids=["nobody", ""], include_authorized_operations=True)),
     *share_cases(TOPIC, GROUP),
-    (ApiKey.STREAMS_GROUP_HEARTBEAT, "unknown group", always(group_id="nobody", member_id="unknown", member_epoch=1)),
-    (ApiKey.STREAMS_GROUP_HEARTBEAT, "no topology", always(
-        group_id="nobody", member_id="m", member_epoch=0, rebalance_timeout_ms=1000,
-        active_tasks=[], standby_tasks=[], warmup_tasks=[])),
-    (ApiKey.STREAMS_GROUP_DESCRIBE, "unknown", always(group_ids=["nobody", ""], include_authorized_operations=True)),
+    *streams_cases(),
     (ApiKey.OFFSET_COMMIT, "an offset", offset_commit(TOPIC)),
     (ApiKey.OFFSET_COMMIT, "unknown topic", offset_commit("nobody")),
     (ApiKey.OFFSET_COMMIT, "unknown partition", offset_commit(TOPIC, 9)),

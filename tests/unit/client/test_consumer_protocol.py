@@ -30,7 +30,7 @@ def test_sticky_members_say_what_they_had(assignor):
 
 def test_others_do_not():
     data = encode_subscription(RANGE, ["a"], OWNED, 4, "rack")
-    assert decode_subscription(RANGE, data, None) == GroupMember(("a",), (), 4, None)
+    assert decode_subscription(RANGE, data, None) == GroupMember(("a",), (), 4, None, "rack")
 
 
 def test_a_member_of_the_first_version():

@@ -84,7 +84,7 @@ def test_a_python_class_gets_the_configuration():
     [
         (f"{__name__}:OnlyAdministrators", {}, "KeyError: 'our.administrator'"),
         (f"{__name__}:Silent", {}, "TypeError: it has no method authorize_by_type"),
-        (f"{__name__}:WithoutGeneration", {"our.administrator": "x"}, "TypeError: it has no attribute generation"),
+        (f"{__name__}:WithoutGeneration", {"our.administrator": "x"}, "the class has no attribute generation"),
         (STANDARD, {"super.users": "root"}, r"super\.users=root: expected a string in format .* but got root"),
     ],
 )

@@ -43,12 +43,11 @@ def test_the_topic_is_created_when_first_needed(tmp_path: Path, version: int) ->
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-def test_share_groups_and_unknown_key_types_have_no_coordinator(tmp_path: Path, version: int) -> None:
+def test_topics_that_do_not_exist_and_unknown_key_types_have_no_coordinator(tmp_path: Path, version: int) -> None:
     harness = GroupHandlerHarness(tmp_path)
     nowhere = (-1, "", -1)
     assert find(harness, version, "t", TRANSACTION) == (Error.COORDINATOR_NOT_AVAILABLE, *nowhere)
-    share = Error.COORDINATOR_NOT_AVAILABLE if version >= 6 else Error.INVALID_REQUEST
-    assert find(harness, version, "s", SHARE) == (share, *nowhere)
+    assert find(harness, version, "not-a-share-partition", SHARE) == (Error.INVALID_REQUEST, *nowhere)
     assert find(harness, version, "x", UNHEARD_OF) == (Error.INVALID_REQUEST, *nowhere)
 
 

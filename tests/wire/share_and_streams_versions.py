@@ -1,4 +1,4 @@
-"""Requests for each API of share groups, in each of its versions (see every_version)."""
+"""Requests for each API of share groups and of streams groups, in each of its versions (see every_version)."""
 
 from __future__ import annotations
 
@@ -91,4 +91,33 @@ def share_cases(topic: str, group: str) -> list[Any]:
         ),
         (ApiKey.ALTER_SHARE_GROUP_OFFSETS, "no group", always(group_id="", topics=[])),
         (ApiKey.DELETE_SHARE_GROUP_OFFSETS, "unknown group", always(group_id="nobody", topics=[{"topic_name": topic}])),
+    ]
+
+
+def streams_cases() -> list[Any]:
+    """Returns rows for the table of cases."""
+    return [
+        (
+            ApiKey.STREAMS_GROUP_HEARTBEAT,
+            "unknown group",
+            always(group_id="nobody", member_id="unknown", member_epoch=1),
+        ),
+        (
+            ApiKey.STREAMS_GROUP_HEARTBEAT,
+            "no topology",
+            always(
+                group_id="nobody",
+                member_id="m",
+                member_epoch=0,
+                rebalance_timeout_ms=1000,
+                active_tasks=[],
+                standby_tasks=[],
+                warmup_tasks=[],
+            ),
+        ),
+        (
+            ApiKey.STREAMS_GROUP_DESCRIBE,
+            "unknown",
+            always(group_ids=["nobody", ""], include_authorized_operations=True),
+        ),
     ]
