@@ -91,7 +91,7 @@ def test_every_interface_is_advertised_by_name():
     ("key", "warning"),
     [
         ("log.segmnt.bytes", "unknown and is ignored; did you mean log.segment.bytes?"),
-        ("replication.quota.window.num", "has no effect in kafkapy and is ignored."),
+        ("background.threads", "has no effect in kafkapy and is ignored."),
         ("inter.broker.protocol.version", "was removed in Apache Kafka 4 and is ignored."),
         ("zookeeper.session.timeout.ms", "was removed in Apache Kafka 4 and is ignored."),
         ("sasl.jaas.config", "listener.name.<listener>.plain.sasl.jaas.config, and is ignored."),
@@ -103,7 +103,7 @@ def test_every_interface_is_advertised_by_name():
     ],
 )
 def test_keys_that_mean_nothing_are_named(key, warning):
-    texts = {"replication.quota.window.num": "1"}
+    texts = {"background.threads": "1"}
     (said,) = BrokerConfig({key: texts.get(key, "x")}).warnings
     assert said.startswith(f"The configuration key {key} ")
     assert said.endswith(warning)
