@@ -73,9 +73,13 @@ def run_sandbox(directory: Path, arguments: Arguments) -> int:
                 supervisor.prepare()
                 supervisor.start()
                 if not signals:
-                    bootstrap = supervisor.layout.bootstrap
-                    print(f"kafkapy sandbox ready: bootstrap servers {bootstrap}, data in {directory}", flush=True)
-                    supervisor.serve(lambda line: print(f"kafkapy sandbox: {line}", file=sys.stderr, flush=True))
+                    ready = (
+                        f"kafkapy sandbox ready: bootstrap servers {supervisor.layout.bootstrap}, data in {directory}"
+                    )
+                    supervisor.serve(
+                        lambda: print(ready, flush=True),
+                        lambda line: print(f"kafkapy sandbox: {line}", file=sys.stderr, flush=True),
+                    )
             finally:
                 supervisor.stop()
     return 0

@@ -79,9 +79,12 @@ class Supervisor:
             node.start()
         self._await_ready(self._nodes.values())
 
-    def serve(self, report: Callable[[str], None]) -> None:
-        """Carries out commands until a stop is requested. `report` receives a line about each node that ends without
-        having been stopped or killed by a command."""
+    def serve(self, on_open: Callable[[], None], report: Callable[[str], None]) -> None:
+        """Carries out commands until a stop is requested.
+
+        `on_open` is called when commands can be sent. `report` receives a line about each node that ends without having
+        been stopped or killed by a command.
+        """
         folder = tempfile.mkdtemp(prefix="kafkapy-sandbox-")  # the path of a socket must be short
         path = os.path.join(folder, "commands")
         try:
@@ -89,6 +92,7 @@ class Supervisor:
                 listener.bind(path)
                 listener.listen()
                 write_layout(self.directory, self.layout, {"pid": os.getpid(), "socket": path})
+                on_open()
                 selector = selectors.DefaultSelector()
                 selector.register(listener, selectors.EVENT_READ)
                 selector.register(wake_up, selectors.EVENT_READ)
