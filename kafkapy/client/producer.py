@@ -359,10 +359,13 @@ class Producer(RecordAccumulator):
         network = self._network
         with network.lock:
             network.metadata.add_topic(topic)
+            network.metadata.request_update()
+            seen = network.metadata.updates
 
         def is_known() -> bool:
             error = network.cluster.errors.get(topic)
-            if error is not None and not error.retriable:
+            # An earlier error may be out of date: the topic may have been created, or a permission granted.
+            if error is not None and not error.retriable and network.metadata.updates > seen:
                 raise ApiError(error, f"Topic {topic}: {error.message}")
             return topic in network.cluster.topics
 

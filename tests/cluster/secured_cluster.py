@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster, Spec, Voters
@@ -24,8 +24,15 @@ class SecuredCluster(Cluster):
     """
 
     def __init__(
-        self, directory: Path, specs: Sequence[Spec], protocol: str, *, voters: Voters = Voters.INITIAL
+        self,
+        directory: Path,
+        specs: Sequence[Spec],
+        protocol: str,
+        *,
+        voters: Voters = Voters.INITIAL,
+        more: Mapping[str, str] | None = None,
     ) -> None:
+        """`more` are further properties of every node."""
         plain = f'{PLAIN_MODULE} required username="{USER}" password="{SECRET}" user_{USER}="{SECRET}";'
         scram = f'{SCRAM_MODULE} required username="{USER}" password="{SECRET}";'
         properties = {
@@ -39,6 +46,7 @@ class SecuredCluster(Cluster):
             "listener.name.controller.plain.sasl.jaas.config": plain,
             "listener.name.controller.plain.connections.max.reauth.ms": str(SESSION_MS),
             **({} if protocol == "SASL_PLAINTEXT" else _tls(directory / "certificates")),
+            **(more or {}),
         }
         flags = ["--add-scram", f"{MECHANISM}=[name={USER},password={SECRET}]"]
         super().__init__(directory, specs, voters=voters, properties=properties, flags=flags)

@@ -164,6 +164,17 @@ def test_a_topic_that_is_invalid_is_an_error_at_once(brokers):
     assert raised.value.error is Error.INVALID_TOPIC_EXCEPTION
 
 
+def test_an_error_of_a_topic_is_asked_for_again(brokers):
+    """For example, a permission was granted after the first record had been refused."""
+    brokers.errors["u"] = Error.TOPIC_AUTHORIZATION_FAILED
+    with producer_of(brokers) as producer:
+        with pytest.raises(ApiError, match="Topic u"):
+            producer.send("u", "a")
+        del brokers.errors["u"]
+        brokers.add_topic("u", [(1, 0)])
+        assert producer.send("u", "a", partition=0).result(10).offset == 0
+
+
 def test_a_topic_that_is_unknown_is_waited_for(brokers):
     with producer_of(brokers, max_block_ms=3000) as producer:
         late = r"Topic absent not present in metadata after 3000 ms\. \(UNKNOWN_TOPIC_OR_PARTITION\)"
