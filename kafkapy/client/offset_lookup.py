@@ -33,8 +33,8 @@ def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_le
 
     A timestamp is in ms since 1970, -1 for the latest or -2 for the earliest offset. `on_found(partition, found,
     error)` is called for each partition, possibly before `look_up` returns; `found` is None if no record has that
-    timestamp or a later one. A partition without a known leader gets LEADER_NOT_AVAILABLE, and new metadata are
-    requested.
+    timestamp or a later one. A partition without a known leader gets LEADER_NOT_AVAILABLE, or
+    TOPIC_AUTHORIZATION_FAILED if the client may not know the leader, and new metadata are requested.
     """
     by_leader: dict[int, list[TopicPartition]] = {}
     for topic_partition in wanted:
@@ -43,7 +43,7 @@ def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_le
         if leader == NO_LEADER:
             network.metadata.request_update()
             for topic_partition in partitions:
-                on_found(topic_partition, None, ApiError(Error.LEADER_NOT_AVAILABLE))
+                on_found(topic_partition, None, _without_leader(network, topic_partition.topic))
         else:
             _request(
                 network,
@@ -52,6 +52,12 @@ def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_le
                 isolation_level,
                 on_found,
             )
+
+
+def _without_leader(network: Network, topic: str) -> ApiError:
+    if network.cluster.errors.get(topic) is Error.TOPIC_AUTHORIZATION_FAILED:
+        return ApiError(Error.TOPIC_AUTHORIZATION_FAILED, f"Not authorized to access topics: [{topic}]")
+    return ApiError(Error.LEADER_NOT_AVAILABLE)
 
 
 def _request(

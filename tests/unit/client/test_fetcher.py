@@ -424,3 +424,14 @@ def test_a_partition_without_a_leader_waits_for_one(brokers, consumer):
     assert not consumer.poll(1)
     brokers.add_topic("t", [(1, 5), (1, 3)])
     assert poll(consumer)[0] == (0, 0)
+
+
+def test_a_topic_that_the_client_may_not_read_is_an_error(brokers):
+    brokers.errors["u"] = Error.TOPIC_AUTHORIZATION_FAILED
+    with brokers.consumer(auto_offset_reset="earliest") as consumer:
+        consumer.assign([TopicPartition("u", 0)])
+        with pytest.raises(ApiError, match=r"Not authorized to access topics: \[u\]"):
+            poll(consumer, limit=4)
+        brokers.fill("u", values("a", 100))
+        consumer.partitions_for("u")
+        assert poll(consumer)[0] == (0, 0)
