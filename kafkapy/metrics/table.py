@@ -400,12 +400,13 @@ EXEMPT_TIME = gauge(
     "kafka_server_request_exempt_request_time",
     "Percentage of a thread's time that requests without a quota use: followers' fetches, and those with acks=0.",
 )
+PRODUCE_QUEUE_SIZE = gauge("kafka_server_produce_queue_size", "Producers that wait because of their quota.")
+FETCH_QUEUE_SIZE = gauge("kafka_server_fetch_queue_size", "Consumers that wait because of their quota.")
+REQUEST_QUEUE_SIZE = gauge("kafka_server_request_queue_size", "Clients that wait because of the quota of requests.")
 QUEUE_SIZES = {
-    "producer_byte_rate": gauge("kafka_server_produce_queue_size", "Producers that wait because of their quota."),
-    "consumer_byte_rate": gauge("kafka_server_fetch_queue_size", "Consumers that wait because of their quota."),
-    "request_percentage": gauge(
-        "kafka_server_request_queue_size", "Clients that wait because of the quota of requests."
-    ),
+    "producer_byte_rate": PRODUCE_QUEUE_SIZE,
+    "consumer_byte_rate": FETCH_QUEUE_SIZE,
+    "request_percentage": REQUEST_QUEUE_SIZE,
 }
 MUTATION_QUEUE_SIZE = gauge(
     "kafka_server_controllermutation_queue_size", "Clients that wait because of the quota of changes of topics."
