@@ -8,6 +8,10 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
+# DER of an ECPrivateKey (RFC 5915): version 1, then the private number as 32 bytes.
+_BEFORE_THE_NUMBER = bytes((2, 1, 1, 4, 32))
+_NUMBER_BYTES = 32
+
 
 class PlantedSecrets:
     """Makes secrets, and finds them again. A secret is text without characters that any form would escape."""
@@ -31,11 +35,15 @@ class PlantedSecrets:
         self._forms[name] = [each for each in forms if len(each) >= 12]
 
     def add_pem(self, name: str, pem: str) -> None:
-        """Adds the lines of a key in PEM. The first lines of all keys of a kind are the same, and are no secrets."""
+        """Adds the private number of a P-256 key in PEM, and the line that has most of it.
+
+        The rest of the text is no secret: the first bytes of all keys are the same, and the last are the public key.
+        """
         lines = [line for line in pem.splitlines() if line and not line.startswith("-")]
-        for number, line in enumerate(lines[1:]):
-            self._forms[f"{name}, line {number}"] = [line]
-            self.add(f"{name}, bytes of line {number}", b64decode(line + "=" * (-len(line) % 4)))
+        _, marker, rest = b64decode("".join(lines)).partition(_BEFORE_THE_NUMBER)
+        assert marker, f"{name} is no key of the curve P-256"
+        self.add(name, rest[:_NUMBER_BYTES])
+        self._forms[f"{name}, a line"] = [lines[1]]
 
     def found_in(self, text: str) -> set[str]:
         """Returns the names of the secrets that a text contains."""
