@@ -19,6 +19,7 @@ from kafkapy.named_tuple import NamedTuple
 from kafkapy.nodes.node_channel import MAX_QUEUED_REQUESTS, Body, Destination, NodeChannel, OpenRequests
 from kafkapy.nodes.node_thread import NEVER, NodeThread, Timer
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.response_errors import part_with_error
 
 logger = logging.getLogger("kafka.server.NodeToControllerRequestThread")
 
@@ -144,7 +145,7 @@ class ControllerChannel:
     def _on_done(self, response: Any, version: int, error: Exception | None) -> None:
         request, self._in_flight = self._in_flight, None
         assert request is not None
-        if error is None and _is_refused(response):
+        if error is None and part_with_error(response, Error.NOT_CONTROLLER) is not None:
             error = ApiError(Error.NOT_CONTROLLER)
         if isinstance(error, ApiError) and error.error in _LOST and not self._is_closed and not self._thread.is_stopped:
             assert self._channel is not None
@@ -194,15 +195,6 @@ class ControllerChannel:
         queued, self._queue = self._queue, deque()
         for request in queued:
             request.on_done(None, -1, _closed())
-
-
-def _is_refused(response: Any) -> bool:
-    """Returns whether the response says that its sender is not the active controller.
-
-    NOT_CONTROLLER may be the error of the whole response or, in CreateTopics, the error of a topic.
-    """
-    parts = (response, *getattr(response, "topics", ()))
-    return any(getattr(part, "error_code", 0) == Error.NOT_CONTROLLER for part in parts)
 
 
 def _closed() -> ApiError:

@@ -65,7 +65,6 @@ class AclOperations(AdminLookups):
                     for each in wanted
                 ]
             ),
-            lambda response: _moved(response.results),
             deadline_ms=self._deadline_ms(timeout),
         )
         results: Results[AccessControlEntry, None] = Results()
@@ -96,7 +95,6 @@ class AclOperations(AdminLookups):
                     for each in wanted
                 ]
             ),
-            lambda response: _moved(response.filter_results),
             deadline_ms=self._deadline_ms(timeout),
         )
         results: Results[AclFilter, list[AccessControlEntry]] = Results()
@@ -130,8 +128,3 @@ def _pattern_type(pattern_type: int, version: int) -> int:
     if pattern_type == PatternType.ANY:
         return PatternType.LITERAL
     raise ApiError(Error.UNSUPPORTED_VERSION, "Version 0 only supports literal resource pattern types")
-
-
-def _moved(results: Sequence[Any]) -> ApiError | None:
-    """Returns the error of a request that was sent to a node that is no longer the controller."""
-    return next((error_of(each) for each in results if each.error_code == Error.NOT_CONTROLLER), None)

@@ -10,7 +10,6 @@ from typing import Any
 from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.admin.requests import constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
-from kafkapy.errors import Error
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
@@ -163,9 +162,6 @@ class PrincipalOperations(AdminLookups):
             self._controller,
             ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
             constant(request),
-            lambda response: next(
-                (error_of(each) for each in response.results if each.error_code == Error.NOT_CONTROLLER), None
-            ),
             deadline_ms=self._deadline_ms(timeout),
         )
         results: Results[str, None] = Results()

@@ -12,6 +12,7 @@ from kafkapy.client.errors import RequestTimedOut
 from kafkapy.client.network import NEVER, Network
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import API_TABLE, ApiKey
+from kafkapy.protocol.response_errors import part_with_error
 
 # Returns the id of the broker that a request is for; None while it is not known. Called with the monotonic time and the
 # network's lock held; raises ApiError.
@@ -80,6 +81,18 @@ class AdminRequest:
         self.attempts = 0
         self.not_before_ms = 0
 
+    def error_in(self, response: Any) -> ApiError | None:
+        """Returns the error of the response as a whole, or None.
+
+        If any part of the response has the error NOT_CONTROLLER, the whole request went to a node that is no longer
+        the active controller.
+        """
+        failure = self.find_error(response)
+        if failure is None and self.is_repeated:
+            misdirected = part_with_error(response, Error.NOT_CONTROLLER)
+            failure = None if misdirected is None else error_of(misdirected)
+        return failure
+
     def finish(self, response: Any, error: ApiError | None) -> None:
         """Stores the response or the error."""
         self.response = response
@@ -137,7 +150,7 @@ class RequestQueue:
         request.is_in_flight = False
         if request.is_done:
             return  # the caller has stopped waiting
-        failure = _as_api_error(request.key, error) if response is None else request.find_error(response)
+        failure = _as_api_error(request.key, error) if response is None else request.error_in(response)
         if failure is not None and request.is_repeated and is_retried(failure) and request.attempts < self._retries:
             monotonic_ms = self._network.clock.monotonic_ms()
             request.not_before_ms = monotonic_ms + self._network.retry_backoff.pause_ms(request.attempts)

@@ -21,7 +21,6 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.types import ZERO_UUID
 
 PARTITIONS_OF_A_RESPONSE = 2000
-_NOT_THE_CONTROLLER = Error.NOT_CONTROLLER
 
 
 @dataclass(frozen=True)
@@ -100,14 +99,6 @@ class NewPartitions(NamedTuple):
     assignments: Sequence[Sequence[int]] | None = None
 
 
-def _refused_by_controller(parts: Iterable[Any]) -> ApiError | None:
-    """Returns NOT_CONTROLLER if any part has this error, otherwise None.
-
-    With this error the whole request went to the wrong broker.
-    """
-    return next((error_of(part) for part in parts if part.error_code == _NOT_THE_CONTROLLER), None)
-
-
 class TopicOperations(AdminLookups):
     """Operations on topics."""
 
@@ -131,7 +122,6 @@ class TopicOperations(AdminLookups):
             self._controller,
             ApiKey.CREATE_TOPICS,
             build,
-            lambda response: _refused_by_controller(response.topics),
             deadline_ms=deadline_ms,
         )
         results: Results[str, CreatedTopic] = Results()
@@ -167,7 +157,6 @@ class TopicOperations(AdminLookups):
             self._controller,
             ApiKey.DELETE_TOPICS,
             build,
-            lambda response: _refused_by_controller(response.responses),
             deadline_ms=deadline_ms,
         )
         results: Results[str | bytes, None] = Results()
@@ -251,7 +240,6 @@ class TopicOperations(AdminLookups):
             lambda version: CreatePartitionsRequest(
                 topics=wanted, timeout_ms=self._left_ms(deadline_ms), validate_only=validate_only
             ),
-            lambda response: _refused_by_controller(response.results),
             deadline_ms=deadline_ms,
         )
         results: Results[str, None] = Results()

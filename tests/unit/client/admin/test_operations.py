@@ -161,6 +161,20 @@ def test_after_an_unreachable_broker_the_others_are_read(brokers, admin: Admin):
     assert (list(altered.errors), list(altered.values)) == ([absent], [TOPIC])
 
 
+def test_a_changed_configuration_is_sent_again_after_the_controller_has_moved(brokers, admin: Admin) -> None:
+    result = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+    errors = [Error.NOT_CONTROLLER]
+    brokers.answers[ApiKey.INCREMENTAL_ALTER_CONFIGS] = lambda request, version: IncrementalAlterConfigsResponse(
+        responses=[
+            result(
+                resource_type=int(TOPIC.type), resource_name=TOPIC.name, error_code=int(errors.pop()) if errors else 0
+            )
+        ]
+    )
+    assert admin.incremental_alter_configs({TOPIC: []}).check() == {TOPIC: None}
+    assert len(brokers.of(ApiKey.INCREMENTAL_ALTER_CONFIGS)) == 2
+
+
 def test_keys_are_changed_one_by_one(brokers, admin: Admin):
     brokers.answers[ApiKey.INCREMENTAL_ALTER_CONFIGS] = lambda request, version: IncrementalAlterConfigsResponse(
         responses=[

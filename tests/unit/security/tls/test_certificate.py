@@ -1,6 +1,5 @@
 """Certificates and distinguished names as OpenSSL and Java read them."""
 
-import shutil
 import subprocess
 
 import pytest
@@ -85,7 +84,6 @@ def test_every_truncated_certificate_is_refused():
 
 
 @pytest.mark.peer
-@pytest.mark.skipif(shutil.which("jshell") is None, reason="needs jshell")
 def test_the_subject_is_the_one_that_java_gives(tmp_path):
     (tmp_path / "c").write_bytes(authority().issue((*CLIENT_NAME, ("CN", "a, b=c #d ")), 3).certificate)
     program = (

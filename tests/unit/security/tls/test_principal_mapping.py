@@ -1,7 +1,6 @@
 """Principal names from distinguished names: the rules of `ssl.principal.mapping.rules`."""
 
 import json
-import shutil
 import subprocess
 
 import pytest
@@ -77,7 +76,6 @@ void show(String rules, String name) {
 
 
 @pytest.mark.peer
-@pytest.mark.skipif(shutil.which("jshell") is None, reason="needs jshell")
 def test_apache_kafka_gives_the_same_names():
     cases = [(rules, name) for rules, name, _ in APPLIED] + [(rules, ALICE) for rules in REFUSED if rules not in OURS]
     calls = "".join(f"show({json.dumps(rules)}, {json.dumps(name)});\n" for rules, name in cases)

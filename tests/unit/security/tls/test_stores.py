@@ -1,7 +1,5 @@
 """Key stores and trust stores: PEM, PKCS #12 and JKS, with passwords, as OpenSSL and keytool write them."""
 
-import shutil
-
 import pytest
 
 from kafkapy.config.ssl_settings import StoreSettings
@@ -209,7 +207,6 @@ def keytool_stores(folder, kind, *options):
 
 
 @pytest.mark.peer
-@pytest.mark.skipif(shutil.which("keytool") is None, reason="needs Java's keytool")
 @pytest.mark.parametrize(
     ("kind", "options"),
     [("JKS", ()), ("PKCS12", ()), ("PKCS12", ("-J-Dkeystore.pkcs12.legacy",))],
@@ -227,7 +224,6 @@ def test_the_stores_of_keytool_are_read(tmp_path, kind, options):
 
 
 @pytest.mark.peer
-@pytest.mark.skipif(shutil.which("keytool") is None, reason="needs Java's keytool")
 def test_a_key_of_jks_may_have_a_password_of_its_own(tmp_path):
     key_path, trust_path = keytool_stores(tmp_path, "JKS")
     keytool(
