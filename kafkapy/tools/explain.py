@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +12,7 @@ from kafkapy.client.admin import Admin
 from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.metadata.history import MetadataHistory
 from kafkapy.metadata.partition_history import PartitionEvent, describe_partition, explain_partition
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties, await_broker
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.metadata_log import fetch_history, read_directory
@@ -70,13 +71,31 @@ def _read(arguments: Arguments) -> MetadataHistory:
         if arguments.has("bootstrap-controller"):
             return fetch_history(admin)
         quorum = admin.describe_metadata_quorum()
-        addresses = list(quorum.listeners.get(quorum.leader, {}).values())
-    if not addresses:
-        raise ToolError("The brokers do not name an address of the active controller: use --directory on its machine")
-    host, port = addresses[0]
-    del properties["bootstrap.servers"]
-    with Admin({**properties, "bootstrap.controllers": f"{host}:{port}"}) as admin:
+        # The listeners of all voters: another one may become active while this tool runs.
+        addresses = [f"{host}:{port}" for each in quorum.listeners.values() for host, port in [*each.values()][:1]]
+        del properties["bootstrap.servers"]
+        properties["bootstrap.controllers"] = ",".join(addresses)
+        try:
+            if not addresses:
+                raise ToolError("the brokers name no address of a controller")
+            await_broker(properties)
+        except ToolError as error:
+            raise ToolError(_without_controller(admin, quorum.leader, arguments, str(error))) from error
+    with Admin(properties) as admin:
         return fetch_history(admin)
+
+
+def _without_controller(admin: Admin, controller: int, arguments: Arguments, reason: str) -> str:
+    """Returns the error for controllers that cannot be reached, with the command that reads the log without them.
+
+    The metadata log is in the first log directory, unless `metadata.log.dir` names another directory.
+    """
+    found = admin.describe_log_dirs([controller])
+    directory = next(iter(found.values.get(controller, ())), "LOG_DIRECTORY")
+    words = [*arguments.positionals, *(["--at", arguments["at"]] if arguments.has("at") else [])]
+    command = shlex.join(["kafkapy", "explain", *words, "--directory", directory])
+    reason = reason.rstrip(".").replace("the bootstrap server", "the controller")
+    return f"{reason}; read the log on the machine of node {controller}: {command}"
 
 
 def _show_history(history: MetadataHistory, topic: str, partition: int, *, as_json: bool) -> int:
