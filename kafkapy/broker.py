@@ -376,8 +376,13 @@ class Broker(ClusterNode):
 
         self._foundation.background.every("retention", period_ms, lambda: self.reactor.post(lambda: step(steps())))
 
+    @property
+    def endpoints(self) -> list[Listener]:
+        """The listeners with the ports that they are bound to, after `start`; those for clients come first."""
+        return self.socket_server.endpoints
+
     def ready_line(self) -> str:
-        listeners = ", ".join(map(str, self.socket_server.endpoints))
+        listeners = ", ".join(map(str, self.endpoints))
         directories = ", ".join(self.config.log_dirs)
         return f"kafkapy {__version__} ready: node {self.config.node_id} on {listeners}, data in {directories}"
 

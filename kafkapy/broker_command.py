@@ -9,11 +9,13 @@ import resource
 import select
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kafkapy.ephemeral import call_at_end_of_input, ephemeral_settings
 from kafkapy.errors import ApiError, ConfigError, StopRequested, StorageError
 from kafkapy.log_files import open_log_files
+from kafkapy.named_tuple import NamedTuple
 from kafkapy.service_manager import ServiceManager
 
 if TYPE_CHECKING:
@@ -22,11 +24,18 @@ if TYPE_CHECKING:
     from kafkapy.controller_node import ControllerNode
 
 USAGE = """usage: kafkapy broker start [--config server.properties] [--override key=value ...]
+       kafkapy broker start --ephemeral [--until-end-of-input] [--override key=value ...]
 
 Without --config the broker listens on localhost:9092 and keeps its data under the user's data folder.
 A configuration file of Apache Kafka works unchanged; --override (repeatable) takes precedence over the file.
-The broker runs in the foreground until Ctrl-C; `kafkapy server-stop` stops it from another shell."""
+The broker runs in the foreground until Ctrl-C; `kafkapy server-stop` stops it from another shell.
+
+With --ephemeral the broker is for tests: it chooses a free port on localhost and prints the port, alone on one line,
+when it is ready; warnings go to standard error. It keeps its data in a new temporary directory, which it removes when
+it ends. --until-end-of-input makes it end, too, when its standard input ends: if that is a pipe from the process that
+has started the broker, the broker does not outlive this process."""
 OPTIONS = ("--config", "--override")
+SWITCHES = ("--ephemeral", "--until-end-of-input")
 
 # Number of files that an idle broker opens, with room for some topics and clients.
 LEAST_OPEN_FILES = 64
@@ -38,18 +47,35 @@ class UsageError(Exception):
     """An invalid command line."""
 
 
-def parse_arguments(arguments: list[str]) -> tuple[str | None, dict[str, str]]:
-    """Returns the path of the configuration file, or None without a file, and the overrides.
+class Invocation(NamedTuple):
+    """The parsed arguments of `kafkapy broker start`.
 
-    `--opt value` and `--opt=value` are equivalent. Raises UsageError for an invalid command line.
+    config: the path of the configuration file; None without a file.
+    overrides: the keys and values of --override.
+    """
+
+    config: str | None = None
+    overrides: Mapping[str, str] = {}
+    is_ephemeral: bool = False
+    ends_with_input: bool = False
+
+
+def parse_arguments(arguments: list[str]) -> Invocation:
+    """Returns the parsed arguments. `--opt value` and `--opt=value` are equivalent.
+
+    Raises UsageError for an invalid command line.
     """
     config: str | None = None
     overrides: dict[str, str] = {}
+    switches: set[str] = set()
     words = iter(arguments)
     for word in words:
         option, has_value, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if word in SWITCHES:
+            switches.add(word)
+            continue
         if option not in OPTIONS:
-            raise UsageError(f"unknown option {word!r}{nearest(option, OPTIONS)}")
+            raise UsageError(f"unknown option {word!r}{nearest(option, (*OPTIONS, *SWITCHES))}")
         if not has_value:
             value = next(words, "")
         if not value:
@@ -61,7 +87,12 @@ def parse_arguments(arguments: list[str]) -> tuple[str | None, dict[str, str]]:
         if not has_equals or not key:
             raise UsageError(f"--override takes key=value, not {value!r}")
         overrides[key.strip()] = setting.strip()
-    return config, overrides
+    is_ephemeral, ends_with_input = (switch in switches for switch in SWITCHES)
+    if is_ephemeral and config is not None:
+        raise UsageError("--ephemeral excludes --config; set keys by --override")
+    if ends_with_input and not is_ephemeral:
+        raise UsageError("--until-end-of-input needs --ephemeral")
+    return Invocation(config, overrides, is_ephemeral, ends_with_input)
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
@@ -72,14 +103,15 @@ def nearest(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def set_up_logging(directory: str = "") -> None:
+def set_up_logging(directory: str = "", *, is_ephemeral: bool = False) -> None:
     """Logs to standard output, with Kafka's line layout and logger names; some loggers to files in `directory`.
 
-    Raises OSError if a file cannot be opened.
+    A broker that is ephemeral logs warnings only, to standard error. Raises OSError if a file cannot be opened.
     """
     logging.raiseExceptions = False  # a closed standard output must not fill standard error
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=LOG_FORMAT, datefmt=DATE_FORMAT)
+    level, stream = (logging.WARNING, sys.stderr) if is_ephemeral else (logging.INFO, sys.stdout)
+    logging.basicConfig(level=level, stream=stream, format=LOG_FORMAT, datefmt=DATE_FORMAT)
     if directory:
         open_log_files(directory, logging.Formatter(LOG_FORMAT, DATE_FORMAT))
 
@@ -170,21 +202,36 @@ def node_of(config: BrokerConfig, stop_request: StopRequest) -> Broker | Control
 
 def start(arguments: list[str]) -> int:
     """Runs a broker or controller until it is stopped; `arguments` follow the word `start`. Returns the exit code."""
-    from kafkapy.config import BrokerConfig
-
     try:
-        path, overrides = parse_arguments(arguments)
-        config = BrokerConfig.load(path, overrides)
-        raise_descriptor_limit()
-        set_up_logging(config.kafkapy_log_directory)
+        invocation = parse_arguments(arguments)
+        if not invocation.is_ephemeral:
+            return run_node(invocation)
+        with ephemeral_settings() as settings:
+            return run_node(invocation._replace(overrides={**settings, **invocation.overrides}))
     except UsageError as error:
         print(f"kafkapy broker start: {error}\nSee `kafkapy broker start --help`.", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
+        return 1
+
+
+def run_node(invocation: Invocation) -> int:
+    """Runs a broker or controller until it is stopped, and returns the exit code."""
+    from kafkapy.config import BrokerConfig
+
+    path, overrides = invocation.config, dict(invocation.overrides)
+    try:
+        config = BrokerConfig.load(path, overrides)
+        raise_descriptor_limit()
+        set_up_logging(config.kafkapy_log_directory, is_ephemeral=invocation.is_ephemeral)
     except (ConfigError, OSError) as error:
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
     service_manager = ServiceManager()
     stop_request = StopRequest()
+    if invocation.ends_with_input:
+        call_at_end_of_input(stop_request.make)
     broker = node_of(config, stop_request)
     try:
         broker.start()
@@ -195,7 +242,7 @@ def start(arguments: list[str]) -> int:
         broker.abort()
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
-    print(broker.ready_line(), flush=True)
+    print(broker.endpoints[0].port if invocation.is_ephemeral else broker.ready_line(), flush=True)
     service_manager.ready(broker.ready_line())
     service_manager.watch(broker.reactor.post)
     stop_request.wait(lambda: reload(broker, path, overrides))

@@ -21,6 +21,7 @@ from kafkapy.broker_parts import (
 )
 from kafkapy.cluster_node import ClusterNode
 from kafkapy.config import BrokerConfig
+from kafkapy.config.listener import Listener
 from kafkapy.controller.policy import Policies
 from kafkapy.errors import StorageError
 from kafkapy.metadata.image import MetadataCache, MetadataImage
@@ -101,9 +102,14 @@ class ControllerNode(ClusterNode):
 
         follow_acls(self._authorizer, loop, self.config.node_id).add_done_callback(opened)
 
-    def ready_line(self) -> str:
+    @property
+    def endpoints(self) -> list[Listener]:
+        """The listeners with the ports that they are bound to, after `start`."""
         assert self._socket_server is not None, "the controller was not started"
-        listeners = ", ".join(map(str, self._socket_server.endpoints))
+        return self._socket_server.endpoints
+
+    def ready_line(self) -> str:
+        listeners = ", ".join(map(str, self.endpoints))
         node_id, directory = self.config.node_id, self.config.metadata_log_dir
         return f"kafkapy {__version__} ready: controller {node_id} on {listeners}, metadata in {directory}"
 

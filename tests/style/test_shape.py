@@ -21,7 +21,7 @@ FILE_LINES = 700
 FUNCTION_LINES = 70
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 # Run by name, not imported: the program, and the generator that setup.py runs.
-ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.protocol.generator"}
+ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.testing.plugin", "kafkapy.protocol.generator"}
 # Built and tested before its user, which the quorum's driver will be.
 AHEAD_OF_USE: set[str] = set()
 

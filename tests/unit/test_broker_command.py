@@ -6,20 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.broker_command import UsageError, main, parse_arguments
+from kafkapy.broker_command import Invocation, UsageError, main, parse_arguments
 from tests.broker_process import BrokerProcess
 from tests.crash.refusals import assert_refused
 from tests.ports import free_port
 
 
 def test_arguments_are_parsed_in_both_spellings():
-    assert parse_arguments(["--config", "a", "--override=b=c=d", "--override", "e = f"]) == (
-        "a",
-        {"b": "c=d", "e": "f"},
+    assert parse_arguments(["--config", "a", "--override=b=c=d", "--override", "e = f"]) == Invocation(
+        "a", {"b": "c=d", "e": "f"}
+    )
+    assert parse_arguments(["--ephemeral", "--override=b=c", "--until-end-of-input"]) == Invocation(
+        None, {"b": "c"}, is_ephemeral=True, ends_with_input=True
     )
 
 
-@pytest.mark.parametrize("words", [["--confg", "a"], ["--config"], ["--override", "key"], ["--override", "=value"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--confg", "a"],
+        ["--config"],
+        ["--override", "key"],
+        ["--override", "=value"],
+        ["--ephemeral", "--config", "a"],
+        ["--until-end-of-input"],
+    ],
+)
 def test_wrong_arguments_are_refused(words):
     with pytest.raises(UsageError):
         parse_arguments(words)
