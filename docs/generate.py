@@ -41,9 +41,9 @@ This page lists every key of Apache Kafka 4.3, with Kafka's name, type, default 
 - A key that Kafka has and that has no effect here (marked *no effect*) is named in a warning. So is an unknown key,
   with the nearest known key if the name looks misspelt.
 - A bad value of a known key prevents the start. So does a setting that would weaken or change the service if it were
-  ignored: TLS between nodes, authorizers that are neither Kafka's own nor [Python classes](security.md#acls), quota
-  callback classes, principal builders and policies that are not [Python classes](policies.md), configuration providers,
-  tiered storage, and `zookeeper.connect`.
+  ignored: authorizers that are neither Kafka's own nor [Python classes](security.md#acls), quota callback classes,
+  principal builders and policies that are not [Python classes](policies.md), replica selectors other than Kafka's own,
+  configuration providers, tiered storage, and `zookeeper.connect`.
 - A file that holds control characters, a file with no key that a broker knows, and an unknown key of `--override` that
   looks misspelt are refused.
 - Without a configuration file the broker listens on `localhost:9092` and stores its data in `kafkapy/data` below
