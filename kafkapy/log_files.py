@@ -1,4 +1,4 @@
-"""Log files of their own for single loggers, with the names that Apache Kafka's log4j2.yaml gives them."""
+"""Separate log files of some loggers, with the names in Apache Kafka's log4j2.yaml."""
 
 from __future__ import annotations
 

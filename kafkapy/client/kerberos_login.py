@@ -37,7 +37,7 @@ class KerberosLogin:
             self._keytab = None
         self._cache = entry.options.get("ticketCache")
         if self._keytab is not None and self._cache is None:
-            # A cache of its own keeps the client apart from other principals of this process and user.
+            # The client has a cache of its own, because other clients of the process may have other principals.
             self._cache = f"MEMORY:kafkapy-{os.getpid()}-{next(_numbers)}"
         try:
             self._credential()

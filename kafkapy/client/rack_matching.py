@@ -29,7 +29,7 @@ def are_racks_useful(member_racks: Iterable[str], partition_racks: Sequence[froz
 
 
 class RackMatching:
-    """The racks of members who may get any of the partitions. Immutable."""
+    """The members' racks, compared with the racks of the partitions that the members may get. Immutable."""
 
     def __init__(
         self, member_racks: Mapping[str, str | None], racks: PartitionRacks, counts: Mapping[str, int]

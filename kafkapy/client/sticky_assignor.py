@@ -6,8 +6,8 @@ partitions as it may have, and the others are assigned in turn (`_EqualShares`).
 member with the fewest partitions among those that read the topic, and partitions are then moved as long as that makes
 the assignment more even (`_Balance`).
 
-Members get partitions with replicas in their racks as far as that is as even (KIP-881); a partition without a replica
-in the rack of its owner may move.
+Members get partitions with replicas in their racks if the assignment is as even with them (KIP-881). A partition
+without a replica in the rack of its owner may therefore move.
 
 Where Java iterates over members in the order of a hash table, this module uses alphabetical order.
 """
@@ -151,7 +151,7 @@ class _EqualShares:
         self.over = 0  # number of members with more than `at_least`
         self.under: list[str] = []  # members with less than `at_least`
         self.even: list[str] = []  # members with exactly `at_least` that may get one more
-        self.revoked: dict[TopicPartition, str] = {}  # with the members that have them
+        self.revoked: dict[TopicPartition, str] = {}  # partition -> the member that must give it up
 
     def assign(self) -> None:
         """Computes `assigned`, the partitions of each member, and `moving`, the new owners of moved partitions."""
@@ -340,7 +340,7 @@ class _Balance:
 
         Returns whether a partition has moved.
         """
-        previous_owner = self._previous_owner_owners()
+        previous_owner = self._previous_owners()
         has_moved = False
         while True:
             moved = False
@@ -362,7 +362,7 @@ class _Balance:
             if not moved:
                 return has_moved
 
-    def _previous_owner_owners(self) -> dict[TopicPartition, str]:
+    def _previous_owners(self) -> dict[TopicPartition, str]:
         """Returns the previous owner of each partition.
 
         This is the member that claims it for the most recent generation before the current one.

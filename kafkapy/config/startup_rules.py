@@ -33,8 +33,8 @@ _PYTHON_CLASSES = {
     "authorizer.class.name": "authorize requests; without it every request would be allowed",
     "principal.builder.class": "name the principals of connections; the built-in one might name others",
     "client.quota.callback.class": "decide the quotas of clients; without it they would be unlimited",
-    "create.topic.policy.class.name": "judge the creation of topics; without it every topic would be allowed",
-    "alter.config.policy.class.name": "judge changes of configuration; without it every change would be allowed",
+    "create.topic.policy.class.name": "check new topics; without it every topic would be allowed",
+    "alter.config.policy.class.name": "check changes of configuration; without it every change would be allowed",
 }
 
 # The classes of `authorizer.class.name` that kafkapy's own authorizer replaces: Kafka's, and the ones of Kafka with

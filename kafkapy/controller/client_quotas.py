@@ -14,7 +14,7 @@ from kafkapy.protocol.messages.metadata_records import ClientQuotaRecord
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 ENTITY_TYPES = frozenset({USER, CLIENT_ID, IP})
-# By how much the value of an integer quota may exceed an integer.
+# The value of an integer quota may exceed an integer by this much.
 FRACTION = 1e-6
 
 

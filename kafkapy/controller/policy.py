@@ -65,8 +65,8 @@ class Policy(Protocol):
         """Is called once, before `validate`, with the keys and values of the broker's configuration file."""
 
     def validate(self, request: Any) -> None:
-        """Raises PolicyViolation to refuse the change. If it raises another ApiError, the client gets the error of
-        that; for any other exception it gets UNKNOWN_SERVER_ERROR."""
+        """Raises PolicyViolation to refuse the change. If it raises another ApiError, the client gets that
+        error; after any other exception it gets UNKNOWN_SERVER_ERROR."""
 
     def close(self) -> None:
         """Is called once, when the broker stops."""

@@ -10,8 +10,8 @@ from kafkapy.metadata.topics_image import NO_LEADER, RECOVERING
 class ElectionCounts:
     """The elections since the start of this node. Written by the quorum thread, read by any.
 
-    `unclean` counts leaders that were not in sync, `from_eligible` eligible leader replicas (KIP-966). A delta of
-    several records may hide an election between them.
+    `unclean` counts leaders that were not in sync, `from_eligible` eligible leader replicas (KIP-966). If a delta
+    changes a partition several times, only the last leader is seen.
     """
 
     __slots__ = ("from_eligible", "unclean")

@@ -16,8 +16,8 @@ ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
 OLDEST_METADATA_VERSION = 7
 LATEST_METADATA_VERSION = 30
 
-# Name -> (lowest, highest level) as registered by brokers and controllers. Streams groups are not served, but
-# Apache Kafka's controllers refuse a broker that does not announce their features.
+# Name -> (lowest, highest level) as registered by brokers and controllers. Apache Kafka's controllers refuse a broker
+# that does not announce all features that are in use.
 SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {
     "group.version": (0, 1),
     KRAFT_VERSION: (0, 1),

@@ -14,7 +14,7 @@ from kafkapy.metadata.image import EMPTY_IMAGE, MetadataImage
 from kafkapy.metadata.loader import MetadataLoader
 from kafkapy.named_tuple import NamedTuple
 
-# An image is kept after this many records. Images share all parts that are equal.
+# The number of records after which the next image is stored. Images share all parts that are equal.
 _RECORDS_PER_IMAGE = 1000
 _BEGIN, _END, _ABORT = "BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"
 

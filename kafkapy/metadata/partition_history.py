@@ -1,6 +1,6 @@
-"""The history of one partition: who led it when, with which ISR, and which record changed that for which reason.
+"""The history of one partition: its leaders and ISRs, and the record and the reason of each change. Pure.
 
-Pure: works on a MetadataHistory. Records do not name their reasons. The reasons are derived from the change itself and
+Records do not name their reasons. The reasons are derived from the change itself and
 from the records of brokers in the same batch, because the controller writes the changes of one decision together.
 """
 
@@ -19,7 +19,7 @@ from kafkapy.types import uuid_to_string
 
 
 class BrokerEvent(NamedTuple):
-    """A record about a broker, with what it says in words: "broker 1 was fenced"."""
+    """A record about a broker, and its meaning in words, such as "broker 1 was fenced"."""
 
     broker_id: int
     record: LoggedRecord
@@ -29,9 +29,9 @@ class BrokerEvent(NamedTuple):
 class PartitionEvent(NamedTuple):
     """One step of a partition's history.
 
-    `what` says what changed, `why` the reason as far as the records show it ("" if they do not), `because` the record
-    that caused the change (None if there is no such record). `partition` is the state afterwards, None if the partition
-    does not exist then or the event does not change it.
+    `what` says what changed; `why` is the reason, or "" if the records do not show one; `because` is the record that
+    caused the change, or None. `partition` is the state after the event, or None if the event does not change the
+    partition or deletes it.
     """
 
     record: LoggedRecord
@@ -74,7 +74,7 @@ class _Explanation:
                 yield from explain(self, record)
 
     def _replay(self, record: LoggedRecord) -> None:
-        """Applies the record, after which `_image` and `_state` are those behind it."""
+        """Applies the record, and sets `_image` and `_state` to the state after it."""
         self._loader.replay(record.message)
         self._image = self._loader.delta.to_image(record.offset + 1, record.epoch)
         self._loader = MetadataLoader(self._image)

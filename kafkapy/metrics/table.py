@@ -127,7 +127,7 @@ ELIGIBLE_ELECTIONS = counter(
 )
 REPLICA_LAG = gauge(
     "kafkapy_replica_max_lag_records",
-    "Most records that a follower lacks of a partition led here, by the follower's broker id.",
+    "Largest number of records that a follower lacks in a partition led here, by the follower's broker id.",
     "replica",
 )
 REPLICA_LAG_MS = gauge(
@@ -190,12 +190,12 @@ ADDRESS_ACCEPT_THROTTLE_TIME = gauge(
     "Average milliseconds after which connections of addresses beyond their quota were recently closed.", "listener",
 )  # fmt: skip
 AUTHENTICATIONS = counter(
-    f"{_SOCKET_METRICS}_successful_authentication_total", "Clients that proved their identity.",
+    f"{_SOCKET_METRICS}_successful_authentication_total", "Successful authentications.",
     "listener", "networkProcessor",
 )  # fmt: skip
 AUTHENTICATIONS_WITHOUT_REAUTHENTICATION = counter(
     f"{_SOCKET_METRICS}_successful_authentication_no_reauth_total",
-    "Clients that proved their identity, and whose version cannot authenticate again on the same connection.",
+    "Successful authentications of clients that are too old to authenticate again on the same connection.",
     "listener", "networkProcessor",
 )  # fmt: skip
 FAILED_AUTHENTICATIONS = counter(

@@ -1,4 +1,4 @@
-"""How long elections of the quorum take, as this node sees it."""
+"""The duration of the quorum's elections, as this node sees it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ElectionLatency:
         self._since_ms: int | None = None
 
     def leader_is(self, leader_id: int, monotonic_ms: int) -> None:
-        """Notes the leader; -1 means that none is known."""
+        """Records the leader that is known now; -1 means that none is known."""
         if leader_id < 0:
             if self._since_ms is None:
                 self._since_ms = monotonic_ms

@@ -1,8 +1,8 @@
 """Throttles of replication between brokers (KIP-73).
 
-A broker limits the bytes per second that it sends as leader, and that it receives as follower, of the partitions that
-their topics list as throttled. Replicas in the ISR are counted too, but only replicas outside of the ISR have to wait:
-the leader sends them no records while its rate is exceeded, and a follower does not ask for them.
+A broker limits the bytes per second that it sends as a leader, and that it fetches as a follower, for the replicas that
+the configuration of their topics lists as throttled. Replicas in the ISR are counted too, but only replicas outside of
+the ISR have to wait: the leader sends them no records while its rate is exceeded, and a follower does not ask for them.
 """
 
 from __future__ import annotations

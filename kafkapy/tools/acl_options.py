@@ -38,7 +38,7 @@ OPTIONS = (
     ),
     Option(
         "bootstrap-controller",
-        "Controllers to connect to instead; kafkapy does not support this.",
+        "The controllers to connect to instead.",
         "controller to connect to",
     ),
     Option(

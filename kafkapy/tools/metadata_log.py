@@ -39,7 +39,7 @@ def read_directory(directory: str) -> MetadataHistory:
     start = segments[0][0]
     base = EMPTY_IMAGE
     for offset, epoch, name in snapshots:
-        if offset >= start:  # the oldest one that the log continues
+        if offset >= start:  # the oldest snapshot after which the log has all records
             base = image_of_snapshot(_batches(os.path.join(directory, name)), offset, epoch)
             break
     history = MetadataHistory(base)
@@ -105,7 +105,7 @@ def fetch_history(admin: Admin) -> MetadataHistory:
     first = admin.fetch_metadata_log(0, epoch)
     if first.snapshot is None:
         return _fetch_rest(admin, MetadataHistory(), 0, epoch)
-    # A fetch at offset 0 is referred to the newest snapshot, although older records exist.
+    # The leader refers a fetch at offset 0 to its newest snapshot, even if it still has all records.
     start = first.log_start_offset
     if start <= 0:
         return _fetch_rest(admin, MetadataHistory(), 1, epoch)
@@ -129,7 +129,9 @@ def _fetch_rest(admin: Admin, history: MetadataHistory, offset: int, epoch: int)
 
 
 def _oldest_snapshot(admin: Admin, start: int, epoch: int) -> MetadataImage | None:
-    """Returns the image of the snapshot at the start of the log. Its epoch is not known, and therefore searched."""
+    """Returns the image of the snapshot at the start of the log, or None if there is none.
+
+    The epoch of the snapshot is not known, so all epochs up to `epoch` are tried."""
     for candidate in range(epoch, -1, -1):
         try:
             return image_of_snapshot(_downloaded(admin, start, candidate, epoch), start, candidate)

@@ -186,8 +186,7 @@ def _add_controller(arguments: Arguments) -> None:
 def _connection(arguments: Arguments, config: BrokerConfig) -> dict[str, object]:
     """Returns the properties of an admin client for add-controller.
 
-    The configuration file is that of a controller. Its keys that an admin client has too apply to the client, as in
-    Apache Kafka.
+    The client uses the keys of the controller's configuration file that an admin client has too, as in Apache Kafka.
     """
     properties = {name: text for name, text in config.originals.items() if name in ADMIN_ROWS}
     return admin_properties(arguments, given=properties)

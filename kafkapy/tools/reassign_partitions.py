@@ -1,6 +1,7 @@
 """The tool `kafka-reassign-partitions`: moves replicas to other brokers and to other log directories.
 
-Like Apache Kafka's tool it prints all errors after the parsing of the command line to standard output.
+Errors of the command line are printed to standard error, all later errors to standard output, as by Apache Kafka's
+tool.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
-from kafkapy.tools.reassignment_file import check_plan, duplicates, fail, plan_text, read_plan, read_topics
+from kafkapy.tools.reassignment_file import check_plan, duplicates, fail, plan_text, plural, read_plan, read_topics
 from kafkapy.tools.reassignment_progress import (
     current_replicas,
     directory_lines,
@@ -34,6 +35,7 @@ from kafkapy.tools.tool import run_tool
 from kafkapy.types import TopicPartition
 
 _ACTIONS = ("generate", "execute", "verify", "cancel", "list")
+# The flags that each action requires.
 _REQUIRED = {
     "verify": ("reassignment-json-file",),
     "generate": ("topics-to-move-json-file", "broker-list"),
@@ -143,7 +145,7 @@ def _broker_list(text: str) -> list[int]:
 
 
 def candidates(admin: Admin, brokers: Sequence[int], *, is_rack_aware: bool) -> list[_Broker]:
-    """Returns the live ones of the given brokers. Raises ToolError if only some of them have a rack."""
+    """Returns those of the given brokers that are live. Raises ToolError if only some of them have a rack."""
     live = [node for node in admin.describe_cluster().brokers if node.node_id in brokers]
     if is_rack_aware and 0 < sum(node.rack is None for node in live) < len(live):
         fail(
@@ -184,7 +186,7 @@ def execute(admin: Admin, arguments: Arguments) -> None:
     if results.errors:
         raise ToolError("\n".join(["Error reassigning partition(s):", *error_lines(results.errors)]))
     partitions = sorted(plan.replicas)
-    print(f"Successfully started partition reassignment{_plural(partitions)} for {','.join(map(str, partitions))}")
+    print(f"Successfully started partition reassignment{plural(partitions)} for {','.join(map(str, partitions))}")
     if plan.directories:
         _move_between_directories(admin, plan.directories, arguments["timeout"])
 
@@ -227,10 +229,10 @@ def cancel(admin: Admin, arguments: Arguments) -> None:
     if active:
         results = admin.alter_partition_reassignments(dict.fromkeys(active))
         if results.errors:
-            head = f"Error cancelling partition reassignment{_plural(results.errors)} for:"
+            head = f"Error cancelling partition reassignment{plural(results.errors)} for:"
             raise ToolError("\n".join([head, *error_lines(results.errors)]))
         shown = ",".join(map(str, active))
-        print(f"Successfully cancelled partition reassignment{_plural(active)} for: {shown}")
+        print(f"Successfully cancelled partition reassignment{plural(active)} for: {shown}")
     else:
         print("None of the specified partition reassignments are active.")
     found = replica_directories(admin, plan.directories)
@@ -261,7 +263,7 @@ _ACTION_FUNCTIONS: dict[str, Callable[[Admin, Arguments], None]] = {
 
 
 def _move_between_directories(admin: Admin, wanted: Mapping[Replica, str], timeout_ms: int) -> None:
-    """Asks the brokers to move replicas into other directories, until they have all begun.
+    """Asks the brokers to move replicas into other directories, until all moves have begun.
 
     A broker that does not have a replica yet is asked again. Raises ToolError after `timeout_ms`.
     """
@@ -281,7 +283,7 @@ def _move_between_directories(admin: Admin, wanted: Mapping[Replica, str], timeo
             return
         if time.monotonic() >= deadline:
             shown = ",".join(map(replica_name, sorted(pending, key=_by_broker)))
-            raise ToolError(f"Timed out before log directory move{_plural(pending)} could be started for: {shown}")
+            raise ToolError(f"Timed out before log directory move{plural(pending)} could be started for: {shown}")
         time.sleep(_PAUSE_S)
 
 
@@ -291,10 +293,6 @@ def _by_broker(replica: Replica) -> tuple[int, str, int]:
 
 def _targets(replicas: Mapping[TopicPartition, Sequence[int]]) -> set[int]:
     return {broker for each in replicas.values() for broker in each}
-
-
-def _plural(items: Sequence[object] | Mapping[TopicPartition, object] | Mapping[Replica, object]) -> str:
-    return "" if len(items) == 1 else "s"
 
 
 TOOL = Tool(

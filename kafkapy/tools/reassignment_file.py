@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
 
 def read_plan(path: str) -> Plan:
     """Returns the content of a file with new replicas. Raises ToolError if it is not valid."""
-    content = _read_object(path, "partitions")
+    content = _read_entries(path, "partitions")
     partitions = []
     directories: dict[Replica, str] = {}
     for entry in content:
@@ -92,7 +92,7 @@ def check_plan(plan: Plan) -> None:
 
 def read_topics(path: str) -> list[str]:
     """Returns the topics of a file for --generate. Raises ToolError if it is not valid, or names a topic twice."""
-    topics = [_value(entry, "topic", str, "String") for entry in _read_object(path, "topics")]
+    topics = [_value(entry, "topic", str, "String") for entry in _read_entries(path, "topics")]
     twice = duplicates(topics)
     if twice:
         fail(f"List of topics to reassign contains duplicate entries: [{', '.join(twice)}]")
@@ -118,12 +118,17 @@ def duplicates(items: Iterable[Item]) -> list[Item]:
     return [item for item, count in Counter(items).items() if count > 1]
 
 
+def plural(items: Sized) -> str:
+    """Returns the ending of a noun in Kafka's messages: "s", or "" for one item."""
+    return "" if len(items) == 1 else "s"
+
+
 def fail(message: str) -> NoReturn:
     """Raises ToolError with the message of an exception of Apache Kafka's tool."""
     raise ToolError(f"Error: {message}")
 
 
-def _read_object(path: str, name: str) -> list[Any]:
+def _read_entries(path: str, name: str) -> list[Any]:
     """Returns the entries of the array `name` in a file; none if the file does not have it."""
     try:
         content = json.loads(Path(path).read_text())

@@ -35,7 +35,7 @@ def current_replicas(admin: Admin, partitions: Collection[TopicPartition]) -> di
 
 
 def replica_directories(admin: Admin, replicas: Iterable[Replica]) -> dict[Replica, Directories]:
-    """Returns the directories of the replicas, which their brokers are asked for."""
+    """Returns the log directories of the replicas, as their brokers report them."""
     wanted = list(replicas)
     found = dict.fromkeys(wanted, Directories(None, None))
     if not wanted:

@@ -1,7 +1,7 @@
 """The throttles that `kafka-reassign-partitions` sets for the duration of a reassignment (KIP-73, KIP-113).
 
-Brokers have the rates; topics list the replicas to which the rates apply: the present replicas of a moving partition
-while they lead, and the added ones while they follow.
+The configuration of the brokers has the rates. The configuration of the topics lists the replicas to which the rates
+apply: as leaders the present replicas of a moving partition, and as followers the added ones.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kafkapy.client.admin import (
 )
 from kafkapy.config.throttle_keys import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIRS_RATE
 from kafkapy.named_tuple import NamedTuple
+from kafkapy.tools.reassignment_file import plural
 from kafkapy.types import TopicPartition
 
 
@@ -34,7 +35,7 @@ def moves_of(
     wanted: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> dict[TopicPartition, Move]:
-    """Returns the moves of all partitions that are moving or will be: a throttle applies to the whole broker.
+    """Returns the moves in progress and the wanted ones: a broker's rate applies to all of its moves together.
 
     The sources of a partition whose reassignment is replaced are those of the ongoing reassignment.
     """
@@ -82,14 +83,14 @@ def throttle_log_dirs(admin: Admin, moving: Iterable[Replica], rate: int) -> Non
 def clear_throttles(admin: Admin, topics: Iterable[str], targets: Iterable[int]) -> None:
     """Removes the throttles of the topics, and of all live brokers and the `targets`.
 
-    The brokers from which partitions were moved are not known any more, so all brokers' throttles are removed.
+    The brokers from which partitions were moved are no longer known, so the throttles of all brokers are removed.
     """
     brokers = sorted({*targets, *(node.node_id for node in admin.describe_cluster().brokers)})
-    print(f"Clearing broker-level throttles on broker{_plural(brokers)} {','.join(map(str, brokers))}")
+    print(f"Clearing broker-level throttles on broker{plural(brokers)} {','.join(map(str, brokers))}")
     rates = [ConfigChange(name, None, ConfigOperation.DELETE) for name in (LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE)]
     _alter(admin, ResourceType.BROKER, {str(broker): rates for broker in brokers})
     names = sorted(topics)
-    print(f"Clearing topic-level throttles on topic{_plural(names)} {','.join(names)}")
+    print(f"Clearing topic-level throttles on topic{plural(names)} {','.join(names)}")
     lists = [ConfigChange(name, None, ConfigOperation.DELETE) for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS)]
     _alter(admin, ResourceType.TOPIC, dict.fromkeys(names, lists))
 
@@ -97,7 +98,3 @@ def clear_throttles(admin: Admin, topics: Iterable[str], targets: Iterable[int])
 def _alter(admin: Admin, kind: ResourceType, changes: Mapping[str, Iterable[ConfigChange]]) -> None:
     if changes:
         admin.incremental_alter_configs({ConfigResource(kind, name): each for name, each in changes.items()}).check()
-
-
-def _plural(items: Sequence[object]) -> str:
-    return "" if len(items) == 1 else "s"

@@ -34,7 +34,7 @@ class ReplicaComparison:
         self._high_watermarks = dict(offsets)
 
     def compare(self, partition: TopicPartition, replicas: Mapping[int, ReplicaBatches]) -> Iterator[str]:
-        """Yields a line for each difference, and moves the partition's offset behind the batches that all have."""
+        """Yields a line for each difference, and advances the partition's offset past the equal batches."""
         self._high_watermarks[partition] = max(each.high_watermark for each in replicas.values())
         batches = {broker: iter(_batches(each, self.offsets[partition])) for broker, each in replicas.items()}
         while True:
@@ -57,7 +57,7 @@ class ReplicaComparison:
             self.offsets[partition] = one.next_offset
 
     def report(self) -> str:
-        """Returns the line about the partition whose replicas lack most records."""
+        """Returns the line about the partition with the largest lag of the comparison behind the high watermark."""
         lags = {partition: self._high_watermarks[partition] - offset for partition, offset in self.offsets.items()}
         slowest = max(lags, key=lambda partition: lags[partition])
         return (
@@ -67,7 +67,7 @@ class ReplicaComparison:
 
 
 def _batches(replica: ReplicaBatches, offset: int) -> list[RecordBatch]:
-    """Returns the complete batches of a replica that end at `offset` or behind it, below the high watermark."""
+    """Returns the complete batches of a replica that end at or after `offset` and below the high watermark."""
     return [
         each
         for each in iterate_batches(replica.records)

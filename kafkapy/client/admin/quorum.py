@@ -128,8 +128,8 @@ class QuorumOperations(AdminLookups):
     def fetch_metadata_snapshot(
         self, offset: int, snapshot_epoch: int, epoch: int, *, timeout: float | None = None
     ) -> bytes:
-        """Returns the content of a snapshot that the leader of `epoch` has. Blocks. The rights are those of
-        `fetch_metadata_log`."""
+        """Returns the content of a snapshot that the leader of `epoch` has. Blocks. Needs what `fetch_metadata_log`
+        needs."""
         deadline_ms = self._deadline_ms(timeout)
         content = b""
         while True:
@@ -192,8 +192,8 @@ class QuorumOperations(AdminLookups):
         self._change_voters(ApiKey.REMOVE_RAFT_VOTER, constant(request), self._deadline_ms(timeout))
 
     def _change_voters(self, key: ApiKey, build: Callable[[int], Message], deadline_ms: int) -> None:
-        """Sends the request once, as Apache Kafka's client does: a refusal that another attempt may avoid is for the
-        caller to judge."""
+        """Sends the request once, as Apache Kafka's client does. The caller decides whether to try again after a
+        refusal."""
         request = AdminRequest(self._any_broker, key, build, top_level_error)
         request.is_repeated = False
         self._send_all([request], deadline_ms)

@@ -13,7 +13,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.types import TopicPartition
 
-# The replica id of a program that compares replicas: any replica answers it.
+# The replica id of a program that compares replicas. Followers answer a Fetch with this id too.
 DEBUGGING_CONSUMER = -2
 _STATE_FROM_VERSION = 15
 

@@ -1,4 +1,4 @@
-"""Configuration keys of kafkapy's own."""
+"""Configuration keys: additions of kafkapy."""
 
 from kafkapy.config.row import BOOLEAN, INT, LOW, PASSWORD, READ_ONLY, STRING, key
 from kafkapy.config.validator import ADDRESS, ANY, at_least

@@ -44,11 +44,11 @@ ROWS = (
     ),
     key(
         "create.topic.policy.class.name", CLASS, None, ANY, LOW, READ_ONLY,
-        "Python class that judges new topics (docs/policies.md); one of Java's is refused at start.",
+        "Python class that may refuse new topics (docs/policies.md); Java classes are refused at start.",
     ),
     key(
         "alter.config.policy.class.name", CLASS, None, ANY, LOW, READ_ONLY,
-        "Python class that judges changes of configuration (docs/policies.md); one of Java's is refused at start.",
+        "Python class that may refuse changes of configuration (docs/policies.md); Java classes are refused at start.",
     ),
     key(
         "num.io.threads", INT, 8, at_least(1), HIGH, CLUSTER_WIDE,

@@ -37,7 +37,7 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 # The back-off after the first of several transient errors; it doubles up to `replica.fetch.backoff.ms`. The usual cause
 # is an election of which the follower learns before the leader, which should not cost a whole back-off of one second.
 FIRST_RETRY_MS = 50
-# So many retries do not wait until the leader responds to a request that it holds.
+# The number of retries that do not wait for the response to a Fetch that the leader holds.
 URGENT_RETRIES = 4
 # The longest wait until a throttle is read again; its rate may have been raised.
 LONGEST_THROTTLE_MS = 1000
@@ -152,7 +152,7 @@ class LeaderFetcher:
     def _plan(
         self, moved: list[TopicPartition], position_of: Callable[[TopicPartition], FetchPosition | None]
     ) -> FetchPlan | None:
-        """Returns the next Fetch; `moved` are partitions that may have changed besides those of `_changed`."""
+        """Returns the next Fetch; `moved` are partitions that may have changed in addition to those in `_changed`."""
         self._withheld_until_ms = NOT_DELAYED
         changed = self.partitions if self._session.is_full else self._changed
         plan = self._session.plan([*changed, *moved, *self._throttled], position_of)
@@ -296,7 +296,7 @@ class LeaderFetcher:
             if plan is not None:
                 send_ahead(plan)
         for state, data in answers:
-            self._take(state, data, monotonic_ms)
+            self._handle_answer(state, data, monotonic_ms)
         advanced, self._advanced = self._advanced, []
         return advanced
 
@@ -351,7 +351,7 @@ class LeaderFetcher:
 
         return self._plan([*ahead], position_of)
 
-    def _take(self, state: FollowedPartition, data: FetchResponse.PartitionData, monotonic_ms: int) -> None:
+    def _handle_answer(self, state: FollowedPartition, data: FetchResponse.PartitionData, monotonic_ms: int) -> None:
         """Handles one partition of a response."""
         if self.partitions.get(state.topic_partition) is not state or not state.is_fetchable:
             return  # the failure of another partition's log has ended this one

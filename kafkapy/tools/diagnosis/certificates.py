@@ -54,24 +54,23 @@ def check_certificates(config: BrokerConfig, now_s: float | None = None) -> Find
 
 def _dates(name: str, material: TlsMaterial, now: float) -> Findings:
     """Yields a finding for each certificate that is not valid or expires soon, or one good finding for the listener."""
-    complaints = [
-        *(_judged(f"listener {name}: certificate", alias, certificate, now) for alias, certificate in
-          material.own_certificates),
-        *(_judged(f"listener {name}: trusted certificate", alias, certificate, now) for alias, certificate in
-          material.trusted_certificates),
-    ]  # fmt: skip
-    found = [finding for finding in complaints if finding is not None]
+    own, trusted = material.own_certificates, material.trusted_certificates
+    checked = [
+        *(_date_finding(name, alias, certificate, now, is_own=True) for alias, certificate in own),
+        *(_date_finding(name, alias, certificate, now, is_own=False) for alias, certificate in trusted),
+    ]
+    found = [finding for finding in checked if finding is not None]
     if not found:
-        end = min(certificate.not_after_s for _, certificate in material.own_certificates)
-        found = [
-            Finding(GOOD, SUBJECT, f"listener {name}: all certificates are valid, the own one until {date_text(end)}")
-        ]
+        end = min(certificate.not_after_s for _, certificate in own)
+        found = [Finding(GOOD, SUBJECT, f"listener {name}: all certificates are valid, its own until {date_text(end)}")]
     yield from found
 
 
-def _judged(what: str, alias: str, certificate: Certificate, now: float) -> Finding | None:
-    named = f"{what} {certificate.subject_text} (alias {alias})"
-    is_own = "trusted" not in what
+def _date_finding(name: str, alias: str, certificate: Certificate, now: float, *, is_own: bool) -> Finding | None:
+    """Returns a finding on the dates of a certificate, which is the listener's own or a trusted one; None if they are
+    good."""
+    kind = "certificate" if is_own else "trusted certificate"
+    named = f"listener {name}: {kind} {certificate.subject_text} (alias {alias})"
     if certificate.not_after_s < now:
         advice = "clients refuse it: renew it" if is_own else "remove it; certificates issued by it are refused"
         return Finding(

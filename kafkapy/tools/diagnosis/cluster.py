@@ -1,4 +1,4 @@
-"""Checks of a running cluster: what every node says about brokers, partitions, the quorum and the configuration.
+"""Checks of a running cluster: its brokers, partitions, quorum and configuration, as the nodes report them.
 
 `read_cluster` asks the nodes; `check_cluster` is pure: facts in, findings out.
 """
@@ -126,7 +126,7 @@ def _check_brokers(facts: ClusterFacts) -> Findings:
         yield Finding(
             PROBLEM,
             "brokers",
-            f"broker {broker} is registered, but fenced: it does not run, or the controller does not hear from it",
+            f"broker {broker} is registered, but fenced: it does not run, or its heartbeats do not arrive",
             f"start it, or remove it for good: kafkapy cluster unregister --bootstrap-server ... --id {broker}",
         )
     for broker, reason in sorted(facts.failures.items()):
@@ -151,7 +151,7 @@ def _check_brokers(facts: ClusterFacts) -> Findings:
         yield Finding(
             WARNING,
             "brokers",
-            f"broker.rack is set on some brokers only, and not on {_ids(without)}: racks are not respected there",
+            f"broker.rack is set on some brokers only, and not on {_ids(without)}: these count as one rack",
             "set broker.rack on all brokers or on none",
         )
 
@@ -226,7 +226,7 @@ def _check_leaders(facts: ClusterFacts) -> Findings:
 
 
 def _check_replication(facts: ClusterFacts) -> Findings:
-    """Reports the topics that a cluster of several brokers serves no more once one of them stops."""
+    """Yields warnings on topics of which partitions stop, or refuse acks=all, when one of several brokers stops."""
     if len(facts.brokers) < 2:
         return
     single, strict = [], []
@@ -241,7 +241,7 @@ def _check_replication(facts: ClusterFacts) -> Findings:
             WARNING,
             "replication",
             f"{len(single)} topics have partitions with one replica, which fail with its broker: {_some(single)}",
-            "add replicas: kafka-reassign-partitions.sh, with the replicas of each partition in its JSON file",
+            "add replicas: kafkapy reassign-partitions --execute, with the replicas of each partition in its JSON file",
         )
     if strict:
         yield Finding(
@@ -295,7 +295,7 @@ def _check_quorum(facts: ClusterFacts) -> Findings:
         yield Finding(
             NOTE,
             "quorum",
-            f"{count} voters survive the loss of {(count - 1) // 2}, no more than {count - 1} voters do",
+            f"{count} voters survive the loss of {(count - 1) // 2}, as {count - 1} voters do",
             "use an odd number of controllers",
         )
     if not slow:
@@ -305,7 +305,7 @@ def _check_quorum(facts: ClusterFacts) -> Findings:
 
 
 def _check_configuration(facts: ClusterFacts) -> Findings:
-    """Reports keys whose values differ between brokers; such a difference is rarely intended."""
+    """Yields a warning for each key whose values differ between brokers; such a difference is rarely intended."""
     values: dict[str, dict[str | None, list[int]]] = defaultdict(lambda: defaultdict(list))
     shared = [set(entries) for entries in facts.configs.values()]
     for name in sorted(set.intersection(*shared) if shared else ()):

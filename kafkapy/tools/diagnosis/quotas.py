@@ -21,11 +21,12 @@ Client = tuple[str, str, str]  # key of the quota, user, client id
 
 
 def check_quotas(path: str) -> Findings:
-    """Yields the clients that were delayed within the last window of their quota. `path` is the broker's file."""
+    """Yields the clients that were delayed within the last window of their quota. `path` is the broker's
+    configuration file."""
     try:
         page = fetch(address_in_file(path))
     except ToolError as error:
-        yield Finding(NOTE, SUBJECT, f"who is throttled is not known: {error}")
+        yield Finding(NOTE, SUBJECT, f"the throttled clients are not known: {error}")
         return
     yield from throttled_clients(page)
 
