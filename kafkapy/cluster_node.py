@@ -47,8 +47,7 @@ class ClusterNode:
         logger.info("Configuration read again; changed: %s", ", ".join(sorted(changed)) or "nothing")
         if changed:
             self._config_changed()
-        if self._tls is not None:
-            self._tls.refresh()
+        self._refresh_tls()
 
     def _read_tls(self) -> TlsListeners | None:
         """Reads the stores of the listeners with TLS, and returns their TLS; None if there are none. Raises
@@ -59,6 +58,11 @@ class ClusterNode:
 
         self._tls = TlsListeners(self.config)
         return self._tls
+
+    def _refresh_tls(self) -> None:
+        """Reads the stores of keys and certificates again whose settings or files have changed."""
+        if self._tls is not None:
+            self._tls.refresh()
 
     def _config_changed(self) -> None:
         """Is called after a reload that has changed values. A subclass notifies the parts that keep values of the

@@ -28,6 +28,7 @@ from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.dynamic_config_listener import DynamicConfigListener
 from kafkapy.server.node_authorizer import follow_acls, make_authorizer, split_early
 from kafkapy.server.quota_listener import QuotaListener
 from kafkapy.server.services import ControllerServices
@@ -86,6 +87,8 @@ class ControllerNode(ClusterNode):
         self._reactor_thread.start()
         loop.start(image)
         self._open_when_loaded(late, loop)
+        dynamic_config = DynamicConfigListener(config, config.node_id, self._refresh_tls)
+        loop.follow(dynamic_config).add_done_callback(lambda following: dynamic_config.apply(following.result()))
         quotas = self._quotas = QuotaListener(services, lambda: socket_server.quotas)
         loop.follow(quotas).add_done_callback(lambda following: quotas.post(following.result()))
         foundation.other_nodes.register_controller(loop)

@@ -18,9 +18,10 @@ from kafkapy.config.topic_config import TopicConfig
 from kafkapy.controller.partitions import partitions_to_assign
 from kafkapy.errors import StorageError
 from kafkapy.metadata.delta import MetadataDelta
-from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.topics_image import TopicImage
 from kafkapy.replica.replica_manager import ReplicaManager
+from kafkapy.server.dynamic_config_listener import DynamicConfigListener
 from kafkapy.server.serial_thread import SerialThread
 from kafkapy.storage.log_creation import NewLog
 from kafkapy.storage.log_manager import LogManager
@@ -30,7 +31,6 @@ from kafkapy.types import TopicPartition
 Directories = dict[tuple[bytes, int], bytes]
 
 logger = logging.getLogger("kafka.server.metadata.BrokerMetadataPublisher")
-config_logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 class MetadataPublisher:
@@ -70,14 +70,14 @@ class MetadataPublisher:
         self._run_on_owner = run_on_owner
         self._disk_thread = disk_thread
         self._report_directories = report_directories
-        self._on_broker_config = on_broker_config
+        self._dynamic_config = DynamicConfigListener(config, node_id, on_broker_config)
         self._on_topics_deleted = on_topics_deleted
         self._offline: set[TopicPartition] = set()
 
     def take_over(self, image: MetadataImage) -> None:
         """Applies the first image, before other threads run: sets the dynamic configuration and creates missing
         logs."""
-        self._apply_broker_config(image)
+        self._dynamic_config.apply(image)
         self._create_logs(image.topics.by_name.values(), image, image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
@@ -106,8 +106,7 @@ class MetadataPublisher:
 
     def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self._delete_replicas([*delta.deleted_topics.values(), *self._given_away(delta.changed_topics.values())])
-        if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.changed_configs):
-            self._apply_broker_config(image)
+        self._dynamic_config.on_metadata(delta, image)
         created = self._create_logs(delta.changed_topics.values(), image, delta.image)
         unassigned = partitions_to_assign(image, self._node_id, created)
         if unassigned:
@@ -190,13 +189,3 @@ class MetadataPublisher:
                 self._log_manager.delete_log(topic_partition)
             except StorageError as error:
                 logger.error("%s could not be deleted: %s", topic_partition, error)
-
-    def _apply_broker_config(self, image: MetadataImage) -> None:
-        default = image.config(BROKER_RESOURCE, "")
-        own = image.config(BROKER_RESOURCE, str(self._node_id))
-        changed, complaints = self._config.apply_dynamic(default, own)
-        for complaint in complaints:
-            config_logger.error("%s", complaint)
-        if changed:
-            config_logger.info("Dynamic configuration changed: %s", ", ".join(sorted(changed)))
-        self._on_broker_config()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.client import Producer
-from kafkapy.client.admin import Admin
+from kafkapy.client.admin import Admin, ConfigChange, ConfigResource, ResourceType
 from kafkapy.errors import ApiError, Error
 from tests.cluster.cluster import UNHURRIED, Cluster, Spec
 from tests.cluster.nodes import BOTH, BROKER, CONTROLLER, Flavour
@@ -100,6 +100,19 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
 @pytest.mark.parametrize("comparison", QUORUM + THROUGH_CONTROLLERS + ELECTIONS, ids=lambda each: each.words)
 def test_our_tools_print_the_same(tools: Tools, comparison: Comparison) -> None:
     tools.compare(comparison)
+
+
+def test_every_controller_reports_the_dynamic_configuration(tools: Tools) -> None:
+    everybody = ConfigResource(ResourceType.BROKER, "")
+    with tools.cluster.admin() as admin:
+        admin.incremental_alter_configs({everybody: [ConfigChange("log.cleaner.threads", "2")]}).check()
+    for node in tools.cluster.controllers:
+        if node.is_running:
+            with Admin({"bootstrap.controllers": node.controller_address}) as admin:
+                tools.cluster.wait_for(
+                    f"the value on controller {node.node_id}",
+                    lambda admin=admin: "log.cleaner.threads" in admin.describe_configs([everybody])[everybody] or None,
+                )
 
 
 def test_an_unknown_broker_is_not_unregistered(tools: Tools) -> None:
