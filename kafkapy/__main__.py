@@ -29,6 +29,7 @@ TOOLS = {
         "create, renew, expire and describe delegation tokens",
     ),
     "cluster": ("kafkapy.tools.cluster", "print the cluster's id and brokers, unregister a broker"),
+    "metadata-shell": ("kafkapy.tools.metadata_shell", "show the metadata of a snapshot as a directory tree"),
     "features": ("kafkapy.tools.features", "print and change the levels of the cluster's features"),
     "metadata-quorum": ("kafkapy.tools.metadata_quorum", "describe the metadata quorum, add and remove controllers"),
     "broker-api-versions": ("kafkapy.tools.broker_api_versions", "print which APIs the brokers serve"),

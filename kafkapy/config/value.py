@@ -72,7 +72,7 @@ def format_value(type: ConfigType | None, value: Any) -> str | None:
     if type is LIST:
         return ",".join(value)
     if type is DOUBLE:
-        return _format_double(float(value))
+        return format_double(float(value))
     return str(value)
 
 
@@ -113,7 +113,7 @@ def _parse_double(name: str, text: str) -> float:
     raise invalid_value(name, text, "Not a number of type DOUBLE")
 
 
-def _format_double(value: float) -> str:
+def format_double(value: float) -> str:
     """Formats a number like Java's Double.toString.
 
     The result is plain from 0.001 to 10,000,000, and otherwise in scientific notation.

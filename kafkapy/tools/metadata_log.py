@@ -40,15 +40,15 @@ def read_directory(directory: str) -> MetadataHistory:
     base = EMPTY_IMAGE
     for offset, epoch, name in snapshots:
         if offset >= start:  # the oldest snapshot after which the log has all records
-            base = image_of_snapshot(_batches(os.path.join(directory, name)), offset, epoch)
+            base = image_of_snapshot(read_batches(os.path.join(directory, name)), offset, epoch)
             break
     history = MetadataHistory(base)
     for _, name in segments:
-        append_batches(history, _batches(os.path.join(directory, name)))
+        append_batches(history, read_batches(os.path.join(directory, name)))
     return history
 
 
-def _batches(path: str) -> list[RecordBatch]:
+def read_batches(path: str) -> list[RecordBatch]:
     """Returns the batches of a file up to the first invalid one, which a node may be writing."""
     found = []
     for each in LogContent(path).batches():
