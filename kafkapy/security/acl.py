@@ -9,7 +9,7 @@ CLUSTER_NAME = "kafka-cluster"  # the name of the only resource of type CLUSTER
 
 
 class _Code(IntEnum):
-    """A code of the protocol; a number that this release does not know is the member UNKNOWN, as in Kafka."""
+    """A code of the protocol. An unknown number becomes the member UNKNOWN, as in Kafka."""
 
     @classmethod
     def _missing_(cls, value: object) -> _Code | None:
@@ -61,7 +61,7 @@ class Permission(_Code):
     ALLOW = 3
 
 
-# The operations that exist for each type of resource, which the fields of authorized operations show as bits.
+# The operations of each resource type. The response fields with authorized operations have one bit for each.
 SUPPORTED_OPERATIONS = {
     ResourceType.TOPIC: frozenset(
         {

@@ -15,9 +15,9 @@ logger = logging.getLogger("kafka.authorizer.logger")
 
 
 def log_decision(requester: Requester, host: str, action: Action, rule: object, *, is_allowed: bool) -> None:
-    """Logs a decision: denials at INFO and permissions at DEBUG, or at TRACE where nothing is refused or granted.
+    """Logs a decision: a denial at INFO, a permission at DEBUG, or either at TRACE if `action` asks for that.
 
-    `host` is the address with which ACLs are compared, and the text of `rule` the reason of the decision.
+    `host` is the client's address as ACLs contain it. The text of `rule` is the reason of the decision.
     """
     if is_allowed:
         level = logging.DEBUG if action.log_if_allowed else TRACE

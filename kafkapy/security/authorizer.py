@@ -26,16 +26,16 @@ class Action(NamedTuple):
     resource_type: ResourceType
     resource_name: str
     resource_count: int = 1  # how often the request refers to the resource; for the audit log
-    log_if_allowed: bool = True  # whether the audit log shows the answer at its usual level
-    log_if_denied: bool = True
+    log_if_allowed: bool = True  # False logs a permission at TRACE instead of DEBUG
+    log_if_denied: bool = True  # False logs a denial at TRACE instead of INFO
 
 
 class Authorizer(Protocol):
-    """Decides what principals may do. Every method may be called by any thread, and none waits."""
+    """Decides what principals may do. Any thread may call the methods, which do not wait."""
 
     @property
     def generation(self) -> int:
-        """A number that changes with every change of ACLs or super users: answers of an earlier one are outdated."""
+        """A number that changes whenever ACLs or super users change. Answers from an earlier number are outdated."""
 
     def authorize(self, requester: Requester, actions: Sequence[Action]) -> list[bool]:
         """Returns for each action whether it is allowed. Raises ApiError while the ACLs are not loaded."""

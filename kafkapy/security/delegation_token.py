@@ -1,4 +1,4 @@
-"""The secret of delegation tokens (KIP-48): nobody stores it, because it follows from the token's id."""
+"""The secret of delegation tokens (KIP-48), which is computed from the token's id and therefore not stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from base64 import b64encode
 
 
 def token_hmac(secret_key: str, token_id: str) -> bytes:
-    """Returns the HMAC-SHA-512 of a token's id, by which its owner knows the token. `secret_key` is
+    """Returns the HMAC-SHA-512 of a token's id, which is the token's secret. `secret_key` is the value of
     `delegation.token.secret.key`."""
     return hmac.digest(secret_key.encode(), token_id.encode(), "sha512")
 

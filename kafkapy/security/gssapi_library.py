@@ -12,26 +12,26 @@ from kafkapy.errors import ConfigError
 _LIBRARY = "libgssapi_krb5.so.2"
 _KERBEROS_LIBRARY = "libkrb5.so.3"
 _INITIATE, _ACCEPT = 1, 2  # GSS_C_INITIATE, GSS_C_ACCEPT
-# Flags of a context: the broker proves its identity too, and both sign what they send.
+# Flags of a context: mutual authentication, detection of reordered messages, and signed messages.
 _MUTUAL, _SEQUENCE, _INTEGRITY = 2, 8, 32
 _INDEFINITE = 0xFFFFFFFF
 _CONTINUE_NEEDED = 1
 _ERROR_MASK = 0xFFFF0000
 _MECHANISM_CODE, _GSS_CODE = 2, 1
 _KERBEROS_ERRORS = -1765328384  # the base of the codes of RFC 4120 among MIT's error codes
-# Errors that a client may try again after: the ticket or the client is not valid yet, or the request was a replay.
+# Kerberos errors after which a client may retry: the ticket or the client is not valid yet, or the request is a replay.
 _RETRIABLE = frozenset({21, 33, 34})
 _KERBEROS = bytes.fromhex("2a864886f712010202")  # the mechanism 1.2.840.113554.1.2.2
 _KERBEROS_PRINCIPAL = bytes.fromhex("2a864886f71201020201")  # the name type 1.2.840.113554.1.2.2.1
-_SERVICE_OF_A_HOST = bytes.fromhex("2a864886f71201020104")  # the name type 1.2.840.113554.1.2.1.4
+_HOST_BASED_SERVICE = bytes.fromhex("2a864886f71201020104")  # the name type 1.2.840.113554.1.2.1.4
 
 
-# The only layer of RFC 4752 that brokers offer: no protection of the data after the authentication.
+# The only security layer (RFC 4752) that brokers offer: no protection of the data after the authentication.
 NO_LAYER = 1
 
 
 class GssError(Exception):
-    """A call of the library that failed. The text is the library's."""
+    """A failed call of the library. The text is the library's."""
 
     def __init__(self, text: str, *, is_retriable: bool = False) -> None:
         super().__init__(text)
@@ -110,7 +110,7 @@ def _library() -> Any:
 
 
 def _call(name: str, *arguments: Any) -> int:
-    """Calls a function, and returns its major status. Raises GssError."""
+    """Calls a function of the library and returns its major status. Raises GssError."""
     minor = ctypes.c_uint32()
     major: int = getattr(_library(), name)(ctypes.byref(minor), *arguments)
     if major & _ERROR_MASK:
@@ -126,18 +126,18 @@ def _status_text(code: int, kind: int) -> str:
         ctypes.byref(minor), code, kind, None, ctypes.byref(more), ctypes.byref(text)
     ):  # fmt: skip
         return f"status {code}"
-    return _taken(text).decode("utf-8", "replace")
+    return _take_bytes(text).decode("utf-8", "replace")
 
 
-def _given(data: bytes) -> _Buffer:
-    """Returns a buffer of the bytes, which it keeps alive."""
+def _input_buffer(data: bytes) -> _Buffer:
+    """Returns a buffer that refers to `data` and keeps it alive."""
     buffer = _Buffer(len(data), ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p))
     buffer.data = data
     return buffer
 
 
-def _taken(buffer: _Buffer) -> bytes:
-    """Returns the bytes of a buffer of the library, and releases it."""
+def _take_bytes(buffer: _Buffer) -> bytes:
+    """Returns the bytes of a buffer that the library has allocated, and releases the buffer."""
     data = ctypes.string_at(buffer.value, buffer.length) if buffer.value and buffer.length else b""
     minor = ctypes.c_uint32()
     _library().gss_release_buffer(ctypes.byref(minor), ctypes.byref(buffer))
@@ -146,7 +146,7 @@ def _taken(buffer: _Buffer) -> bytes:
 
 def _import_name(text: str, kind: bytes) -> _Handle:
     name, identifier = _Handle(), _ObjectIdentifier(len(kind), kind)
-    _call("gss_import_name", ctypes.byref(_given(text.encode())), ctypes.byref(identifier), ctypes.byref(name))
+    _call("gss_import_name", ctypes.byref(_input_buffer(text.encode())), ctypes.byref(identifier), ctypes.byref(name))
     return name
 
 
@@ -198,7 +198,7 @@ class InitiatorCredential(_Credential):
         """Uses the tickets in `ticket_cache`, such as `MEMORY:name`; with `keytab` the library requests tickets with
         the keys in it, and stores them in the cache.
 
-        None is the default principal, no keytab, or the default cache. Raises GssError if the principal has neither
+        None means the default principal, no keytab, or the default cache. Raises GssError if the principal has neither
         tickets nor keys, and ConfigError if the library is missing.
         """
         given = {"client_keytab": keytab, "ccache": ticket_cache}
@@ -229,16 +229,16 @@ class _Context:
             _call("gss_delete_sec_context", ctypes.byref(self._handle), None)
 
     def wrap(self, data: bytes) -> bytes:
-        """Returns the data with a signature of this context, not encrypted."""
+        """Returns the data, not encrypted, with a signature of this context."""
         wrapped = _Buffer()
-        _call("gss_wrap", self._handle, 0, 0, ctypes.byref(_given(data)), None, ctypes.byref(wrapped))
-        return _taken(wrapped)
+        _call("gss_wrap", self._handle, 0, 0, ctypes.byref(_input_buffer(data)), None, ctypes.byref(wrapped))
+        return _take_bytes(wrapped)
 
     def unwrap(self, data: bytes) -> bytes:
         """Returns the data that the peer has signed. Raises GssError if the signature is wrong."""
         plain = _Buffer()
-        _call("gss_unwrap", self._handle, ctypes.byref(_given(data)), ctypes.byref(plain), None, None)
-        return _taken(plain)
+        _call("gss_unwrap", self._handle, ctypes.byref(_input_buffer(data)), ctypes.byref(plain), None, None)
+        return _take_bytes(plain)
 
 
 class AcceptorContext(_Context):
@@ -254,14 +254,15 @@ class AcceptorContext(_Context):
         try:
             major = _call(
                 "gss_accept_sec_context", ctypes.byref(self._handle), self._credential.handle,
-                ctypes.byref(_given(token)), None, ctypes.byref(name), None, ctypes.byref(answer), None, None, None,
+                ctypes.byref(_input_buffer(token)), None, ctypes.byref(name), None, ctypes.byref(answer),
+                None, None, None,
             )  # fmt: skip
             if not major & _CONTINUE_NEEDED:
                 shown = _Buffer()
                 _call("gss_display_name", name, ctypes.byref(shown), None)
-                self.client_name = _taken(shown).decode("utf-8", "replace")
+                self.client_name = _take_bytes(shown).decode("utf-8", "replace")
                 self.is_established = True
-            return _taken(answer)
+            return _take_bytes(answer)
         finally:
             _release_name(name)
 
@@ -271,7 +272,7 @@ class InitiatorContext(_Context):
 
     def __init__(self, credential: InitiatorCredential, service: str, host: str) -> None:
         super().__init__(credential)
-        self._target = _import_name(f"{service}@{host}", _SERVICE_OF_A_HOST)
+        self._target = _import_name(f"{service}@{host}", _HOST_BASED_SERVICE)
 
     def __del__(self) -> None:
         super().__del__()
@@ -285,10 +286,10 @@ class InitiatorContext(_Context):
         major = _call(
             "gss_init_sec_context", self._credential.handle, ctypes.byref(self._handle), self._target,
             ctypes.byref(kerberos), _MUTUAL | _SEQUENCE | _INTEGRITY, 0, None,
-            ctypes.byref(_given(token)) if token else None, None, ctypes.byref(answer), None, None,
+            ctypes.byref(_input_buffer(token)) if token else None, None, ctypes.byref(answer), None, None,
         )  # fmt: skip
         self.is_established = not major & _CONTINUE_NEEDED
-        return _taken(answer)
+        return _take_bytes(answer)
 
 
 @cache

@@ -88,7 +88,7 @@ def check_allowed(entry: JaasEntry) -> None:
 def _parse_entry(tokens: _Tokens) -> JaasEntry:
     module = tokens.take()
     if module.kind == _MARK:
-        raise ConfigError(f"Login module not specified in JAAS config: it has {module.text} in its place")
+        raise ConfigError(f"Login module not specified in JAAS config: found {module.text} instead")
     if tokens.next is None:
         raise ConfigError("Login module control flag not specified in JAAS config")
     flag = tokens.take()
@@ -102,7 +102,7 @@ def _parse_entry(tokens: _Tokens) -> JaasEntry:
             raise ConfigError("JAAS config entry not terminated by semi-colon")
         key = tokens.take()
         if key.kind == _MARK or not tokens.skip("="):
-            # The text here may be a part of a password without quotes, so that the message does not contain it.
+            # The text may be a part of a password without quotes; the message must not contain it.
             place = f"after the value of {next(reversed(options))}" if options else f"after {flag.text.upper()}"
             raise ConfigError(f"JAAS config: {place}, key=value or ; is missing; a value may need quotes")
         if tokens.next is None or tokens.next.kind == _MARK:
@@ -112,7 +112,7 @@ def _parse_entry(tokens: _Tokens) -> JaasEntry:
 
 
 class _Tokens:
-    """The tokens of a text, of which `next` is the first that has not been taken; None at the end."""
+    """The tokens of a text. `next` is the first token that has not been taken, or None at the end."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokenize(text)
@@ -151,7 +151,7 @@ def _tokenize(text: str) -> Iterator[_Token]:
             yield _Token(_STRING, value)
         elif _is_letter(char) and char != "-":
             start = pos
-            while pos < end and _is_of_word(text[pos]):
+            while pos < end and _is_word_character(text[pos]):
                 pos += 1
             yield _Token(_WORD, text[start:pos])
         elif char in "-.0123456789":
@@ -168,7 +168,7 @@ def _is_letter(char: str) -> bool:
     return (char.isascii() and char.isalpha()) or char in "-_$" or char >= "\xa0"
 
 
-def _is_of_word(char: str) -> bool:
+def _is_word_character(char: str) -> bool:
     return _is_letter(char) or char in ".0123456789"
 
 
@@ -183,7 +183,8 @@ def _after_comment(text: str, pos: int) -> int:
 
 
 def _read_string(text: str, pos: int) -> tuple[str, int]:
-    """Returns the value of the quoted string at `pos` and the position after it. The end of the line ends it too."""
+    """Returns the value of the quoted string at `pos` and the position after it. The string ends with its line at the
+    latest."""
     quote = text[pos]
     pos += 1
     found: list[str] = []
@@ -219,11 +220,11 @@ def read_jaas_file(path: str) -> dict[str, list[JaasEntry]]:
 
 
 def jaas_file_of(environment: Mapping[str, str]) -> str | None:
-    """Returns the path of the JAAS file that KAFKA_OPTS names as it does for Java, by
-    -Djava.security.auth.login.config=PATH; None if there is no such option."""
+    """Returns the path in the option -Djava.security.auth.login.config=PATH of the environment variable KAFKA_OPTS,
+    or None if there is no such option."""
     try:
         words = shlex.split(environment.get("KAFKA_OPTS", ""))
-    except ValueError:  # a quote without its end
+    except ValueError:  # an unterminated quote
         return None
     found = [word.removeprefix(JAVA_OPTION) for word in words if word.startswith(JAVA_OPTION)]
     return found[-1] if found else None

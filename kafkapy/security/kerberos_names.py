@@ -19,7 +19,7 @@ _NOT_SIMPLE = re.compile("[/@]")
 
 
 class NoShortName(Exception):
-    """No rule applies to a principal, or a rule makes a name that is not short."""
+    """No rule applies to a principal, or a rule makes a name that contains `/` or `@`."""
 
 
 class _Rule(NamedTuple):
@@ -38,7 +38,7 @@ class ShortNames:
     """The rules of a listener. Immutable, any thread."""
 
     def __init__(self, texts: Sequence[str], default_realm: str | None) -> None:
-        """Raises ConfigError for a rule that is malformed."""
+        """Parses the rules. Raises ConfigError for a malformed rule."""
         self._rules = [_parse(text) for text in texts]
         self._default_realm = default_realm
 

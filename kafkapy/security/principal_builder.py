@@ -34,16 +34,16 @@ class AuthenticatedConnection(NamedTuple):
 
 
 class PrincipalBuilder(Protocol):
-    """The interface of a principal builder. Its methods are called by any thread, and none waits."""
+    """The interface of a principal builder. Any thread calls the methods, which must not wait."""
 
     def build(self, connection: AuthenticatedConnection) -> Principal:
-        """Returns the principal of the client. An exception ends the connection."""
+        """Returns the principal of the client. An exception closes the connection."""
 
     def serialize(self, principal: Principal) -> bytes:
         """Returns the bytes of the principal for the controller."""
 
     def deserialize(self, data: bytes) -> Principal:
-        """Returns the principal of which `serialize` made the bytes. Any exception refuses the forwarded request."""
+        """Returns the principal that `serialize` has encoded. Any exception refuses the forwarded request."""
 
 
 class DefaultPrincipalBuilder:

@@ -24,12 +24,12 @@ class UnknownKey(InvalidToken):
     """The key set has no key for the token; a newer key set may have it."""
 
     def __init__(self, key_id: str | None) -> None:
-        super().__init__("no key of the key set is the key of the token")
+        super().__init__("the key set has no key that matches the token")
         self.key_id = key_id
 
 
 class VerificationKey(NamedTuple):
-    """A public key and what its JSON web key says about its use."""
+    """A public key, and the attributes of its JSON web key that restrict its use."""
 
     key: PublicKey
     key_type: str
@@ -59,7 +59,7 @@ class KeySet:
         return cls([key for key in found if key is not None])
 
     def verify(self, token: JsonWebToken) -> None:
-        """Raises InvalidToken if no key of the set has signed the token, UnknownKey if the set has no key to try."""
+        """Raises InvalidToken if no key of the set has signed the token; UnknownKey if no key matches its header."""
         name = token.header["alg"]
         algorithm = ALGORITHMS.get(name)
         if algorithm is None:

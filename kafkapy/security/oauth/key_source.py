@@ -63,7 +63,7 @@ class KeyFile:
             self._keys = self._read()
             self._version = version
         except (OSError, ValueError) as error:
-            logger.warning("The keys of %s cannot be read again, the previous ones are used: %s", self._path, error)
+            logger.warning("The keys of %s cannot be read again; the previous keys are used: %s", self._path, error)
 
     def _read_version(self) -> tuple[int, int, int]:
         status = os.stat(self._path)
@@ -75,7 +75,7 @@ class KeyFile:
 
 
 class RefreshTimes(NamedTuple):
-    """When the keys of an endpoint are retrieved, in seconds."""
+    """The intervals at which the keys of an endpoint are retrieved."""
 
     interval_s: float
     retry_backoff_s: float
@@ -83,7 +83,7 @@ class RefreshTimes(NamedTuple):
 
 
 class KeyEndpoint:
-    """The keys of an HTTP(S) address, which a thread of its own retrieves at intervals and after an unknown key id."""
+    """The keys at an HTTP(S) address. A thread retrieves them at intervals and after an unknown key id."""
 
     def __init__(self, url: str, times: RefreshTimes, fetch: Callable[[str], bytes] | None = None) -> None:
         """Retrieves the keys for the first time; if that fails, the thread tries again until it succeeds."""
@@ -91,7 +91,7 @@ class KeyEndpoint:
         self._times = times
         self._fetch = fetch or fetch_key_set
         self._keys = KeySet([])
-        self._is_due = threading.Condition()
+        self._condition = threading.Condition()
         self._is_closed = False
         self._is_expedited = False
         self._expedited_s = float("-inf")
@@ -109,13 +109,14 @@ class KeyEndpoint:
             raise
 
     def close(self) -> None:
-        with self._is_due:
+        with self._condition:
             self._is_closed = True
-            self._is_due.notify_all()
+            self._condition.notify_all()
 
     def _expedite(self, key_id: str) -> None:
+        """Causes a retrieval for an unknown key id, unless a recent one makes that pointless or abusive."""
         now_s = time.monotonic()
-        with self._is_due:
+        with self._condition:
             before_s = self._missing.get(key_id)
             if len(key_id) > LONGEST_KEY_ID or now_s - self._expedited_s < EXPEDITED_INTERVAL_S:
                 return
@@ -127,7 +128,7 @@ class KeyEndpoint:
             if len(self._missing) > MISSING_KEYS:
                 self._missing.popitem(last=False)
             self._is_expedited = True
-            self._is_due.notify_all()
+            self._condition.notify_all()
 
     def _run(self, succeeded: bool) -> None:
         failures = 0 if succeeded else 1
@@ -142,8 +143,8 @@ class KeyEndpoint:
 
     def _wait(self, pause_s: float) -> bool:
         """Waits until the keys are due; returns False when the source is closed."""
-        with self._is_due:
-            self._is_due.wait_for(lambda: self._is_closed or self._is_expedited, pause_s)
+        with self._condition:
+            self._condition.wait_for(lambda: self._is_closed or self._is_expedited, pause_s)
             self._is_expedited = False
             return not self._is_closed
 

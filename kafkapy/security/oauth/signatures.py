@@ -53,7 +53,7 @@ class PublicKey:
             self._library.EVP_PKEY_free(self._key)
 
     def verify(self, algorithm: Algorithm, signed: bytes, signature: bytes) -> bool:
-        """Returns whether the signature is the key's. An ECDSA signature is in DER form."""
+        """Returns whether the signature was made with the private key. An ECDSA signature is in DER form."""
         library = self._library
         context = library.EVP_MD_CTX_new()
         if not context:
@@ -103,7 +103,7 @@ def libcrypto() -> Any:
 
 
 def ecdsa_der(signature: bytes) -> bytes:
-    """Returns the DER form of an ECDSA signature, given as both numbers one after the other (RFC 7518, 3.4)."""
+    """Returns the DER form of an ECDSA signature, given as its two numbers in a row (RFC 7518, 3.4)."""
     half = len(signature) // 2
     return der.sequence(_unsigned(signature[:half]), _unsigned(signature[half:]))
 

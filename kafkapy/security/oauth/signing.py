@@ -23,7 +23,7 @@ class SigningKey:
         self._algorithm = algorithm
         memory = library.BIO_new_mem_buf(pem, len(pem))
         try:
-            # Without a passphrase, an empty one prevents that libcrypto asks for it at the terminal.
+            # An empty passphrase prevents libcrypto from asking for one at the terminal.
             self._key = library.PEM_read_bio_PrivateKey(memory, None, None, (passphrase or "").encode())
         finally:
             library.BIO_free(memory)
@@ -58,7 +58,7 @@ class SigningKey:
 
 
 def _both_numbers(der: bytes) -> bytes:
-    """Returns the two numbers of an ECDSA signature in DER, one after the other (RFC 7518, 3.4)."""
+    """Returns the two numbers of an ECDSA signature in DER form, in a row (RFC 7518, 3.4)."""
     numbers, pos = b"", 2
     for _ in range(2):
         size = der[pos + 1]

@@ -36,7 +36,10 @@ class SignedTokenValidator:
         self._wall_ms = wall_ms
 
     def validate(self, text: str) -> ValidToken:
-        """Raises InvalidToken. The claims are checked first, because they cost less than the signature."""
+        """Returns the contents of the token. Raises InvalidToken.
+
+        The claims are checked first, because that costs less than the verification of the signature.
+        """
         token = parse_token(text)
         accepted = _check_claims(token.claims, self._rules, self._wall_ms())
         self._verify(token)
@@ -77,7 +80,7 @@ class UnsecuredTokenValidator:
         self._wall_ms = wall_ms
 
     def validate(self, text: str) -> ValidToken:
-        """Raises InvalidToken."""
+        """Returns the contents of the token. Raises InvalidToken."""
         token = parse_token(text)
         if token.header["alg"] != "none" or token.signature:
             raise InvalidToken("the token is signed, and this listener accepts only tokens without a signature")
@@ -98,7 +101,7 @@ class UnsecuredTokenValidator:
 
 
 def _time_ms(claims: Mapping[str, Any], name: str) -> int:
-    """Returns a time of the claims, which are in seconds, in milliseconds."""
+    """Returns in milliseconds a claim that is a time in seconds. Raises InvalidToken."""
     value = claims.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
         raise InvalidToken(f"the token's claim {name} is missing or is not a time")
@@ -113,7 +116,7 @@ def _subject(claims: Mapping[str, Any], name: str) -> str:
 
 
 def _strings(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """Returns the values of a claim that is a string or a list of strings; none if the claim is missing."""
+    """Returns the values of a claim that is a string or a list of strings; no value if the claim is missing."""
     value = claims.get(name)
     if value is None:
         return frozenset()

@@ -17,7 +17,7 @@ class ClientNotAuthenticated(Exception):
 
 
 class ClientMechanism(Protocol):
-    """One authentication with a server, which is a sequence of tokens. Made for each authentication; one thread."""
+    """The client's side of one authentication: an exchange of tokens with the server. Used by one thread."""
 
     name: str  # as registered with IANA, such as "SCRAM-SHA-256"
 

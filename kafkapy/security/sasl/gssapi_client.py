@@ -22,7 +22,7 @@ class GssapiClient:
         self.is_complete = False
 
     def step(self, challenge: bytes | None) -> bytes | None:
-        """Returns the tokens of the context, then the choice of no layer. See `ClientMechanism`.
+        """Returns the tokens of the security context, then the message that chooses no security layer.
 
         Raises ClientNotAuthenticated if the client has no ticket for the broker.
         """
@@ -37,9 +37,9 @@ class GssapiClient:
         try:
             offer = self._context.unwrap(challenge or b"")
             if len(offer) != _OFFER_BYTES or not offer[0] & NO_LAYER:
-                raise ServerNotTrusted("the broker offers no connection without a layer of GSSAPI")
+                raise ServerNotTrusted("the broker requires a GSSAPI security layer, which is not supported")
             self._has_chosen = True
-            # The client can receive 0 bytes in a layer, and its identity is that of its ticket.
+            # The maximum size of a message in a layer is 0; no authorization id, so the ticket's identity counts.
             return self._context.wrap(bytes((NO_LAYER, 0, 0, 0)))
         except GssError as error:
             raise ServerNotTrusted(str(error)) from error

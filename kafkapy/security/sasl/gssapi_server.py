@@ -9,7 +9,7 @@ from kafkapy.security.kerberos_names import NoShortName, ShortNames
 from kafkapy.security.principal import USER_TYPE, Principal
 from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism, TemporaryFailure
 
-# With no layer the maximum size of a message in it is 0.
+# The offer of no security layer, and hence of a maximum message size of 0.
 _OFFER = bytes((NO_LAYER, 0, 0, 0))
 
 

@@ -22,7 +22,7 @@ from kafkapy.security.oauth.token_validation import (
 from kafkapy.security.sasl.oauth_server import OAuthServer
 
 _PACKAGE = "org.apache.kafka.common.security.oauthbearer"
-# Kafka's classes that verify signatures, and that accept tokens without one; the old names too.
+# The classes of Kafka that verify signatures (with the older name), and the class that accepts tokens without one.
 SIGNED_CLASSES = (
     f"{_PACKAGE}.OAuthBearerValidatorCallbackHandler",
     f"{_PACKAGE}.secured.OAuthBearerValidatorCallbackHandler",
@@ -35,7 +35,7 @@ MECHANISM = "OAUTHBEARER"
 
 class Validator(Protocol):
     def validate(self, text: str) -> ValidToken:
-        """Returns what an acceptable token says. Raises InvalidToken."""
+        """Returns the contents of an acceptable token. Raises InvalidToken."""
         ...
 
 
@@ -113,8 +113,11 @@ class _PythonValidator:
 
 
 def _python_validator(class_name: str, settings: SaslSettings, options: Mapping[str, str]) -> Validator:
-    """The class has `validate(token)`, which returns the principal's name and the time of expiry in milliseconds, or
-    raises `kafkapy.security.oauth.json_web_token.InvalidToken`; and may have `configure`, as for other mechanisms."""
+    """Returns a validator that calls the administrator's Python class.
+
+    The class has `validate(token)`, which returns the principal's name and the time of expiry in milliseconds, or
+    raises `kafkapy.security.oauth.json_web_token.InvalidToken`. It may have `configure`, as for other mechanisms.
+    """
     handler: Any = load_class_of_key(CALLBACK_KEY, class_name, "validate tokens")()
     if hasattr(handler, "configure"):
         handler.configure(MECHANISM, settings.listener_name, options)

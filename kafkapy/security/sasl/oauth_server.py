@@ -16,7 +16,7 @@ _KEY = re.compile("[A-Za-z]+")
 _VALUE = re.compile("[\x21-\x7e \t\r\n]+")
 _SASL_NAME = re.compile(r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+")
 _AUTHORIZATION = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_.a-zA-Z0-9]+)", re.ASCII)
-# What a client sends after it has received the reason why its token was refused.
+# The message of a client that has received the reason why its token was refused.
 _ACKNOWLEDGEMENT = b"\x01"
 
 
@@ -59,7 +59,7 @@ def parse_initial_response(message: bytes) -> InitialResponse:
 
 
 class OAuthServer(ServerMechanism):
-    """The server's side of one OAUTHBEARER exchange: one step for a good token, two for a bad one."""
+    """The server's side of one OAUTHBEARER exchange: one step for an accepted token, two for a refused one."""
 
     def __init__(self, validate: Callable[[str], ValidToken]) -> None:
         """`validate` raises InvalidToken. It may block."""

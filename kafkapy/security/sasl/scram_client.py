@@ -9,7 +9,7 @@ from kafkapy.protocol.scram_mechanism import MIN_ITERATIONS, ScramMechanism
 from kafkapy.security.sasl import scram_formulas as formulas
 from kafkapy.security.sasl.client_mechanism import GS2_HEADER, ServerNotTrusted
 
-# A server could otherwise keep a client busy for minutes.
+# More iterations would let a server keep a client busy for minutes.
 _MOST_ITERATIONS = 10_000_000
 
 
@@ -88,7 +88,9 @@ def _parse_server_first(message: str) -> tuple[str, bytes, int]:
     nonce, salt, count = (field[2:] for field in fields[:3])
     iterations = int(count) if count.isascii() and count.isdigit() and len(count) <= 10 else 0
     if not MIN_ITERATIONS <= iterations <= _MOST_ITERATIONS:
-        raise ServerNotTrusted(f"Requested iterations {count[:10]} is less than the minimum {MIN_ITERATIONS}")
+        raise ServerNotTrusted(
+            f"Requested iterations {count[:10]} is not between {MIN_ITERATIONS} and {_MOST_ITERATIONS}"
+        )
     return nonce, _base64(salt), iterations
 
 

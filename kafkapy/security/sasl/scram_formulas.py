@@ -8,7 +8,7 @@ import re
 import secrets
 from typing import NamedTuple
 
-_ESCAPED = re.compile("=(?!2C|3D)")
+_UNESCAPED_EQUALS = re.compile("=(?!2C|3D)")
 
 
 class ScramKeys(NamedTuple):
@@ -42,7 +42,7 @@ def stored_key(hash_name: str, key: bytes) -> bytes:
 
 
 def scram_keys(hash_name: str, password: str, salt: bytes, iterations: int) -> ScramKeys:
-    """Returns what a server stores for a password."""
+    """Returns the keys that a server stores for a password."""
     salted = salted_password(hash_name, password, salt, iterations)
     return ScramKeys(
         salt, stored_key(hash_name, client_key(hash_name, salted)), server_key(hash_name, salted), iterations
@@ -75,6 +75,6 @@ def to_sasl_name(name: str) -> str:
 
 def from_sasl_name(text: str) -> str:
     """Returns the name that the escaped text contains. Raises ValueError for a `=` that begins no escape."""
-    if _ESCAPED.search(text):
+    if _UNESCAPED_EQUALS.search(text):
         raise ValueError(f"invalid user name: {text}")
     return text.replace("=2C", ",").replace("=3D", "=")

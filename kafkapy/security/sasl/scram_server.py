@@ -31,7 +31,7 @@ _CLIENT_FIRST = re.compile(
 _CLIENT_FINAL = re.compile(
     rf"(?P<without_proof>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
 )
-# Longer messages are refused before they are matched. No honest client comes near it.
+# Longer messages are refused before they are parsed. The messages of usual clients are far shorter.
 _LONGEST_MESSAGE = 8192
 
 
@@ -78,7 +78,7 @@ class ScramServer(ServerMechanism):
         if match is None:
             raise AuthenticationFailed("Invalid SCRAM client first message format")
         name = formulas.from_sasl_name(match["name"])
-        identity = self._find(name, is_token=_names_token(match["extensions"]))
+        identity = self._find(name, is_token=_is_token_login(match["extensions"]))
         if match["authorization_id"] not in (None, name):
             text = "Authentication failed: Client requested an authorization id that is different from username"
             raise AuthenticationFailed(text, client_text=text)
@@ -115,8 +115,8 @@ class ScramServer(ServerMechanism):
         if not self._is_proof(_decoded(match["proof"]), keys, auth_message):
             raise AuthenticationFailed("Invalid client credentials")
         self._complete(identity.principal, identity.expires_ms)
-        proof = formulas.signature(self._hash_name, keys.server_key, auth_message)
-        return b"v=" + base64.b64encode(proof)
+        server_signature = formulas.signature(self._hash_name, keys.server_key, auth_message)
+        return b"v=" + base64.b64encode(server_signature)
 
     def _is_proof(self, proof: bytes, keys: ScramKeys, auth_message: bytes) -> bool:
         """Returns whether the proof was made from the key whose hash is the stored key."""
@@ -127,7 +127,7 @@ class ScramServer(ServerMechanism):
         return hmac.compare_digest(formulas.stored_key(self._hash_name, client_key), keys.stored_key)
 
 
-def _names_token(extensions: str) -> bool:
+def _is_token_login(extensions: str) -> bool:
     values = dict(each.split("=", 1) for each in extensions.split(",") if each)
     return values.get(TOKEN_EXTENSION, "").lower() == "true"
 

@@ -51,8 +51,8 @@ def make_mechanisms(
 ) -> dict[str, MechanismMaker]:
     """Returns the makers of the mechanisms that the listener enables, in the configured order.
 
-    `wall_ms` returns the time with which the times of tokens are compared. Raises ConfigError for a mechanism that is
-    not supported, and for one that lacks what it needs.
+    `wall_ms` returns the time that decides whether a token has expired. Raises ConfigError for a mechanism that is not
+    supported, or whose configuration is incomplete.
     """
     unknown = [name for name in settings.mechanisms if name not in SUPPORTED]
     if unknown:
@@ -76,7 +76,7 @@ def make_mechanisms(
 
 def _make(name: str, settings: SaslSettings, store: CredentialStore, jaas_file: JaasContexts | None) -> MechanismMaker:
     if settings.value(name, CALLBACK_KEY):
-        return _made_by_class(name, settings, jaas_file)
+        return _make_with_class(name, settings, jaas_file)
     if name == PLAIN:
         users = UserTable(_options(name, settings, jaas_file, PLAIN_MODULE))
         return MechanismMaker(partial(PlainServer, users.check_password))
@@ -104,8 +104,8 @@ def _make_gssapi(settings: SaslSettings, options: Mapping[str, str]) -> Mechanis
     return MechanismMaker(partial(GssapiServer, credential.accept, names), blocks=True)
 
 
-def _made_by_class(name: str, settings: SaslSettings, jaas_file: JaasContexts | None) -> MechanismMaker:
-    """Returns the maker of a mechanism whose decisions the administrator's Python class makes.
+def _make_with_class(name: str, settings: SaslSettings, jaas_file: JaasContexts | None) -> MechanismMaker:
+    """Returns the maker of a mechanism whose credentials the administrator's Python class checks or supplies.
 
     The class may have `configure(mechanism, listener_name, options)`, which receives the options of the JAAS entry. For
     PLAIN it has `authenticate(name, password) -> bool`; for SCRAM `credential(name)`, which returns (salt, stored key,
@@ -142,8 +142,11 @@ def _options(name: str, settings: SaslSettings, jaas_file: JaasContexts | None, 
 
 
 def jaas_entries(name: str, settings: SaslSettings, jaas_file: JaasContexts | None) -> Sequence[JaasEntry]:
-    """Returns the login modules of a listener and mechanism: those of sasl.jaas.config with both prefixes, or of the
-    context of the listener, or of KafkaServer, in the JAAS file. Raises ConfigError if there are none."""
+    """Returns the login modules of a listener and mechanism. Raises ConfigError if there are none.
+
+    They come from `listener.name.<listener>.<mechanism>.sasl.jaas.config`, otherwise from the context
+    `<listener>.KafkaServer` of the JAAS file, otherwise from its context `KafkaServer`.
+    """
     text = settings.jaas_config(name)
     key = f"listener.name.{settings.listener_name.lower()}.{name.lower()}.sasl.jaas.config"
     if text is not None:
@@ -171,5 +174,5 @@ def has_jaas_entries(name: str, settings: SaslSettings, jaas_file: JaasContexts 
 
 
 def _contexts(settings: SaslSettings) -> tuple[str, str]:
-    """Returns the names of the login contexts in a JAAS file that a listener uses, the first that exists counts."""
+    """Returns the names of the login contexts of a listener in a JAAS file. The first that exists counts."""
     return f"{settings.listener_name.lower()}.{SERVER_CONTEXT}", SERVER_CONTEXT

@@ -10,8 +10,8 @@ from kafkapy.security.principal import Principal
 class AuthenticationFailed(Exception):
     """The client did not prove its identity. The text is for the broker's log; it contains no secret.
 
-    `client_text` is the text for the client. If it is None, the client receives the same text for every cause, which
-    tells an attacker nothing, such as that a user exists.
+    `client_text` is the text for the client. If it is None, the client receives the same text for every cause, so that
+    an attacker does not learn, for example, that a user exists.
     """
 
     def __init__(self, text: str, client_text: str | None = None) -> None:
@@ -49,10 +49,10 @@ class ServerMechanism(ABC):
 
     @abstractmethod
     def step(self, token: bytes) -> bytes | None:
-        """Returns the answer to a token of the client, which may be empty.
+        """Returns the answer to a token of the client, which may be empty, or None if there is no answer.
 
-        None, at the end of the exchange, is no answer: a client that sends raw tokens would take an empty one for the
-        response to its next request.
+        GSSAPI ends without an answer: a client that sends raw tokens, without Kafka's requests around them, would take
+        an empty answer for the response to its next request.
 
         Raises AuthenticationFailed or TemporaryFailure, after which the exchange must not be continued.
         """

@@ -29,7 +29,7 @@ from kafkapy.security.tls.distinguished_name import KEYWORDS
 from kafkapy.security.tls.libcrypto import SigningKey
 from kafkapy.security.tls.pem import CERTIFICATE, PRIVATE_KEY, encode_block
 
-# Clocks of clients may be slow.
+# A certificate is valid from an hour before its creation, because the clocks of clients may be slow.
 _BACKDATED_S = 3_600
 _SERIAL_BYTES = 16
 _FIRST_GENERALIZED_YEAR = 2050
@@ -103,7 +103,7 @@ class CertificateAuthority:
         return IssuedCertificate(encode_block(CERTIFICATE, certificate), encode_block(PRIVATE_KEY, key.private_key))
 
     def revocation_list(self, serials: Sequence[int], days: int) -> bytes:
-        """Returns a list with the serial numbers of revoked certificates as PEM."""
+        """Returns as PEM a certificate revocation list with the serial numbers, valid for `days`."""
         algorithm = sequence(oid(_ECDSA_WITH_SHA256))
         now, end = _time(self._now_s), _time(self._now_s + int(timedelta(days=days).total_seconds()))
         revoked = [sequence(*(sequence(integer(serial), now) for serial in serials))] if serials else []

@@ -1,4 +1,4 @@
-"""X.509 certificates: the fields that the broker shows, compares and checks. Signatures are OpenSSL's task."""
+"""X.509 certificates: the fields that the broker shows, compares and checks. OpenSSL verifies the signatures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _TIME = re.compile(rb"(\d{2}|\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z")
 class Certificate(NamedTuple):
     """The fields of a certificate. Times are seconds since 1970.
 
-    An alternative name is its number in GeneralName and its text; a kind without a usual text is shown in hexadecimal.
+    An alternative name is the number of its kind in GeneralName, and its text; a kind that has no text is shown in
+    hexadecimal.
     """
 
     der: bytes

@@ -57,17 +57,17 @@ _TLS_1_3_NAMES = (
     "TLS_AES_128_CCM_SHA256",
     "TLS_AES_128_CCM_8_SHA256",
 )
-# A signal of clients that Java lists among the suites. It is always understood.
+# Signals of clients that Java lists among the suites. OpenSSL always understands them.
 _SIGNALS = frozenset({"TLS_EMPTY_RENEGOTIATION_INFO_SCSV", "TLS_FALLBACK_SCSV"})
 TLS_1_2, TLS_1_3 = "TLSv1.2", "TLSv1.3"
 PROTOCOLS = (TLS_1_2, TLS_1_3)
-# Known and never offered, as with present versions of Java: their weaknesses are public.
+# Protocols that a configuration may name but that are never offered, as with current versions of Java: they are broken.
 WEAK_PROTOCOLS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
 _NAMES_BY_OPENSSL = {name: iana for iana, name in _OPENSSL_NAMES.items()}
 
 
 class CipherSuites(NamedTuple):
-    """The suites and protocols of a listener or client, for OpenSSL. Without `names` it offers its default suites."""
+    """The suites and protocols of a listener or client. If `names` is empty, OpenSSL offers its default suites."""
 
     protocols: tuple[str, ...]
     names: tuple[str, ...]  # IANA's names

@@ -1,7 +1,7 @@
 """A reader and a writer of DER (X.690), as far as keys, certificates and PKCS #12 files need them.
 
-The reader checks every length against the bytes that exist, accepts definite lengths only, and descends only where its
-caller does: its work is linear in the size of the input.
+The reader checks every length against the bytes that exist, accepts definite lengths only, and reads nested elements
+only when its caller enters them. Its work is linear in the size of the input.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEQUENCE = 0x30
 SET = 0x31
 
 # The numbers of an OID that this module reads or writes are below 2^63.
-_OID_BYTES_OF_NUMBER = 9
+_MOST_OID_NUMBER_BYTES = 9
 
 
 class DerError(ValueError):
@@ -130,7 +130,7 @@ def oid_text(content: bytes) -> str:
     for each in content:
         number = number << 7 | each & 0x7F
         length += 1
-        if length > _OID_BYTES_OF_NUMBER:
+        if length > _MOST_OID_NUMBER_BYTES:
             raise DerError("an object identifier has a number that is too large")
         if each < 0x80:
             numbers.append(number)
@@ -177,5 +177,5 @@ def bit_string(content: bytes, unused_bits: int = 0) -> bytes:
 
 
 def set_of(elements: Iterable[bytes]) -> bytes:
-    """Returns a SET OF, whose elements DER sorts."""
+    """Returns a SET OF with its elements in sorted order, as DER requires."""
     return element(SET, *sorted(elements))

@@ -30,10 +30,10 @@ class SslEngineFactory(Protocol):
         """`configs` has the values of the `ssl.*` keys by name, with the listener's prefix removed."""
 
     def identity(self) -> TlsIdentity | None:
-        """Returns the own key and certificate; a client may have none. Raises ValueError if they are unavailable."""
+        """Returns the key and certificate to present; None for a client without. Raises ValueError if unavailable."""
 
     def trusted_certificates(self) -> bytes | None:
-        """Returns the trusted certificates as PEM; None for those of the machine. Raises ValueError."""
+        """Returns the trusted certificates as PEM; None to trust the machine's authorities. Raises ValueError."""
 
     def should_be_rebuilt(self, next_configs: Mapping[str, object]) -> bool:
         """Returns whether a change of configuration, or of a file, needs another instance of the class."""

@@ -1,4 +1,6 @@
-"""Key stores in PKCS #12 (RFC 7292): the files that keytool and OpenSSL write, and trust stores without a mark.
+"""Key stores and trust stores in PKCS #12 (RFC 7292), as keytool and OpenSSL write them.
+
+A trusted certificate need not have the attribute by which Java marks it as trusted.
 
 PFX { 3, authenticated safe: contents, each plain or encrypted; MAC }      contents -> bags: key, certificate
 """
@@ -86,7 +88,7 @@ def read_pkcs12(data: bytes, store_password: str | None, key_password: str | Non
     except DerError as error:
         raise StoreError(f"the PKCS #12 file is damaged: {error}") from error
     except LibcryptoError as error:
-        raise StoreError(f"{error}; write the store anew by `keytool -importkeystore`") from error
+        raise StoreError(f"{error}; write the store again by `keytool -importkeystore`") from error
 
 
 def _bags(data: bytes, password: str | None) -> list[_Bag]:
@@ -121,14 +123,14 @@ def _encrypted_data(reader: DerReader, password: str | None) -> bytes:
     info = encrypted.enter(SEQUENCE)
     info.oid()
     algorithm = info.enter(SEQUENCE)
-    if info.tag() == context_tag(0):  # some programs divide the octets
+    if info.tag() == context_tag(0):  # some programs divide the content into several strings
         parts = info.enter(context_tag(0))
         content = b""
         while not parts.is_at_end:
             content += parts.read(OCTET_STRING)
     else:
         content = info.read(0x80)
-    return _open(algorithm, content, password)
+    return _decrypt(algorithm, content, password)
 
 
 def _safe_contents(content: bytes, depth: int) -> list[_Bag]:
@@ -203,7 +205,7 @@ def _private_key(bag: _Bag, password: str | None, alias: str) -> PrivateKey | No
     info = DerReader(bag.protected).enter(SEQUENCE)
     algorithm = info.enter(SEQUENCE)
     try:
-        key = _open(algorithm, info.read(OCTET_STRING), password)
+        key = _decrypt(algorithm, info.read(OCTET_STRING), password)
         return PrivateKey(encode_block(PRIVATE_KEY, DerReader(key).element()))
     except (StoreError, DerError):
         raise StoreError(f"the password of the private key of {alias} is wrong") from None
@@ -230,8 +232,8 @@ def _check_mac(mac: DerReader, content: bytes, password: str) -> None:
         raise StoreError("the password of the store is wrong, or the file is damaged")
 
 
-def _open(algorithm: DerReader, content: bytes, password: str) -> bytes:
-    """Returns the plain text of `content`, encrypted as an AlgorithmIdentifier says. Raises StoreError."""
+def _decrypt(algorithm: DerReader, content: bytes, password: str) -> bytes:
+    """Returns the plain text of `content`, which is encrypted by an AlgorithmIdentifier. Raises StoreError."""
     kind = algorithm.oid()
     if kind == _PBES2:
         parameters = algorithm.enter(SEQUENCE)

@@ -21,7 +21,7 @@ _NAMED_BACK_REFERENCE = re.compile(r"\\k<(\w+)>")
 
 
 class NoMatchingRuleError(ValueError):
-    """A distinguished name to which no rule applies; the connection has no principal and ends."""
+    """A distinguished name to which no rule applies. The connection has no principal and is closed."""
 
 
 class _Rule(NamedTuple):

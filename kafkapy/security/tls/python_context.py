@@ -101,7 +101,7 @@ def _load_trusted(context: ssl.SSLContext, material: TlsMaterial) -> None:
 
 @contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
-    """Makes a path for functions that read files only. The bytes are in memory; without /proc in a private file."""
+    """Yields the path of a temporary file, for functions that read only files. It is in memory, if /proc exists."""
     descriptor = os.memfd_create("kafkapy", os.MFD_CLOEXEC)
     try:
         path = f"/proc/self/fd/{descriptor}"

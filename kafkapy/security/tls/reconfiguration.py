@@ -18,7 +18,7 @@ _KEY_STORE, _TRUST_STORE = "keystore", "truststore"
 def check_change(
     old: TlsMaterial, new: TlsMaterial, *, allow_dn_changes: bool, allow_san_changes: bool, is_inter_broker: bool
 ) -> None:
-    """Raises ConfigError, in Kafka's wording, if the stores of a running listener may not become `new`.
+    """Raises ConfigError, in Kafka's wording, if a running listener may not replace the stores `old` by `new`.
 
     Certificates of the listener between brokers must be trusted by brokers that have the old stores, and the reverse.
     """
@@ -41,6 +41,7 @@ def check_trust(server: TlsMaterial, client: TlsMaterial) -> None:
         context.wrap_bio(to_client, to_server, server_hostname=_NAME),
     )
     remaining = set(ends)
+    # Both ends must finish: with TLS 1.3 the server checks the client's certificate after the client has finished.
     for _ in range(_ROUNDS):
         for end in ends:
             if end not in remaining:
@@ -56,7 +57,6 @@ def check_trust(server: TlsMaterial, client: TlsMaterial) -> None:
                     f"{server.settings.prefix}ssl: the key store cannot be verified by the trust store ({reason}), "
                     "which brokers need to connect to each other"
                 ) from None
-    # With TLS 1.3 the server checks the client's certificate after the client has finished.
 
 
 def _check_presence(old: TlsMaterial, new: TlsMaterial) -> None:

@@ -1,4 +1,4 @@
-"""Certificate revocation lists (RFC 5280): the dates that an operator needs. Verification is OpenSSL's task."""
+"""Certificate revocation lists (RFC 5280): the dates that an operator needs. OpenSSL verifies the signatures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Loads the key store and the trust store that settings name, whatever their format.
+"""Loads the key store and the trust store that settings name, in any supported format.
 
-As in Java since version 9, the types JKS and PKCS12 both read either format: the file says what it is.
+As in Java since version 9, the types JKS and PKCS12 both read either format, which the file's content decides.
 """
 
 from __future__ import annotations

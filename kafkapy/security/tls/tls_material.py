@@ -57,9 +57,9 @@ class TlsMaterial(NamedTuple):
 
 
 def load_material(settings: SslSettings, *, is_server: bool) -> TlsMaterial:
-    """Reads the stores, or asks the class of `ssl.engine.factory.class`.
+    """Returns the material from the stores, or from the class of `ssl.engine.factory.class`.
 
-    A server needs a key store. Raises ConfigError, whose text says which key to correct.
+    A server needs a key store. Raises ConfigError, which names the key to correct.
     """
     suites = choose_suites(settings.enabled_protocols, settings.cipher_suites, settings.prefix)
     files = file_states(settings)

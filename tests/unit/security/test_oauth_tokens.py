@@ -195,7 +195,7 @@ def test_a_file_of_keys_is_read_again_when_it_changes(tmp_path: Path, rsa: Signi
     path.write_text("damaged")
     with caplog.at_level(logging.WARNING):
         source.verify(token)
-    assert "the previous ones are used" in caplog.text
+    assert "the previous keys are used" in caplog.text
     os.unlink(path)
     source.verify(token)
     source.close()
