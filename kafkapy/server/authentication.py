@@ -4,8 +4,8 @@
 
 After SaslHandshake version 0 the tokens are frames of their own, after version 1 they are in SaslAuthenticate requests.
 A session with a limited lifetime may authenticate again by another SaslHandshake, and ends at the first request after
-its lifetime. Where Kafka closes the connection without an answer, so does this module; the answer and the end of a
-failed authentication are delayed, so that guessing passwords is slow.
+its lifetime. The connection is closed without an answer where Kafka does so. The answer to a failed authentication and
+the end of its connection are delayed, so that guessing passwords is slow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kafkapy.server.request_context import Session
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
-# A client may begin to authenticate again once per this time.
+# The shortest time between two re-authentications of a connection.
 MIN_REAUTHENTICATION_INTERVAL_MS = 1000
 _API_VERSIONS_KEY = int(ApiKey.API_VERSIONS).to_bytes(2, "big")
 # The answer to a token, or the exception with which the mechanism refused it.
@@ -74,13 +74,14 @@ class Authenticator:
         self._mechanism: ServerMechanism | None = None
         self._principal = ANONYMOUS
         self._has_headers = False  # whether the tokens are in SaslAuthenticate requests
-        self._can_authenticate_again = False
-        self._is_again = False
-        self._began_again_ms: int | None = None
+        self._can_reauthenticate = False
+        self._is_reauthentication = False
+        self._reauthentication_began_ms: int | None = None
         self._expires_monotonic_ms: int | None = None
 
     def versions_sent(self) -> None:
-        """Notes that the client has received the versions of the APIs, which it may ask for once before a session."""
+        """Notes that the client has received the versions of the APIs. It may ask for them once before it
+        authenticates."""
         if self._state is _State.START:
             self._state = _State.VERSIONS_KNOWN
 
@@ -95,13 +96,13 @@ class Authenticator:
         if self._state is _State.COMPLETE:
             return self._admits_to_session(request)
         try:
-            return self._take(request, find)
+            return self._handle(request, find)
         except ProtocolViolation as violation:
             self._state = _State.ENDED
             self._connection.close(str(violation))
         return False
 
-    def _take(self, request: Request, find: FindApi) -> bool:
+    def _handle(self, request: Request, find: FindApi) -> bool:
         """Handles a frame that arrives before the end of the authentication; returns True for ApiVersions."""
         payload = request.payload
         if self._state is _State.ENDED:
@@ -111,18 +112,18 @@ class Authenticator:
                        f"re-authentication of mechanism '{self._mechanism_name}'")  # fmt: skip
         elif self._state is _State.TOKENS:
             if self._has_headers:
-                self._take_authenticate(payload, find)
+                self._handle_authenticate(payload, find)
             else:
                 self._step(bytes(payload), self._answer_raw_token)
         elif self._state is _State.START and payload[:2] == _API_VERSIONS_KEY:
             return True  # of any version, because an unknown one gets an answer too
         else:
-            self._take_before_tokens(payload)
+            self._handle_before_tokens(payload)
         return False
 
     # -- before the tokens ---------------------------------------------------------------------------------------
 
-    def _take_before_tokens(self, payload: memoryview) -> None:
+    def _handle_before_tokens(self, payload: memoryview) -> None:
         header, pos = decode_request_header(payload)
         key = ApiKey(header.request_api_key)
         if key is ApiKey.API_VERSIONS:
@@ -130,21 +131,21 @@ class Authenticator:
         if key is not ApiKey.SASL_HANDSHAKE:
             self._fail(f"Unexpected Kafka request of type {key.name} during SASL handshake.")
             return
-        self._take_handshake(header, _read(header, payload, pos))
+        self._handle_handshake(header, _read(header, payload, pos))
 
-    def _take_handshake(self, header: RequestHeader, request: SaslHandshakeRequest) -> None:
+    def _handle_handshake(self, header: RequestHeader, request: SaslHandshakeRequest) -> None:
         self._has_headers = header.request_api_version >= 1
         names, wanted = list(self._listener.makers), request.mechanism
         maker = self._listener.makers.get(wanted)
         if maker is None:
             refusal = SaslHandshakeResponse(error_code=Error.UNSUPPORTED_SASL_MECHANISM, mechanisms=names)
             reason = f"Unsupported SASL mechanism {wanted}"
-            if self._is_again:
+            if self._is_reauthentication:
                 self._end_at_once(reason)
             else:
                 self._fail(reason, _encoded(header, refusal))
             return
-        if self._is_again and wanted != self._mechanism_name:
+        if self._is_reauthentication and wanted != self._mechanism_name:
             self._state, self._other_mechanism = _State.OTHER_MECHANISM, wanted
         else:
             self._mechanism_name, self._mechanism = wanted, maker.make()
@@ -153,7 +154,7 @@ class Authenticator:
 
     # -- tokens --------------------------------------------------------------------------------------------------
 
-    def _take_authenticate(self, payload: memoryview, find: FindApi) -> None:
+    def _handle_authenticate(self, payload: memoryview, find: FindApi) -> None:
         header, pos = decode_request_header(payload)
         request = _read(header, payload, pos)
         if header.request_api_key != ApiKey.SASL_AUTHENTICATE:
@@ -163,12 +164,12 @@ class Authenticator:
             self._fail(reason, _error_answer(find(header.request_api_key), header, request))
             return
         assert isinstance(request, SaslAuthenticateRequest)
-        self._can_authenticate_again |= header.request_api_version > 0
+        self._can_reauthenticate |= header.request_api_version > 0
         self._step(bytes(request.auth_bytes), partial(self._answer_authenticate, header))
 
     def _step(self, token: bytes, answer: Callable[[StepResult], None]) -> None:
-        """Passes a token to the mechanism, and its result to `answer`; a mechanism that may block runs on the handler
-        pool."""
+        """Calls `answer` with the mechanism's answer to a token, which is computed on the handler pool if the mechanism
+        may block."""
         mechanism = self._mechanism
         assert mechanism is not None
         if not self._listener.makers[self._mechanism_name].blocks:
@@ -181,7 +182,7 @@ class Authenticator:
         self._listener.handler_pool.submit(work)
 
     def _answer_raw_token(self, result: StepResult) -> None:
-        failure = result if isinstance(result, Exception) else self._check_principal()
+        failure = result if isinstance(result, Exception) else self._set_principal()
         if failure is None:
             assert not isinstance(result, Exception)
             if self._mechanism is not None and self._mechanism.is_complete:
@@ -191,7 +192,7 @@ class Authenticator:
             self._refuse(failure, None)
 
     def _answer_authenticate(self, header: RequestHeader, result: StepResult) -> None:
-        failure = result if isinstance(result, Exception) else self._check_principal()
+        failure = result if isinstance(result, Exception) else self._set_principal()
         if failure is not None:
             self._refuse(failure, header)
             return
@@ -215,7 +216,7 @@ class Authenticator:
             return
         chunks = None
         if header is not None:
-            exchange = "re-authentication" if self._is_again else "authentication"
+            exchange = "re-authentication" if self._is_reauthentication else "authentication"
             text = failure.client_text or (
                 f"Authentication failed during {exchange} due to invalid credentials with SASL mechanism "
                 f"{self._mechanism_name}"
@@ -226,8 +227,8 @@ class Authenticator:
 
     # -- the session ---------------------------------------------------------------------------------------------
 
-    def _check_principal(self) -> Exception | None:
-        """Names the client at the end of the exchange.
+    def _set_principal(self) -> Exception | None:
+        """Sets the client's principal at the end of the exchange.
 
         Returns the refusal of a re-authentication under another name, or the exception of the principal builder; None
         in all other cases.
@@ -245,7 +246,7 @@ class Authenticator:
             )  # fmt: skip
         except Exception as error:
             return error
-        if not self._is_again or now[:2] == before[:2]:
+        if not self._is_reauthentication or now[:2] == before[:2]:
             return None
         text = (
             f"Cannot change principals during re-authentication from {before.type}.{before.name}: {now.type}.{now.name}"
@@ -253,8 +254,8 @@ class Authenticator:
         return AuthenticationFailed(text, client_text=text)
 
     def _lifetime_ms(self) -> int | None:
-        """Returns the session's lifetime: the rest of the credential's, limited by connections.max.reauth.ms; None if
-        it has no end."""
+        """Returns the session's lifetime: the remaining lifetime of the credential, at most connections.max.reauth.ms;
+        None if it is unlimited."""
         assert self._mechanism is not None
         limits = []
         if self._mechanism.expires_ms is not None:
@@ -268,15 +269,20 @@ class Authenticator:
         """Begins the session of the authenticated client; the answer to the last token follows."""
         assert self._mechanism is not None
         now_ms, counts, principal = self._listener.clock.monotonic_ms(), self._listener.counts, self._principal
-        if self._is_again:
-            assert self._began_again_ms is not None
+        if self._is_reauthentication:
+            assert self._reauthentication_began_ms is not None
             counts.succeeded_again += 1
-            counts.latency.add(now_ms - self._began_again_ms, now_ms)
+            counts.latency.add(now_ms - self._reauthentication_began_ms, now_ms)
         else:
             counts.succeeded += 1
-            counts.without_reauthentication += not self._can_authenticate_again
+            counts.without_reauthentication += not self._can_reauthenticate
             self._session.principal = principal
-        logger.debug("Successfully %sauthenticated %s as %s", "re-" if self._is_again else "", self._shown(), principal)
+        logger.debug(
+            "Successfully %sauthenticated %s as %s",
+            "re-" if self._is_reauthentication else "",
+            self._peer_text(),
+            principal,
+        )
         self._mechanism = None
         self._state = _State.COMPLETE
         self._expires_monotonic_ms = None if lifetime_ms is None else now_ms + lifetime_ms
@@ -289,9 +295,9 @@ class Authenticator:
         now_ms = self._listener.clock.monotonic_ms()
         try:
             header, pos = decode_request_header(request.payload)
-            if header.request_api_key == ApiKey.SASL_HANDSHAKE and self._may_begin_again(now_ms):
-                self._begin_again(now_ms)
-                self._take_handshake(header, _read(header, request.payload, pos))
+            if header.request_api_key == ApiKey.SASL_HANDSHAKE and self._may_reauthenticate(now_ms):
+                self._begin_reauthentication(now_ms)
+                self._handle_handshake(header, _read(header, request.payload, pos))
                 return False
         except ProtocolViolation as violation:
             self._connection.close(str(violation))
@@ -303,14 +309,14 @@ class Authenticator:
         self._connection.close_unauthenticated("the session of the authenticated client has expired")
         return False
 
-    def _may_begin_again(self, now_ms: int) -> bool:
-        began_ms = self._began_again_ms
+    def _may_reauthenticate(self, now_ms: int) -> bool:
+        began_ms = self._reauthentication_began_ms
         return began_ms is None or now_ms - began_ms >= MIN_REAUTHENTICATION_INTERVAL_MS
 
-    def _begin_again(self, now_ms: int) -> None:
-        self._is_again = True
-        self._can_authenticate_again = False
-        self._began_again_ms = now_ms
+    def _begin_reauthentication(self, now_ms: int) -> None:
+        self._is_reauthentication = True
+        self._can_reauthenticate = False
+        self._reauthentication_began_ms = now_ms
         self._connection.begin_authentication(self._listener.max_receive_bytes)
 
     # -- failures ------------------------------------------------------------------------------------------------
@@ -320,11 +326,16 @@ class Authenticator:
         self._state = _State.ENDED
         self._mechanism = None
         counts = self._listener.counts
-        if self._is_again:
+        if self._is_reauthentication:
             counts.failed_again += 1
         else:
             counts.failed += 1
-        logger.info("Failed %sauthentication with %s (%s)", "re-" if self._is_again else "", self._shown(), reason)
+        logger.info(
+            "Failed %sauthentication with %s (%s)",
+            "re-" if self._is_reauthentication else "",
+            self._peer_text(),
+            reason,
+        )
         connection = self._connection
 
         def end() -> None:
@@ -339,7 +350,7 @@ class Authenticator:
         self._mechanism = None
         self._connection.close(reason)
 
-    def _shown(self) -> str:
+    def _peer_text(self) -> str:
         return f"/{self._connection.peer_host} (channelId={self._connection.id})"
 
 

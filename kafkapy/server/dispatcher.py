@@ -30,7 +30,7 @@ _FIXED_HEADER_BYTES = 8
 # Every controller answers these APIs by its quorum's state; only the active one handles the other forwarded APIs.
 _QUORUM_APIS = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
 _ACTIVE_CONTROLLER_APIS = FORWARDABLE - _QUORUM_APIS
-# Their handlers forward the part of a request that does not concern this broker alone, or check the client first.
+# The handlers of these APIs forward a part of the request to the active controller, or check the client first.
 _PARTLY_FORWARDED = frozenset(
     {
         ApiKey.ALTER_CONFIGS,
@@ -62,13 +62,14 @@ class Dispatcher:
                 self._serve(request)
 
     def _hold(self, request: Request) -> None:
-        """Holds a fetch that arrived with too little to read; its time is measured if that of a client is limited."""
+        """Holds a fetch for which there is not enough data yet. Measures the work for it if a quota limits the time of
+        clients."""
         quotas = self._services.quotas
         if quotas is None or not quotas.measures_time:
             self._services.replica_manager.hold_fetch(request, self._serve)
             return
         started_ns = perf_counter_ns()
-        is_measured = False
+        is_measured = False  # True once the time since `started_ns` has been passed on
 
         def serve(declined: Request) -> None:
             nonlocal is_measured

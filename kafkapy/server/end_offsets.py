@@ -1,4 +1,4 @@
-"""The ends of partitions, at this broker or by ListOffsets at their leaders."""
+"""The end offsets of partitions, from the logs of this broker or by ListOffsets from the partition's leader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkapy.types import TopicPartition
 
 
 class ClusterEndOffsets:
-    """Implements EndOffsets of the coordinator. Reactor thread only."""
+    """The end offsets of all partitions; implements the coordinator's EndOffsets. Reactor thread only."""
 
     def __init__(
         self,

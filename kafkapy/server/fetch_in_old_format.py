@@ -98,17 +98,17 @@ def fetch_in_old_format(
             return
 
         def work() -> Callable[[], object]:
-            fruitless = [each for each in to_convert if each.convert(magic)]
-            return lambda: read_on(conversions, fruitless)
+            without_messages = [each for each in to_convert if each.convert(magic)]
+            return lambda: read_on(conversions, without_messages)
 
         context.submit(work)
 
-    def read_on(conversions: list[PartitionConversion], fruitless: list[PartitionConversion]) -> None:
+    def read_on(conversions: list[PartitionConversion], without_messages: list[PartitionConversion]) -> None:
         report_failures(context.services, conversions)
-        for each in fruitless:
+        for each in without_messages:
             asked = FetchPartition(each.asked.topic, each.asked.partition, each.position, each.asked.max_bytes)
             ((_, each.result),) = context.services.replica_manager.read_from_log(params, [asked]).results
-        convert(conversions, [each for each in fruitless if len(each.result.records)])
+        convert(conversions, [each for each in without_messages if len(each.result.records)])
 
     context.services.replica_manager.fetch_messages(params, partitions[first:] + partitions[:first], on_results)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Responds to the client with an error, by the error function of the request's API.
 Refuse = Callable[[Error, "str | None"], object]
 OnResponse = Callable[[bytes], object]
-# Receives the result of creating a topic, or the exception without which there would be one.
+# Receives the result of the creation of a topic, or the exception that prevented a result.
 OnCreated = Callable[[ErrorMessage | BaseException], object]
 
 

@@ -36,7 +36,7 @@ class AuthenticationCounts:
 
 
 class ListenerAuthentication:
-    """The SASL mechanisms of one listener, its limits and its counts. Reactor thread only, but for `counts`."""
+    """The SASL mechanisms of one listener, its limits and its counts. Reactor thread only, except `counts`."""
 
     def __init__(
         self,

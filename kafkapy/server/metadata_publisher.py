@@ -1,10 +1,10 @@
 """Applies each committed change of the metadata to logs, configuration and replicas.
 
 The publisher is called on the controller's thread after the commit, and posts the work on replicas to the reactor's
-thread. If log directories have to be created or deleted first, a thread of its own does that, because the controller's
-thread must not wait for the disk: it would miss the messages of the quorum. All later changes then take the same way,
-so that the changes are applied in log order. The controller responds to the request that made a change when the change
-was posted to the reactor.
+thread. If log directories have to be created or deleted first, a separate thread does that, because the controller's
+thread must not wait for the disk: it would miss the messages of the quorum. All later changes then pass through that
+thread too, so that the changes are applied in log order. The controller responds to the request that made a change when
+the change was posted to the reactor.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class MetadataPublisher:
         self._create_logs(image.topics.by_name.values(), image, image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
-        """Applies a change, or has it applied by the thread for the disk: then returns a Future that is completed when
-        that has been done."""
+        """Applies a change and returns None, or passes it to the thread for the disk and returns a Future that is
+        completed when the change has been applied."""
         disk = self._disk_thread
         if disk is None or (disk.is_idle and not self._needs_disk(delta)):
             self._publish(delta, image)
@@ -105,7 +105,7 @@ class MetadataPublisher:
         )
 
     def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        self._delete_replicas([*delta.deleted_topics.values(), *self._given_away(delta.changed_topics.values())])
+        self._delete_replicas([*delta.deleted_topics.values(), *self._no_longer_hosted(delta.changed_topics.values())])
         self._dynamic_config.on_metadata(delta, image)
         created = self._create_logs(delta.changed_topics.values(), image, delta.image)
         unassigned = partitions_to_assign(image, self._node_id, created)
@@ -155,9 +155,9 @@ class MetadataPublisher:
             self._offline.add(topic_partition)
             logger.error("%s is offline: %s", topic_partition, error)
 
-    def _given_away(self, topics: Iterable[TopicImage]) -> list[TopicImage]:
-        """Returns the partitions of `topics` that have a log on this node but no longer a replica, as topics with only
-        these partitions."""
+    def _no_longer_hosted(self, topics: Iterable[TopicImage]) -> list[TopicImage]:
+        """Returns, grouped by topic, the partitions of `topics` that have a log on this node but no longer a
+        replica."""
         found = []
         for topic in topics:
             partitions = {

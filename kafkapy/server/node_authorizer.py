@@ -22,8 +22,8 @@ AUTHORIZER_METHODS = ("authorize", "authorize_by_type")
 def make_authorizer(config: BrokerConfig) -> Authorizer | None:
     """Constructs and configures the authorizer; returns None if the configuration names none.
 
-    Kafka's own classes are kafkapy's StandardAuthorizer. Another class is constructed without arguments; its method
-    `configure`, if it has one, gets the keys and values of the configuration file. Raises ConfigError.
+    The names of Kafka's classes mean kafkapy's StandardAuthorizer. Another class is constructed without arguments; its
+    method `configure`, if it has one, gets the keys and values of the configuration file. Raises ConfigError.
     """
     name = config.authorizer_class_name
     if not name:

@@ -26,14 +26,14 @@ logger = logging.getLogger("kafka.server.ClientQuotaManager")
 
 IP, CONNECTION_RATE = "ip", "connection_creation_rate"
 IDLE_CHECK_MS = 600_000
-# How often the administrator's own class is asked whether limits have changed.
+# The interval at which the administrator's own class is asked whether limits have changed.
 CALLBACK_CHECK_MS = 1000
 
 Quotas = Mapping[QuotaEntity, Mapping[str, float]]
 
 
 class QuotaListener:
-    """A listener of the metadata, which gives the quotas to the parts that enforce them.
+    """A listener of the metadata, which passes the quotas to the parts that enforce them.
 
     `on_metadata` runs on the controller's thread, the rest on the reactor's thread.
     """

@@ -1,4 +1,4 @@
-"""The context of a request for its handler, through which it also responds."""
+"""The context of a request: what its handler needs, and the function by which the handler responds."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class RequestContext:
         and the connection is closed, because the client would wait forever.
 
         `throttle_ms` is the time by which a quota delays the client. The response is sent at once and contains this
-        time, or that of the quota of requests if it is longer; meanwhile no further request is read.
+        time, or the time of the quota of requests if that is longer; no further request is read during the delay.
         """
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")
@@ -165,12 +165,12 @@ class RequestContext:
             self.cost.end()
 
     def submit(self, work: Work) -> None:
-        """Runs work for the request on the handler pool; its time counts as that of the request."""
+        """Runs work for the request on the handler pool, and adds its time to that of the request."""
         self.services.handler_pool.submit(work if self.cost is None else self.cost.timed(work))
 
     def respond_encoded(self, response: bytes) -> None:
-        """Sends a response that is encoded already, header and body. It is that of the active controller; its throttle
-        time delays the client here."""
+        """Sends the active controller's response, which is encoded already (header and body). Its throttle time delays
+        the client here."""
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")
         if self.cost is not None or self.api_key in MUTATING_APIS:
@@ -181,7 +181,7 @@ class RequestContext:
         self.connection.respond([response])
 
     def forward_only(self, message: Message, merge: Callable[[Any], Response]) -> None:
-        """Sets `message` as the request to forward instead of the whole one, if this node is not the active controller.
+        """Sets the request to forward instead of the whole request, if this node is not the active controller.
 
         `merge` returns the response to the client, given the response to `message`.
         """
@@ -207,7 +207,7 @@ class RequestContext:
         return True
 
     def _decode(self, response: bytes) -> Any:
-        """Returns the response message that the bytes of a forwarded request's response contain."""
+        """Returns the message in the bytes of the response to a forwarded request."""
         key = ApiKey(self.api_key)
         reader = Reader(response)
         ResponseHeader.read(reader, response_header_version(key, self.api_version))

@@ -72,8 +72,8 @@ class CommonServices(TypedDict):
 
 
 class ControllerServices:
-    """The parts of a node that serve the listeners of a controller. Made before the reactor runs; only `forwarding`
-    changes later.
+    """The parts of a node that serve the listeners of a controller. Created before the reactor runs; only `forwarding`
+    and the quotas change later.
 
     `forwarding` is None while this node is its whole cluster; it is set, on the reactor's thread, when other nodes
     join. `kraft_version` returns the finalized level of kraft.version, which is in the quorum's own log.
@@ -205,7 +205,7 @@ class Services(ControllerServices):
         return self.loaded_shares
 
     def connection_closed(self, connection: Connection) -> None:
-        """Is notified of a connection that has ended: its share sessions end with it."""
+        """Ends the share sessions of a connection that has ended."""
         if self.loaded_shares is not None:
             self.loaded_shares.connection_closed(connection)
 

@@ -40,7 +40,7 @@ class ShareServices:
         return self.groups.settings
 
     def on_leadership(self, led: list[Partition], followed: list[Partition]) -> None:
-        """Is notified of partitions that this broker leads now, or no longer leads."""
+        """Handles a change of the partitions that this broker leads and follows."""
         self.coordinator.on_leadership(led, followed)
         self.partitions.on_leadership(led, followed)
 
@@ -74,4 +74,4 @@ class ShareServices:
 
 
 def _released(error: Error, message: str | None) -> None:
-    """Does nothing: the records of a member whose release could not be stored become available when its locks end."""
+    """Does nothing. If the release could not be stored, the records become available when the member's locks expire."""

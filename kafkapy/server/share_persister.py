@@ -1,4 +1,4 @@
-"""Finds the share coordinator of a share partition, which is this broker or another one, and repeats failed requests.
+"""Sends requests to the coordinator of a share partition, on this broker or another one, and repeats failed requests.
 
 Creates `__share_group_state` when it is first needed.
 """
@@ -145,7 +145,8 @@ class ClusterPersister(Persister):
     def _until_done(
         self, key: SharePartitionKey, attempt: Callable[[int | None, OnDone], None], on_done: OnDone, number: int = 1
     ) -> None:
-        """Calls `attempt` until it succeeds or fails with an error that another attempt cannot repair."""
+        """Calls `attempt` until it succeeds, fails with an error that is not retriable, or has failed MOST_ATTEMPTS
+        times."""
 
         def done(error: Error, message: str | None) -> None:
             if error not in _RETRIABLE or number >= MOST_ATTEMPTS:

@@ -25,7 +25,7 @@ class SessionKey(NamedTuple):
 class ShareSession:
     """The session of one member. Owner thread only.
 
-    `epoch` is that of the next request. `partitions` has the partitions of the session in order; the value is True
+    `epoch` is the epoch of the next request. `partitions` has the partitions of the session in order; the value is True
     until a response has contained the partition. The session ends with the connection that opened it.
     """
 
@@ -44,7 +44,7 @@ class ShareSession:
             self.partitions.pop(partition, None)
 
     def rotated(self, epoch: int) -> list[PartitionId]:
-        """Returns the partitions in an order that begins with another one in each epoch."""
+        """Returns the partitions, rotated so that successive epochs begin with different partitions."""
         partitions = list(self.partitions)
         start = epoch % len(partitions) if partitions else 0
         return partitions[start:] + partitions[:start]

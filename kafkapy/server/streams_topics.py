@@ -19,8 +19,8 @@ CreateTopic = Callable[[NewTopic, OnCreated], None]
 class StreamsTopics:
     """The requests for internal topics that are being created, and the topics that could not be created.
 
-    A topic is not requested again before its error has expired, so that heartbeats do not repeat it. Reactor thread;
-    results arrive on any thread.
+    A topic is not requested again before its error has expired, so that not every heartbeat repeats the request.
+    Reactor thread only; results arrive on any thread.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -28,8 +28,8 @@ def request_topic(
     """Asks the active controller to create a topic, without waiting for it; clients retry. Reactor thread.
 
     The topic is created in the name of the client of `context`, whose quota of mutations it is charged to, or of the
-    broker itself. `on_result` is called on any thread; not if an earlier request for the topic still waits for its
-    response.
+    broker itself. `on_result` is called on any thread; it is not called if an earlier request for the topic still waits
+    for its response.
     """
 
     def report(result: ErrorMessage | BaseException) -> None:
@@ -38,7 +38,7 @@ def request_topic(
 
     controller, forwarding = services.controller, services.forwarding
     if forwarding is not None and not controller.is_active:
-        forwarding.create_topic(_counted(services, wanted), report, context)
+        forwarding.create_topic(_with_own_defaults(services, wanted), report, context)
         return
     charge = uncharged if context is None else charge_to(mutation_quota(context, is_strict=True), services.clock)
     rules = PlacementRules(services.config, services.node_id, policies=services.policies, charge=charge)
@@ -46,7 +46,7 @@ def request_topic(
     future.add_done_callback(lambda done: report(_result_of(wanted.name, done)))
 
 
-def _counted(services: Services, wanted: NewTopic) -> NewTopic:
+def _with_own_defaults(services: Services, wanted: NewTopic) -> NewTopic:
     """Returns the topic with this broker's default numbers of partitions and replicas instead of the controller's, as
     in Kafka."""
     config = services.config

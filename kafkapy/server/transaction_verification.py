@@ -43,8 +43,8 @@ class TransactionVerification:
     refuses the write (Apache Kafka's VerificationGuard). An added partition needs no such check: each transaction has
     an epoch of its own.
 
-    The log learns the sequence of each write that is verified: if the first write of a producer is refused, because the
-    coordinator cannot be reached, the next one must not be appended in its place.
+    The log stores the first sequence number of each write that is verified: if the first write of a producer is
+    refused, because the coordinator cannot be reached, the log must not append the second write instead.
     """
 
     def __init__(
@@ -150,8 +150,8 @@ class TransactionVerification:
     def _producer_epochs_and_time(
         self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch
     ) -> tuple[int, ...]:
-        """Returns the part of the producer's state in a partition that changes with every marker and every append, for
-        comparison."""
+        """Returns the part of the producer's state in a partition that changes with every marker and every append. It
+        shows whether a marker was written between two calls."""
         partition = self._replica_manager.partitions.get(topic_partition)
         entry = None if partition is None else partition.log.producers.entries.get(producer.producer_id)
         return () if entry is None else (entry.producer_epoch, entry.coordinator_epoch, entry.last_timestamp)

@@ -34,9 +34,9 @@ from kafkapy.server.services import Services
 from kafkapy.storage.log_cleaner import LogCleaner
 
 # The shortest time between two pages; a request within this time receives the previous page.
-FRESH_S = 0.25
-# The longest time for which the reactor may not respond while the broker counts as alive.
-PATIENCE_S = 5.0
+MIN_PAGE_INTERVAL_S = 0.25
+# The page /live fails if the reactor has not run a callback within this time.
+LIVENESS_TIMEOUT_S = 5.0
 
 
 class BrokerPage:
@@ -92,7 +92,7 @@ class BrokerPage:
 
     def metrics(self) -> Response:
         now_s = time.monotonic()
-        if self._page is None or now_s - self._made_s >= FRESH_S:
+        if self._page is None or now_s - self._made_s >= MIN_PAGE_INTERVAL_S:
             self._page = self.render()
             self._made_s = now_s
         return Response(memoryview(self._page), content_type=PAGE_TYPE)
@@ -100,8 +100,8 @@ class BrokerPage:
     def live(self) -> Pending:
         """Returns a pending page, which succeeds when the reactor's thread runs a callback, and fails if it does not
         run one in time."""
-        silence = Response(f"the reactor has not answered for {PATIENCE_S:g} seconds\n".encode(), 503)
-        pending = Pending(silence, PATIENCE_S)
+        silence = Response(f"the reactor has not answered for {LIVENESS_TIMEOUT_S:g} seconds\n".encode(), 503)
+        pending = Pending(silence, LIVENESS_TIMEOUT_S)
         self._services.reactor.post(lambda: pending.resolve(Response(b"live\n")))
         return pending
 

@@ -42,7 +42,7 @@ PARTITION_FAMILIES: dict[int, Metric] = {
     UNDER_REPLICATED: table.PARTITION_UNDER_REPLICATED,
     UNDER_MIN_ISR: table.PARTITION_UNDER_MIN_ISR,
 }
-# Partitions per slice between two checks of the clock: well below a tenth of a millisecond.
+# The number of partitions between two checks of the clock, which take much less than 0.1 ms.
 STEP = 32
 
 
@@ -62,7 +62,7 @@ class TopicMetrics:
         partitions = self._ordered(page)
         rows = self._rows(page, partitions)
         lags = ReplicaLags(self._replica_manager.context.clock.monotonic_ms())
-        leaders, producers, at_min_isr = self._look(page, partitions, rows, lags)
+        leaders, producers, at_min_isr = self._collect(page, partitions, rows, lags)
         for column, metric in PARTITION_FAMILIES.items():
             page.partitions(metric, rows, column)
         context = self._replica_manager.context
@@ -108,7 +108,7 @@ class TopicMetrics:
             labels.append(format_labels(("topic", "partition"), (OTHER, "")).encode())
         return PartitionRows(labels, COLUMNS)
 
-    def _look(
+    def _collect(
         self, page: Page, partitions: list[Partition], rows: PartitionRows, lags: ReplicaLags
     ) -> tuple[int, int, int]:
         """Adds the values of the partitions to the rows, and those of their followers to `lags`.
@@ -155,7 +155,7 @@ class ReplicaLags:
         for replica in partition.remote_replicas.copy().values():
             broker = replica.broker_id
             records = end_offset - max(replica.log_end_offset, log.log_start_offset)
-            # The last fetch names the offset before its own answer: an idle follower has no lag.
+            # A follower that has all records has no lag in time, even if its last fetch was long ago.
             caught_up_ms = max(replica.last_caught_up_ms, 0)
             time_ms = max(self._monotonic_ms - caught_up_ms, 0) if records > 0 else 0
             self.records[broker] = max(self.records.get(broker, 0), records)

@@ -84,7 +84,7 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
 # API -> the module with its handler. The decorators in that module declare the versions.
 HANDLER_MODULES: dict[ApiKey, str] = {key: f"{__name__}.{module}" for module, keys in _FAMILIES.items() for key in keys}
 
-# A controller serves the records of the metadata log only.
+# A controller serves Fetch for the metadata log only.
 _RAFT_FETCH = "raft_fetch"
 CONTROLLER_HANDLER_MODULES: dict[ApiKey, str] = {**HANDLER_MODULES, ApiKey.FETCH: f"{__name__}.{_RAFT_FETCH}"}
 

@@ -276,7 +276,7 @@ def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) 
         ]
         for resource in request.resources
     }
-    failed = _preprocess(context, keys, changes, replaces_all=True)
+    failed = _find_invalid(context, keys, changes, replaces_all=True)
     wanted = {
         resource: {change.name: change.value for change in changes[resource]}
         for resource in changes
@@ -309,7 +309,7 @@ def handle_incremental_alter_configs(context: RequestContext, request: Increment
         ]
         for resource in request.resources
     }
-    done = _preprocess(context, keys, changes, replaces_all=False)
+    done = _find_invalid(context, keys, changes, replaces_all=False)
     for resource in changes:
         if resource[0] == BROKER_LOGGER_RESOURCE and resource not in done:
             done[resource] = _alter_loggers(context, changes[resource], validate_only=request.validate_only)
@@ -348,9 +348,9 @@ def _submit_permitted(
     failed: dict[ConfigResource, ErrorMessage],
     operation: Callable[[MetadataImage, Mapping[ConfigResource, Changes]], ControllerResult[Results]],
 ) -> Future[Results]:
-    """Submits the changes that the client may make to this node's controller; adds the others to `failed`.
+    """Submits to this node's controller the changes that the client may make; adds the others to `failed`.
 
-    It is called when the request is not forwarded, because the active controller checks forwarded ones.
+    Called only if the request is not forwarded: the active controller checks forwarded requests.
     """
     for resource_type, name in wanted:
         if resource_type != BROKER_LOGGER_RESOURCE:
@@ -374,14 +374,14 @@ def _results(responses: Iterable[Any]) -> dict[ConfigResource, ErrorMessage]:
     }
 
 
-def _preprocess(
+def _find_invalid(
     context: RequestContext,
     keys: list[ConfigResource],
     changes: Mapping[ConfigResource, list[ConfigChange]],
     *,
     replaces_all: bool,
 ) -> dict[ConfigResource, ErrorMessage]:
-    """Returns the resources whose changes are invalid whatever the metadata contains, with their errors.
+    """Returns the resources whose changes are invalid independently of the metadata, with their errors.
 
     A controller changes the configuration of any broker; a broker changes only its own. With `replaces_all` the
     changes replace all overrides of their resource.
@@ -405,7 +405,7 @@ def _preprocess(
 def _check_stores(
     context: RequestContext, resource: ConfigResource, changes: list[ConfigChange], *, replaces_all: bool
 ) -> None:
-    """Raises ApiError if the changes give a TLS listener of this broker stores that it may not have."""
+    """Raises ApiError if the changes set key or trust stores that a TLS listener of this broker cannot use."""
     services = context.services
     if services.tls_listeners is None or resource != (BROKER_RESOURCE, str(services.node_id)):
         return

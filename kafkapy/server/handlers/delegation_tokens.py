@@ -1,7 +1,7 @@
 """CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken, DescribeDelegationToken (KIP-48, KIP-373).
 
 Behaviour: tokens need `delegation.token.secret.key`. A broker checks whether the client may ask for tokens; the active
-controller makes and changes them. An administrator of tokens cannot be authenticated by a token.
+controller creates and changes them. A client that has authenticated by a token may not ask for tokens.
 
 Version notes: version 3 names an owner who is not the requester. Apache Kafka 4 no longer serves version 0, which 3.9
 serves.
@@ -44,7 +44,7 @@ from kafkapy.server.authorization import is_allowed
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
-# The expiry in an answer with an error, as in Apache Kafka: of the broker, and of the controller.
+# The expiry time in an error response of the broker, and of the controller, as in Apache Kafka.
 _NO_EXPIRY_MS = -1
 _NO_EXPIRY_OF_CONTROLLER_MS = 0
 
@@ -75,7 +75,7 @@ def handle_create_delegation_token(
         return _with_principals(response, context.api_version, owner, requester)
 
     def failed(error: Error, message: str | None) -> CreateDelegationTokenResponse:
-        # A controller's refusal has the times 0, where a broker's own has -1.
+        # As in Apache Kafka, an error response of the controller has the times 0; that of a broker has -1.
         return _with_principals(CreateDelegationTokenResponse(error_code=error), context.api_version, owner, requester)
 
     wanted = NewToken(owner, requester, renewers, request.max_lifetime_ms)
@@ -99,7 +99,7 @@ def handle_create_delegation_token(
 
 
 def _creation_error(context: RequestContext, owner: Principal, renewers: Sequence[Principal]) -> Error:
-    """Returns why the client may not create a token with this owner and these renewers, or NONE."""
+    """Returns the error if the client may not create a token with this owner and these renewers, otherwise NONE."""
     requester = context.principal
     if not _may_ask(context):
         return Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
@@ -169,7 +169,7 @@ def _change(
     answer: Callable[[int], Any],
     failure: Callable[[Error, str | None], Any],
 ) -> None:
-    """Renews or expires a token by the decision `decide`, and responds once the change is committed."""
+    """Renews or expires a token with the controller's function `decide`, and responds once the change is committed."""
     _check_may_ask(context)
     settings, clock = TokenSettings.from_config(context.services.config), context.services.clock
     answer_when_committed(

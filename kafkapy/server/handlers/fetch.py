@@ -158,7 +158,7 @@ def charge_fetch(context: RequestContext, params: FetchParams, results: Results)
 
 
 def throttled_response(session: FetchContext) -> FetchResponse:
-    """Returns a response without partitions, which leaves the client's position in the session as it is."""
+    """Returns a response without partitions, which does not advance the session."""
     error, session_id = session.throttled_answer()
     return FetchResponse(error_code=error, session_id=session_id)
 

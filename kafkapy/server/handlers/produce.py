@@ -99,7 +99,7 @@ class ProduceOperation:
             self._check_transactional_id()
         self._split()
         if self._request.transactional_id is not None:
-            self._find_transactional()
+            self._set_producers()
         self._open_ahead()
 
     def _check_transactional_id(self) -> None:
@@ -155,7 +155,7 @@ class ProduceOperation:
         else:
             self._entries[topic_partition] = records
 
-    def _find_transactional(self) -> None:
+    def _set_producers(self) -> None:
         """Sets the producer of each partition with transactional records.
 
         Raises ApiError INVALID_PRODUCER_ID_MAPPING if there are several producers.
@@ -223,7 +223,7 @@ class ProduceOperation:
         if self._request.acks != 0:
             context.respond(produce_response(context, self._request, self._names, responses), throttle_ms)
         elif self._has_error(responses):
-            # A producer that expects no response notices nothing but a closed connection.
+            # The producer expects no response; only a closed connection shows it the error.
             context.connection.close(f"produce with acks=0 from client {context.client_id} failed")
         else:
             context.respond(None, throttle_ms)

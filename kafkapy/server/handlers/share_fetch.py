@@ -1,14 +1,14 @@
 """ShareFetch 1-2 and ShareAcknowledge 1-2: the records of share groups (KIP-932).
 
 A session (`server/share_sessions`) has the partitions that a member fetches from this broker. A ShareFetch first
-acknowledges records, then acquires others, and is answered when both are done: with all partitions in its first epoch,
-later with those that have records, an error, or an acknowledgement.
+acknowledges records, then acquires others. The response is sent when both are done. It has all partitions in the first
+epoch of the session, later the partitions with records, an error or an acknowledgement.
 
 Version notes: from version 2 on consumers may renew locks (KIP-1222) and acquire an exact number of records (KIP-1206).
 
 Permissions: Read on the group, and Read on each topic.
 
-Not done: dead letter queues (KIP-1191), which 4.3 has not either.
+Not done: dead letter queues (KIP-1191), which Apache Kafka 4.3 does not have either.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _open_session(context: RequestContext, key: SessionKey, request: ShareFetchR
     shares = context.services.shares
     epoch = request.share_session_epoch
     if epoch == FINAL_EPOCH:
-        shares.sessions.get(key)
+        shares.sessions.get(key)  # raises ApiError if there is no session
         return None
     named = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
     if epoch == INITIAL_EPOCH:
@@ -100,7 +100,7 @@ def _has_acknowledgements(request: ShareFetchRequest) -> bool:
 
 
 def _check_renewal(request: ShareFetchRequest) -> None:
-    """Raises ApiError INVALID_REQUEST unless a request that renews locks fetches nothing."""
+    """Raises ApiError INVALID_REQUEST if a request that renews locks also asks for records."""
     names = {
         "maxBytes": request.max_bytes,
         "minBytes": request.min_bytes,
@@ -154,7 +154,7 @@ def _fetch(
 
 
 class _FetchAnswer:
-    """Waits for the acknowledgements and the records of a ShareFetch, and responds."""
+    """The response to a ShareFetch, which is sent when both the acknowledgements and the records are known."""
 
     def __init__(self, context: RequestContext, key: SessionKey, session: ShareSession | None, epoch: int) -> None:
         self.session = session
@@ -373,6 +373,7 @@ def _acknowledge(
 
 
 def _are_valid(batches: list[AckBatch], highest: int, is_renewal: bool) -> bool:
+    """Returns whether the batches are in order and have acknowledgement types of at most `highest`."""
     previous = -1
     for first, last, types in batches:
         if first > last or first < previous or not types or (len(types) > 1 and last - first + 1 != len(types)):
@@ -392,7 +393,7 @@ def _absent(context: RequestContext, topic_partition: TopicPartition) -> Error:
 
 
 def _leader(context: RequestContext, topic_id: bytes, number: int, nodes: LeaderHints) -> LeaderHint:
-    """Returns the leader and its epoch, whose address is then in `nodes`."""
+    """Returns the leader and its epoch, and adds the leader's address to `nodes`."""
     topic = context.services.metadata.image.topics.by_id.get(topic_id)
     if topic is None:
         return LeaderHint(-1, -1)

@@ -3,8 +3,8 @@ groups (KIP-932).
 
 Versions:
     DescribeShareGroupOffsets 1   has the lag of each partition.
-Permissions: Describe, Read or Delete on the group, and Describe (DescribeShareGroupOffsets) or Read on each topic. A
-topic that the client may not describe is left out when it did not name the topics.
+Permissions: Describe, Read or Delete on the group, and Describe (DescribeShareGroupOffsets) or Read on each topic. If
+the request names no topics, the response leaves out the topics that the client may not describe.
 """
 
 from __future__ import annotations

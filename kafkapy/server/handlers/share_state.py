@@ -30,7 +30,7 @@ from kafkapy.server.api_registry import OnError, serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.request_context import RequestContext
 
-# (share partition, partition of the request, callback for the partition of the response): runs one operation.
+# Runs an operation: (share partition, its entry in the request, callback for its entry in the response).
 Operate = Callable[[SharePartitionKey, Any, Callable[[Any], None]], None]
 
 
@@ -41,7 +41,7 @@ def _results(response_class: Any, result_class: Any, topics: dict[bytes, list[An
 
 
 def _on_error(response_class: Any, result_class: Any) -> OnError:
-    """Returns an `on_error` function that gives every partition of the request the error."""
+    """Returns an `on_error` function, which responds with the error for every partition of the request."""
 
     def failed(request: Any, version: int, error: Error, message: str | None) -> Any:
         topics = {

@@ -1,11 +1,11 @@
 """StreamsGroupHeartbeat 0 and StreamsGroupDescribe 0: groups of Kafka Streams applications (KIP-1071).
 
 Both are refused with UNSUPPORTED_VERSION unless the protocol is configured and the feature streams.version finalized.
-As Apache Kafka 4.3, the broker refuses static members, source topics by regular expression, warm-up tasks and the
+Like Apache Kafka 4.3, the broker refuses static members, source topics by regular expression, warm-up tasks and the
 offsets of tasks.
 
 Permissions: Read on the group and Describe on each topic of the topology; for internal topics that do not exist, Create
-on the cluster or on the topics. Without the latter permission the response has a status, and no error.
+on the cluster or on the topics. Without the latter permission the response has a status instead of an error.
 StreamsGroupDescribe needs Describe on the group and on all topics of its topology.
 """
 
@@ -202,7 +202,7 @@ def _heartbeat(context: RequestContext, request: StreamsGroupHeartbeatRequest) -
 
 
 def _create_topics(context: RequestContext, result: StreamsHeartbeatResult, *, error_ttl_ms: int) -> None:
-    """Asks for the internal topics that do not exist, and adds to the status why some of them cannot be created."""
+    """Requests the missing internal topics, and adds to the status the reason why some of them cannot be created."""
     topics = result.missing_topics
     denied = _not_creatable(context, topics)
     if denied:

@@ -98,7 +98,7 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
     instance.is_terminating = request.terminating
     instance_id = uuid_to_string(request.client_instance_id)
 
-    def take(size: int, found: Points) -> None:
+    def store(size: int, found: Points) -> None:
         telemetry.pushes += 1
         telemetry.pushed_bytes += size
         telemetry.series.store(instance_id, context.client_id or "", found, monotonic_ms, instance.wanted.interval_ms)
@@ -117,7 +117,7 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
         except MalformedMetrics as error:
             logger.info("A push of metrics by %s cannot be read: %s", context.client_id, error)
             return partial(refuse, Error.INVALID_RECORD)
-        return partial(take, len(data), found)
+        return partial(store, len(data), found)
 
     submit_part(handle_push_telemetry, context, request, work)
 

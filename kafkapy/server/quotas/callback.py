@@ -43,8 +43,8 @@ class QuotaCallback(Protocol):
         """Is called for each stored quota that is removed."""
 
     def quota_reset_required(self, quota: str) -> bool:
-        """Returns whether limits have changed since the last call, apart from what the other methods were told; it is
-        called once a second."""
+        """Returns whether limits have changed since the last call for another reason than `update_quota` and
+        `remove_quota`. It is called once a second."""
         ...
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class CallbackLimits:
         return False
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """Passes the differences to the quotas that were stored before on to the callback."""
+        """Notifies the callback of the stored quotas that have changed since the last call."""
         before, self._stored = self._stored, limits_of_key(quotas, self._key)
         try:
             for entity in before.keys() - self._stored.keys():
@@ -81,7 +81,7 @@ class CallbackLimits:
                 if before.get(entity) != value:
                     self._callback.update_quota(self._key, dict(entity), value)
         except Exception:
-            logger.exception("The quota callback failed to take over a change of %s", self._key)
+            logger.exception("The quota callback failed to apply a change of %s", self._key)
 
     def find(self, principal: Principal, client_id: str) -> Limit | None:
         """Returns the limit of the client, or None if there is none."""

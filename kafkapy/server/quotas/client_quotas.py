@@ -28,7 +28,7 @@ from kafkapy.server.quotas.request_cost import PERCENT_PER_NS, RequestCost
 
 # Requests between brokers, whose time no quota limits. The fetches of followers are exempt too.
 EXEMPT_APIS = frozenset({ApiKey.WRITE_TXN_MARKERS})
-# A sensor that nothing was recorded in for so long is dropped, as in Kafka.
+# A sensor in which nothing was recorded for this time is dropped, as in Kafka.
 SENSOR_IDLE_MS = 3_600_000
 
 
@@ -105,26 +105,26 @@ class ClientQuotas:
         self._shared: WeakValueDictionary[tuple[Principal, bytes], ClientLimits] = WeakValueDictionary()
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """Takes over the quotas of a metadata image. They apply to the next request of each client.
+        """Applies the quotas of a metadata image to the next request of each client.
 
-        What was spent from a bucket counts on, as in Kafka, also if it was not limited meanwhile.
+        As in Kafka, what was spent from a bucket before still counts, even if the bucket had no limit for some time.
         """
         for kind in self._kinds.values():
             kind.limits.apply(quotas)
         self.is_limiting = not all(kind.limits.is_empty for kind in self._kinds.values())
         self.measures_time = not self._kinds[REQUEST].limits.is_empty
-        self._renew()
+        self._invalidate_limits()
 
-    def _renew(self) -> None:
+    def _invalidate_limits(self) -> None:
         """Makes the gate ask for the limits of all clients again."""
         self._shared.clear()
         self._gate.limit(self.is_limiting, measures_time=self.measures_time)
 
     def check(self) -> None:
-        """Takes over limits that have changed without a change of the metadata."""
+        """Applies limits that have changed without a change of the metadata."""
         outdated = [kind.limits.is_outdated() for kind in self._kinds.values()]  # each of them is asked
         if any(outdated):
-            self._renew()
+            self._invalidate_limits()
 
     def begin(
         self,
@@ -136,13 +136,13 @@ class ClientQuotas:
         started_ns: int,
     ) -> RequestCost:
         """Begins to measure a request of `size` bytes, which the interpreter received at `started_ns`
-        (`perf_counter_ns`), and tells the gate about its client."""
+        (`perf_counter_ns`), and passes the limits of its client to the gate."""
         name = client_id or ""
-        self._learn(connection, principal, name.encode())
+        self._attach_limits(connection, principal, name.encode())
         return RequestCost(self, principal, name, size, started_ns, is_exempt=api_key in EXEMPT_APIS)
 
     def charge_held(self, connection: Connection, elapsed_ns: int) -> None:
-        """Records the time that it took to look at a fetch which is held now, or was answered by the gate then."""
+        """Records the time that was spent on a fetch before it was held, or answered by the gate at once."""
         limits = self._gate.limits_of(connection)
         sensor = None if limits is None else limits.exempt if connection.is_exempt else limits.request
         if sensor is not None:
@@ -154,10 +154,11 @@ class ClientQuotas:
             self._exempt.record(percent, self._reactor.monotonic_ms)
 
     def exempt_time(self, monotonic_ms: int) -> float:
-        """Returns the percentage of a thread's time that requests without a limit use. Any thread may call it."""
+        """Returns the percentage of a thread's time that is spent on requests without a limit. Any thread may call
+        it."""
         return self._exempt.rate(monotonic_ms)
 
-    def _learn(self, connection: Connection, principal: Principal, client_id: bytes) -> None:
+    def _attach_limits(self, connection: Connection, principal: Principal, client_id: bytes) -> None:
         """Attaches the limits of the request's client to its connection, for the gate."""
         limits = self._gate.limits_of(connection)
         generation = self._gate.limits_generation
@@ -210,10 +211,10 @@ class ClientQuotas:
         return self._kinds[key].delays.waiting(monotonic_ms)
 
     def drop_idle(self, monotonic_ms: int) -> None:
-        """Drops sensors that were not used for an hour. The gate asks for the limits of its clients again."""
+        """Drops the sensors that were not used for an hour, and makes the gate ask for all limits again."""
         for kind in self._kinds.values():
             kind.drop_idle(monotonic_ms)
-        self._renew()
+        self._invalidate_limits()
 
     def spending(self, key: str, monotonic_ms: int) -> Iterator[Spending]:
         """Yields what is spent from each bucket of a kind that is in use. Any thread may call it."""

@@ -1,5 +1,4 @@
-"""The delays that one kind of quota demands of clients: how many clients wait now, and how long each bucket's clients
-have to wait on average."""
+"""Statistics of the delays of one kind of quota: the clients that wait now, and the average delay in each bucket."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class Delays:
         window.add(throttle_ms, monotonic_ms)
 
     def drop(self, bucket: Bucket) -> None:
-        """Forgets the delays of the bucket."""
+        """Deletes the delays of the bucket."""
         self._by_bucket.pop(bucket, None)
 
     def waiting(self, monotonic_ms: int) -> int:
@@ -42,7 +41,3 @@ class Delays:
         """Returns the average of the bucket's delays within the window, or 0 if there was none."""
         window = self._by_bucket.get(bucket)
         return 0.0 if window is None else window.average(monotonic_ms)
-
-    def buckets(self) -> list[Bucket]:
-        """Returns the buckets whose clients were delayed."""
-        return list(self._by_bucket)

@@ -1,8 +1,8 @@
 """The quota of changes that the controller makes for a client (KIP-599): a token bucket, which may fall below zero.
 
 A partition that is created or deleted costs one token. The bucket holds as many tokens as are added in the whole window
-of samples. A request that finds it below zero is refused by versions that know the error, and carried out otherwise;
-the time until the bucket is at zero again is the throttle time.
+of samples. A request that finds the bucket below zero is refused if its version knows the error, and served otherwise;
+the throttle time is the time until the bucket is at zero again.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class MutationQuota:
         return throttle_ms
 
     def remaining_ms(self, monotonic_ms: int) -> int:
-        """Returns what is left of the throttle time that was measured last."""
+        """Returns the remaining part of the throttle time that was measured last."""
         return max(0, self._throttle_ms - (monotonic_ms - self._measured_ms)) if self._throttle_ms else 0
 
 
@@ -128,7 +128,7 @@ class MutationQuotas:
         self._buckets: dict[Bucket, MutationBucket] = {}
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """Takes over the quotas of a metadata image."""
+        """Applies the quotas of a metadata image."""
         self._limits.apply(quotas)
         if self._limits.is_empty:
             self._buckets.clear()

@@ -4,8 +4,8 @@
     (any user, client id), (any user, any client id), (any user),
     (client id), (any client id)
 
-The first of these entities that has the quota decides. Clients share a bucket if they have the same user, client id or
-both, whatever the kind of the entity contains: a default limit applies to each of them on its own.
+The first of these entities that has the quota decides. An entity with a user and a client id has a bucket for each such
+pair, the others have one for each user or each client id: a default limit applies to each user or client id separately.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ CONNECTION_RATE = "connection_creation_rate"
 
 
 class Bucket(NamedTuple):
-    """The clients that share a limit. An empty name stands for all of the other part's clients. `others` are the
-    further tags of an administrator's own callback."""
+    """The clients that share a limit: those of a user, of a client id, or of both. The part that does not matter is
+    empty. `others` are the further tags of an administrator's own callback."""
 
     user: str
     client_id: str
@@ -79,7 +79,7 @@ def _rule(user: str | None = None, client_id: str | None = None, *, of_user: boo
 
 
 class StoredLimits:
-    """The limits of one kind of quota, as the metadata have them."""
+    """The limits of one kind of quota that the metadata contain."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -91,7 +91,7 @@ class StoredLimits:
         return not self._limits
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """Takes over the quotas of a metadata image."""
+        """Applies the quotas of a metadata image."""
         self._limits = limits_of_key(quotas, self._key)
 
     def find(self, principal: Principal, client_id: str) -> Limit | None:
@@ -99,7 +99,7 @@ class StoredLimits:
         return find_limit(self._limits, principal.name, client_id)
 
     def is_outdated(self) -> bool:
-        """Returns False: limits change by `apply` only."""
+        """Returns False: only `apply` changes limits."""
         return False
 
 

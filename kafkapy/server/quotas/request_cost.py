@@ -1,9 +1,9 @@
-"""The cost of one request on the Python path, which the quotas of its client are charged with.
+"""The cost of one request on the Python path, which is charged to the quotas of its client.
 
-Its time is the time in which a thread works for it: from the arrival in the interpreter to the end of the handler, the
-work on the handler pool, and the sending of the response as far as the handler does it. The time in which it waits for
-replicas, data or a deadline is not counted. Reading the request and writing the response to the socket are measured by
-the gate, for all requests of a wake-up at once.
+The time of a request is the time in which a thread works for it: from its arrival in the interpreter to the end of the
+handler, including the encoding of the response, and the work on the handler pool. The time in which the request waits
+for replicas, data or a deadline does not count. The gate measures the reading of the request and the writing of the
+response to the socket, for all requests of a wake-up at once.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class RequestCost:
             self._started_ns = 0
 
     def timed(self, work: Work) -> Work:
-        """Returns work for the handler pool that does `work`, and counts its time and that of its continuation."""
+        """Returns `work` for the handler pool, with the measurement of its time and of its continuation's time."""
 
         def run() -> Callable[[], object]:
             started_ns = perf_counter_ns()
@@ -95,7 +95,8 @@ class RequestCost:
         return run
 
     def charge_time(self) -> int:
-        """Records the time that the request has used, once, and returns the throttle time, one sample at most."""
+        """Records the time that the request has used so far, and returns the throttle time, which is at most the length
+        of one sample. Further calls do nothing and return 0."""
         if self._is_charged:
             return 0
         self._is_charged = True
@@ -106,7 +107,8 @@ class RequestCost:
         return self._record(REQUEST, percent)
 
     def end(self) -> None:
-        """Ends a stretch of work. Records its time if the request is charged already, for the next requests."""
+        """Ends a stretch of work. If `charge_time` was called before, records the time that was used since then, which
+        may delay later requests of the client."""
         self.pause()
         if self._is_charged and self._used_ns:
             percent = self._take_percent()
@@ -128,8 +130,8 @@ class RequestCost:
         return self._record(PRODUCE, self._size)
 
     def charge_fetch(self, size: int) -> int:
-        """Records the size of a response to a fetch, and returns the throttle time. A response that is throttled is
-        sent without records: then `refund_fetch` has to follow."""
+        """Records the size of the response to a fetch, and returns the throttle time. A throttled response is sent
+        without records, so that the caller has to call `refund_fetch`."""
         return self._record(FETCH, size)
 
     def refund_fetch(self, size: int) -> None:
@@ -141,8 +143,8 @@ class RequestCost:
         return self._quotas.largest_fetch(self._principal, self._client_id, max_bytes)
 
     def note_delay(self, throttle_ms: int) -> bool:
-        """Counts the delay of the client under the quota that demands it. Returns False if it is none of those of the
-        request."""
+        """Counts the delay of the client under the quota that demands it. Returns False if none of the quotas that this
+        object has charged demands the delay."""
         longest_ms, key = self._delay
         if throttle_ms != longest_ms:
             return False
