@@ -13,7 +13,7 @@ from kafkapy.errors import ConfigError
 
 
 def load_class(text: str) -> type:
-    """Returns the class that `text` names.
+    """Imports and returns the class that `text` names.
 
     Raises ImportError with the reason: a Java name, a misspelt name, or a failed import.
     """

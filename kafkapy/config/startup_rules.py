@@ -25,7 +25,7 @@ _JAAS_WITHOUT_MECHANISM = re.compile(r"(listener\.name\.[^.]+\.)?sasl\.jaas\.con
 
 # Keys of Java classes (or lists of them) that would change the service -> the purpose of the class.
 _JAVA_CLASSES = {
-    "config.providers": "resolve variables in values; without it they would be taken as they stand",
+    "config.providers": "resolve variables in values; without it they would be used unresolved",
 }
 
 # Keys whose class may be a Python class -> the purpose of the class.
@@ -162,7 +162,7 @@ class _Kind(Enum):
     INERT = "has no effect in kafkapy and is ignored."
     REMOVED = "was removed in Apache Kafka 4 and is ignored."
     DYNAMIC_ONLY = "can only be set while the broker runs and is ignored."
-    TOPIC = "is one of topics, not of brokers, and is ignored."
+    TOPIC = "is a key of topics, not of brokers, and is ignored."
     UNKNOWN = "is unknown and is ignored."
 
 
@@ -170,7 +170,7 @@ def _kind_of(name: str) -> _Kind:
     plain = name
     if name.startswith("listener.name."):
         plain = name.removeprefix("listener.name.").partition(".")[2]
-        # SASL keys of a listener may carry the mechanism too
+        # A SASL key of a listener may also contain the mechanism.
         if plain not in STATIC_ROWS and plain.partition(".")[2] in STATIC_ROWS:
             plain = plain.partition(".")[2]
     row = STATIC_ROWS.get(plain)
@@ -202,7 +202,7 @@ def _duplicates(name: str, text: str) -> str | None:
 
 
 def _nearest(name: str) -> str | None:
-    """Returns the known key that `name` is probably a typing error of; None if no known key is similar."""
+    """Returns the known key that was probably meant by `name`, or None if no known key is similar."""
     from difflib import get_close_matches  # needed only for an unknown key
 
     near = get_close_matches(name, STATIC_ROWS, n=1, cutoff=0.8)

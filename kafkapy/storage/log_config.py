@@ -16,7 +16,7 @@ KEEP_CODEC = -1
 DECOMPRESSED_FLOOR = 16 << 20
 DECOMPRESSED_FACTOR = 64
 
-# The fields of LogLimits.
+# The attributes that LogLimits defines, which the gate reads too.
 _SHARED_WITH_THE_GATE = (
     "codec",
     "flush_messages",

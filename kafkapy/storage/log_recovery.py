@@ -43,7 +43,8 @@ BASE_OFFSET_DIGITS = 20
 # The time between two messages about the progress of one log's recovery.
 PROGRESS_PERIOD_MS = 5000
 
-# Recovery takes a producer snapshot before each of the last segments, and before others after so many bytes.
+# Recovery takes a producer snapshot before each of the last two segments, and otherwise before the next segment after
+# this number of bytes.
 SEGMENTS_WITH_SNAPSHOT = 2
 BYTES_PER_SNAPSHOT = 64 << 20
 
@@ -250,12 +251,13 @@ class LogLoader:
         logger.info("Recovering %d segments of %s from offset %d", len(suspects), self.topic_partition, end_offset)
         unsaved_bytes = 0
         reported_ms = ports.clock.monotonic_ms()
-        for left, segment in enumerate(suspects, -len(suspects)):
+        for number, segment in enumerate(suspects):
+            remaining = len(suspects) - number
             if ports.clock.monotonic_ms() - reported_ms >= PROGRESS_PERIOD_MS:
                 reported_ms = ports.clock.monotonic_ms()
-                logger.info("Recovering %s: %d of %d segments are left", self.topic_partition, -left, len(suspects))
+                logger.info("Recovering %s: %d of %d segments are left", self.topic_partition, remaining, len(suspects))
             self.producers.map_end_offset = segment.base_offset
-            if unsaved_bytes >= BYTES_PER_SNAPSHOT or left >= -SEGMENTS_WITH_SNAPSHOT:
+            if unsaved_bytes >= BYTES_PER_SNAPSHOT or remaining <= SEGMENTS_WITH_SNAPSHOT:
                 self._take_snapshot()
                 unsaved_bytes = 0
             unsaved_bytes += segment.size
@@ -303,7 +305,7 @@ class LogLoader:
         start = self.recovery_point
         if first_suspect is not None:
             start = min(start, first_suspect.base_offset)
-        return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
+        return [segment for segment in self.segments.between(start, 2**63) if not self._is_empty(segment)]
 
     def _has_indexes(self, segment: LogSegment) -> bool:
         """Returns whether the segment has usable indexes. Raises OSError.
@@ -320,11 +322,11 @@ class LogLoader:
                 return False
         return not segment.size or (stem + OFFSET_INDEX_SUFFIX in self.sizes and stem + TIME_INDEX_SUFFIX in self.sizes)
 
-    def _is_new(self, segment: LogSegment) -> bool:
+    def _is_empty(self, segment: LogSegment) -> bool:
         """Returns whether the segment needs no recovery, because its files are empty or missing and it has no
         transaction index."""
         stem = f"{segment.base_offset:020d}"
-        # A power failure can take the records and leave their aborted transactions.
+        # A power failure may lose the records but not the index of their aborted transactions.
         has_transactions = stem + TRANSACTION_INDEX_SUFFIX in self.sizes
         return not has_transactions and not any(self.sizes.get(stem + suffix) for suffix in SIZED_SUFFIXES)
 
@@ -340,7 +342,7 @@ class LogLoader:
             self.snapshots_taken.append(path)
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, int]:
-        """Verifies the batches of a segment, rebuilds its indexes and removes what follows the last valid batch.
+        """Verifies the batches of a segment, rebuilds its indexes and removes the bytes after the last valid batch.
 
         Returns the offset after the last valid batch, and the number of bytes removed.
         """

@@ -16,16 +16,16 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
-# Retries of the last batches before a snapshot are looked for in so many bytes before its offset.
+# The batches that a producer may retry are looked for in this number of bytes before the snapshot's offset.
 TAIL_BYTES = 1 << 20
-# A producer that has been silent for longer than this retries nothing: delivery.timeout.ms is usually 2 minutes.
+# A producer that has appended nothing for this time does not retry: delivery.timeout.ms is usually 2 minutes.
 RETRY_PERIOD_MS = 600_000
 
 
 def account_for(
     producers: ProducerStateManager, batch: BatchSummary, buffer: bytes | bytearray | memoryview, position: int
 ) -> AbortedTransaction | None:
-    """Updates `producers` by a batch of the log. The bytes of the batch are at `position` of `buffer`.
+    """Updates `producers` with a batch of the log. The bytes of the batch are at `position` of `buffer`.
 
     Returns an entry for the transaction index if the batch aborts a transaction, otherwise None.
     """
@@ -58,7 +58,7 @@ def _metadata_of(batch: BatchSummary) -> BatchMetadata:
 
 
 def replay_producers(segments: LogSegments, producers: ProducerStateManager, end_offset: int) -> None:
-    """Updates `producers` by the log's batches from `producers.map_end_offset` up to `end_offset`. Raises OSError."""
+    """Updates `producers` with the log's batches from `producers.map_end_offset` up to `end_offset`. Raises OSError."""
     start_offset = producers.map_end_offset
     if start_offset < end_offset:
         for segment in segments.between(start_offset, end_offset):
@@ -76,7 +76,7 @@ def restore_batches(segments: LogSegments, producers: ProducerStateManager, wall
     """Adds to `producers`, which a snapshot has just restored, the batches before the last one of each producer.
 
     A snapshot contains only the last batch of a producer. A producer with several requests in flight may retry earlier
-    ones after a restart, and they have to be recognized as duplicates. The batches are read from the ends of the last
+    batches after a restart, which have to be recognized as duplicates. The batches are read from the ends of the last
     two segments. Raises OSError.
     """
     end_offset = producers.map_end_offset
@@ -133,7 +133,7 @@ def _tail(segment: LogSegment, end_offset: int) -> Iterator[BatchSummary]:
 
 
 def _tail_position(segment: LogSegment, end_offset: int) -> int:
-    """Returns the position of a batch at most TAIL_BYTES before `end_offset`."""
+    """Returns the position of a batch that is at most TAIL_BYTES before the batch with `end_offset`."""
     found = segment.find(end_offset)
     end = position = segment.size if found is None else found[0]
     if end <= TAIL_BYTES:

@@ -1,8 +1,8 @@
 """Converts message sets of magic 0 and 1, from produce requests below version 3, to one batch of magic 2.
 
 The rules are those of Apache Kafka 3.9, the last release that accepts them: a set consists of plain messages or of one
-wrapper, all of one magic. Keys, values and the codec are kept; magic 0 has no timestamps (-1); the client's offsets are
-ignored.
+wrapper, all of one magic. Keys, values and the codec are kept; messages of magic 0 get the timestamp -1; the client's
+offsets are ignored.
 """
 
 from collections.abc import Iterable

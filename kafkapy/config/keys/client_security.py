@@ -217,7 +217,7 @@ ROWS = (
     ),
     client_key(
         "ssl.endpoint.identification.algorithm", STRING, "https", ANY, LOW,
-        "How a server's name is checked against its certificate; empty is not at all.",
+        "How a server's name is checked against its certificate; empty means that it is not checked.",
     ),
     client_key(
         "ssl.engine.factory.class", CLASS, None, ANY, LOW,

@@ -17,7 +17,7 @@ ROWS = (
     key(
         "kafkapy.log.directory", STRING, "", ANY, LOW, READ_ONLY,
         "Directory for log files of the controller, of state changes, of the log cleaner, of the authorizer and of "
-        "requests, with Apache Kafka's names. Without a value everything is in the one log.",
+        "requests, with Apache Kafka's names. Without a value, all messages are in one log.",
     ),
     key(
         "kafkapy.metrics.listener", STRING, "", ADDRESS, LOW, READ_ONLY,

@@ -1,4 +1,4 @@
-"""Configuration keys: replicas: acknowledgement, fetching from leaders, throttling."""
+"""Configuration keys of replication: acknowledgement, fetching from leaders, throttling."""
 
 from kafkapy.config.row import (
     BOOLEAN,
@@ -24,12 +24,12 @@ ROWS = (
     ),
     key(
         "replica.high.watermark.checkpoint.interval.ms", LONG, 5000, ANY, HIGH, READ_ONLY,
-        "Interval of writing the high watermarks.",
+        "Interval at which the high watermarks are written to disk.",
     ),
     key("num.replica.fetchers", INT, 1, at_least(1), HIGH, CLUSTER_WIDE, "Connections to each leader for replication, over which its partitions are divided."),
     key(
         "num.replica.alter.log.dirs.threads", INT, None, ANY, HIGH, READ_ONLY,
-        "Threads that move replicas between log directories; unset: one per directory.",
+        "Number of threads that move replicas between log directories; unset means one per directory.",
     ),
     key(
         "replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM, READ_ONLY,
@@ -88,6 +88,6 @@ DYNAMIC_ONLY_ROWS = (
     ),
     key(
         "replica.alter.log.dirs.io.max.bytes.per.second", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE,
-        "Bytes per second that moves between log directories may take.",
+        "Bytes per second that may be copied by moves between log directories.",
     ),
 )

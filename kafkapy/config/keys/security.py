@@ -48,15 +48,15 @@ ROWS = (
     ),
     key(
         "delegation.token.max.lifetime.ms", LONG, 604800000, at_least(1), MEDIUM, READ_ONLY,
-        "Longest life of a delegation token.",
+        "Maximum lifetime of a delegation token.",
     ),
     key(
         "delegation.token.expiry.time.ms", LONG, 86400000, at_least(1), MEDIUM, READ_ONLY,
-        "Life of a delegation token until it must be renewed.",
+        "Time after which a delegation token expires unless it is renewed.",
     ),
     key(
         "delegation.token.expiry.check.interval.ms", LONG, 3600000, at_least(1), LOW, READ_ONLY,
-        "Interval of the removal of expired tokens.",
+        "Interval at which expired tokens are removed.",
     ),
     key(
         "ssl.allow.dn.changes", BOOLEAN, False, ANY, LOW, READ_ONLY,
@@ -68,7 +68,7 @@ ROWS = (
     ),
     key(
         "ssl.cipher.suites", LIST, "", list_of(), MEDIUM, PER_BROKER,
-        "Cipher suites offered, by their IANA names; empty is OpenSSL's choice with forward secrecy.",
+        "Cipher suites offered, by their IANA names; an empty list means OpenSSL's suites with forward secrecy.",
     ),
     key(
         "ssl.client.auth", STRING, "none", one_of("required", "requested", "none"), MEDIUM, PER_BROKER,
@@ -77,7 +77,7 @@ ROWS = (
     key("ssl.enabled.protocols", LIST, "TLSv1.2,TLSv1.3", list_of(), MEDIUM, PER_BROKER, "TLS versions accepted."),
     key(
         "ssl.endpoint.identification.algorithm", STRING, "https", ANY, LOW, PER_BROKER,
-        "How a server's name is checked against its certificate; empty is not at all.",
+        "How a server's name is checked against its certificate; empty means that it is not checked.",
     ),
     key("ssl.engine.factory.class", CLASS, None, ANY, LOW, PER_BROKER, "Python class that supplies keys and certificates instead of the stores."),
     key("ssl.key.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the private key."),

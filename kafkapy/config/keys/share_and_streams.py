@@ -19,7 +19,7 @@ ROWS = (
     inert("group.share.assignors", LIST, "simple", filled_list_of(), MEDIUM, READ_ONLY, "Assignors of share groups."),
     key(
         "group.share.delivery.count.limit", INT, 5, between(2, 10), MEDIUM, READ_ONLY,
-        "Deliveries of a record before it is given up.",
+        "Largest number of deliveries of a record; afterwards the record is archived.",
     ),
     key(
         "group.share.min.delivery.count.limit", INT, 2, between(2, 5), MEDIUM, READ_ONLY,
@@ -43,7 +43,7 @@ ROWS = (
     ),
     key(
         "group.share.partition.max.record.locks", INT, 2000, between(100, 10000), MEDIUM, READ_ONLY,
-        "Records of a partition that may be locked at a time.",
+        "Largest number of records of a partition that a group may have locked at a time.",
     ),
     key(
         "group.share.min.partition.max.record.locks", INT, 100, between(100, 2000), MEDIUM, READ_ONLY,
@@ -79,9 +79,9 @@ ROWS = (
     ),
     key(
         "group.share.max.share.sessions", INT, 2000, at_least(1), MEDIUM, READ_ONLY,
-        "Share sessions of this broker.",
+        "Largest number of share sessions of this broker.",
     ),
-    key("group.share.max.size", INT, 200, between(1, 1000), MEDIUM, READ_ONLY, "Members of one share group."),
+    key("group.share.max.size", INT, 200, between(1, 1000), MEDIUM, READ_ONLY, "Largest number of members of a share group."),
     inert(
         "share.coordinator.append.linger.ms", INT, -1, at_least(-1), MEDIUM, READ_ONLY,
         "Time that the share coordinator gathers records before it writes them; -1 adapts.",
@@ -167,7 +167,7 @@ ROWS = (
         "group.streams.max.session.timeout.ms", INT, 60000, at_least(1), MEDIUM, READ_ONLY,
         "Upper limit of a streams group's session timeout.",
     ),
-    key("group.streams.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Members of one streams group."),
+    key("group.streams.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Largest number of members of a streams group."),
     key(
         "group.streams.num.standby.replicas", INT, 0, at_least(0), MEDIUM, READ_ONLY,
         "Standby replicas of each task.",

@@ -97,7 +97,7 @@ def test_every_interface_is_advertised_by_name():
         ("sasl.jaas.config", "listener.name.<listener>.plain.sasl.jaas.config, and is ignored."),
         ("listener.name.x.sasl.jaas.config", "listener.name.<listener>.plain.sasl.jaas.config, and is ignored."),
         ("rsm.config.bucket", "has no effect in kafkapy and is ignored."),
-        ("retention.ms", "is one of topics, not of brokers, and is ignored."),
+        ("retention.ms", "is a key of topics, not of brokers, and is ignored."),
         ("leader.replication.throttled.rate", "can only be set while the broker runs and is ignored."),
         ("quite.something.else", "is unknown and is ignored."),
     ],
