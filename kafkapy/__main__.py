@@ -94,7 +94,7 @@ def script_names() -> dict[str, str]:
 def usage() -> str:
     """Returns the text of `kafkapy --help`: the forms of the command line and all tools."""
     lines = [
-        "usage: kafkapy <tool> [arguments]",
+        "usage: kafkapy [--profile NAME] <tool> [arguments]",
         "       kafkapy <tool> --help",
         "       kafkapy --version",
         "",
@@ -146,6 +146,10 @@ def run(arguments: list[str] | None) -> int:
     """Runs the tool that the arguments name and returns its exit code; None means the process's arguments."""
     words = list(sys.argv[1:]) if arguments is None else arguments
     words = command_line(sys.argv[0], words)
+    if words and words[0].partition("=")[0] == "--profile":
+        _, has_value, name = words[0].partition("=")
+        os.environ["KAFKAPY_PROFILE"] = name if has_value else "".join(words[1:2])
+        words = words[1 if has_value else 2 :]
     if words and words[0] in VERSION_WORDS:
         print(import_module("kafkapy.build_data").version_text())
         return 0

@@ -5,6 +5,7 @@ Tests that need the peer are never skipped; without Java or Maven they fail and 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ import pytest
 from tests import ports
 from tests.broker_process import BrokerProcess
 from tests.peers import kafka_directory
+
+# Tools under test name their cluster themselves.
+for _variable in ("KAFKAPY_BOOTSTRAP_SERVERS", "KAFKAPY_PROFILE"):
+    os.environ.pop(_variable, None)
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
-from kafkapy.config.properties import parse_properties, read_content
+from kafkapy.config.properties import CONTROL_CHARACTER, parse_properties, read_content
 from kafkapy.config.startup_rules import is_known
 from kafkapy.errors import ConfigError
-
-# Control characters that no text file holds; tab, line feed, form feed and carriage return are text.
-_CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 
 def read_broker_file(path: str) -> dict[str, str]:
@@ -18,7 +13,7 @@ def read_broker_file(path: str) -> dict[str, str]:
     Raises ConfigError if the file cannot be read, holds control characters, or has keys of which none is known.
     """
     content = read_content(path)
-    found = _CONTROL_CHARACTER.search(content)
+    found = CONTROL_CHARACTER.search(content)
     if found is not None:
         line = content.count(b"\n", 0, found.start()) + 1
         raise ConfigError(

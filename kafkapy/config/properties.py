@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from kafkapy.errors import ConfigError
 
+# Control characters that no text file holds; tab, line feed, form feed and carriage return are text.
+CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 

@@ -22,10 +22,19 @@ class _Parser(argparse.ArgumentParser):
 class ArgumentParser:
     """Parses command lines by the flags of one tool or subcommand, which may be abbreviated. Immutable."""
 
-    def __init__(self, options: Sequence[Option], groups: Sequence[str] = ()) -> None:
-        """Accepts at most one of the options with the same `Option.group`; if `groups` names it, exactly one."""
+    def __init__(
+        self,
+        options: Sequence[Option],
+        groups: Sequence[str] = (),
+        fill_in: Callable[[dict[str, list[Any]]], None] | None = None,
+    ) -> None:
+        """Accepts at most one of the options with the same `Option.group`; if `groups` names it, exactly one.
+
+        `fill_in` adds flags to those that were found, before required flags are checked.
+        """
         self._options = tuple(options)
         self._groups = tuple(groups)
+        self._fill_in = fill_in
 
     def parse(self, words: Sequence[str], command: str = "") -> Arguments:
         """Returns the arguments. Raises UsageError with argparse4j's text."""
@@ -36,6 +45,8 @@ class ArgumentParser:
         if unknown:
             raise UsageError(f"unrecognized arguments: '{' '.join(unknown)}'")
         found = {name: _flat(value) for name, value in vars(known).items()}
+        if self._fill_in is not None:
+            self._fill_in(found)
         if "help" not in found and "version" not in found:
             self._check(found)
         return Arguments(self._options, found, (), command)

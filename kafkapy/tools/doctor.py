@@ -42,6 +42,7 @@ OPTIONS = (
         "bootstrap-server",
         "Check the running cluster with these brokers instead of this machine; every node is asked.",
         "HOST:PORT",
+        has_default_cluster=False,
     ),
     COMMAND_CONFIG,
     Option(

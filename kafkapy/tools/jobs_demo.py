@@ -23,7 +23,12 @@ from kafkapy.types import SystemClock
 
 TOPIC = "words-search"
 OPTIONS = (
-    Option("bootstrap-server", "A running broker; by default the demo starts one of its own.", "server"),
+    Option(
+        "bootstrap-server",
+        "A running broker; by default the demo starts one of its own.",
+        "server",
+        has_default_cluster=False,
+    ),
     Option("rate", "Search terms per second.", "records/s", DOUBLE, default=2000.0),
     Option("window", "The length of windows.", "length", default="10 s"),
     Option("slide", "The time between the beginnings of windows.", "length", default="5 s"),

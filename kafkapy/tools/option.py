@@ -74,6 +74,7 @@ class Option:
     is_ours: whether Apache Kafka's tool lacks the flag.
     is_deprecated: whether completion leaves out the flag, which is still accepted.
     completes: the kind of value that completion offers: "file", "directory", "broker-key", "topic-key", "job" or "".
+    has_default_cluster: for `bootstrap-server`, whether the user's default cluster is the value if the flag is absent.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Option:
     is_ours: bool = False
     is_deprecated: bool = False
     completes: str = ""
+    has_default_cluster: bool = True
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ ends them. Long flags cannot be abbreviated, as in Kafka's tools. A required arg
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kafkapy.tools.option import Arguments, Option, UnknownOption, UsageError
@@ -16,8 +16,12 @@ from kafkapy.tools.option import Arguments, Option, UnknownOption, UsageError
 class OptionParser:
     """Parses command lines by the flags of one tool. Immutable."""
 
-    def __init__(self, options: Iterable[Option]) -> None:
+    def __init__(
+        self, options: Iterable[Option], fill_in: Callable[[dict[str, list[Any]]], None] | None = None
+    ) -> None:
+        """`fill_in` adds flags to those that were found, before required flags are checked."""
         self._options = tuple(options)
+        self._fill_in = fill_in
         self._by_name = {name: option for option in self._options for name in (option.name, *option.aliases)}
 
     def parse(self, words: Sequence[str]) -> Arguments:
@@ -39,6 +43,8 @@ class OptionParser:
                 self._take_short(word[1:], rest, found)
             else:
                 positionals.append(word)
+        if self._fill_in is not None:
+            self._fill_in(found)
         if "help" not in found and "version" not in found:
             self._check_required(found)
         return Arguments(self._options, found, positionals)

@@ -15,6 +15,7 @@ from types import FrameType
 from kafkapy import __version__
 from kafkapy.errors import ApiError, ConfigError, ProtocolViolation
 from kafkapy.tools.declaration import ARGPARSE_HELP, Command, Grammar, Tool
+from kafkapy.tools.default_cluster import fill_in
 from kafkapy.tools.option import Arguments, ToolError, UsageError
 from kafkapy.tools.option_help import help_page, short_usage_error, usage_error
 from kafkapy.tools.option_parser import OptionParser
@@ -117,11 +118,11 @@ def _fail(message: str, exit_code: int) -> int:
 def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
     """Returns the subcommand (None for a tool without subcommands) and the arguments. Raises UsageError."""
     if tool.grammar is Grammar.JOPTSIMPLE:
-        return None, OptionParser(tool.all_options).parse(words)
+        return None, OptionParser(tool.all_options, fill_in(tool.all_options)).parse(words)
     from kafkapy.tools.argument_parser import ArgumentParser  # argparse, which most tools do without
 
     if not tool.commands or words[:1] in (["--help"], ["-h"]):
-        return None, ArgumentParser(tool.all_options, tool.required_groups).parse(words)
+        return None, ArgumentParser(tool.all_options, tool.required_groups, fill_in(tool.all_options)).parse(words)
     command = command_of(tool, words)
     position = _command_position(tool, words)
     if command is None:
@@ -129,7 +130,8 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
         if position >= len(words) or words[position].startswith("-"):
             raise UsageError("too few arguments")
         raise UsageError(f"invalid choice: '{words[position]}' (choose from {choices})")
-    parser = ArgumentParser((*tool.options, *command.options, ARGPARSE_HELP), command.required_groups)
+    options = (*tool.options, *command.options, ARGPARSE_HELP)
+    parser = ArgumentParser(options, command.required_groups, fill_in(options))
     return command, parser.parse([*words[:position], *words[position + 1 :]], command.name)
 
 

@@ -35,7 +35,7 @@ def test_help_goes_to_standard_output_and_a_missing_tool_to_standard_error(capsy
     assert (main(["help"]), main([])) == (0, 1)
     printed = capsys.readouterr()
     assert printed.out == printed.err
-    assert printed.out.startswith("usage: kafkapy <tool> [arguments]")
+    assert printed.out.startswith("usage: kafkapy [--profile NAME] <tool> [arguments]")
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,13 @@ def test_help_goes_to_standard_output_and_a_missing_tool_to_standard_error(capsy
 )
 def test_the_programs_name_selects_the_tool(program: str, words: list[str], expected: list[str]):
     assert command_line(program, words) == expected
+
+
+@pytest.mark.parametrize("words", [["--profile", "absent"], ["--profile=absent"]])
+def test_a_profile_can_be_named_before_the_tool(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("KAFKAPY_PROFILE", "")  # restores the variable after the test
+    assert main([*words, "topics", "--list"]) == 1
+    path = tmp_path / "kafkapy" / "profiles" / "absent.properties"
+    expected = f"there is no profile absent: {path} does not exist (profiles: none)\n"
+    assert capsys.readouterr() == ("", expected)

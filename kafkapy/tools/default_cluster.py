@@ -1,0 +1,157 @@
+"""The cluster of a command line that names none: from the environment, or from a profile of the user.
+
+The first of these sources that is set counts:
+
+1. `bootstrap.servers` in the configuration file that the command line names;
+2. the profile that `kafkapy --profile NAME` or $KAFKAPY_PROFILE names;
+3. $KAFKAPY_BOOTSTRAP_SERVERS;
+4. the profile `default`, if there is one.
+
+A profile is a client's configuration file, `kafkapy/profiles/NAME.properties` below $XDG_CONFIG_HOME or ~/.config.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.config.properties import CONTROL_CHARACTER, read_content, read_properties
+from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.tools.option import Option, ToolError
+
+if TYPE_CHECKING:
+    from kafkapy.config.row import Row
+
+SERVERS_VARIABLE = "KAFKAPY_BOOTSTRAP_SERVERS"
+PROFILE_VARIABLE = "KAFKAPY_PROFILE"
+DEFAULT_PROFILE = "default"
+_SERVERS_FLAG = "bootstrap-server"
+_SERVERS_KEY = "bootstrap.servers"
+# Flags whose value is the file of a client's configuration.
+_CONFIG_FLAGS = ("command-config", "consumer.config", "producer.config", "admin.config", "config")
+# Flags that name something else to read from.
+_OTHER_SOURCES = ("bootstrap-controller", "directory")
+# Flags whose values are keys of a client's configuration.
+_PROPERTY_FLAGS = ("command-property", "producer-props", "producer-property", "consumer-property")
+_READABLE_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
+
+Found = dict[str, list[Any]]
+
+
+class Profile(NamedTuple):
+    """A profile: the path of its file, and its keys."""
+
+    path: Path
+    properties: dict[str, str]
+
+
+def fill_in(options: Sequence[Option], environment: Mapping[str, str] = os.environ) -> Callable[[Found], None]:
+    """Returns a function that adds the flags of the default cluster to the flags that a parser has found.
+
+    The function adds nothing if the tool does not connect to a cluster or if its command line names one. It raises
+    ToolError for a profile that cannot be used.
+    """
+    by_name = {option.name: option for option in options}
+    flag = by_name.get(_SERVERS_FLAG)
+    config_flags = [name for name in _CONFIG_FLAGS if name in by_name and by_name[name].completes == "file"]
+
+    def fill(found: Found) -> None:
+        if flag is None or not flag.has_default_cluster or _names_a_cluster(found):
+            return
+        given = [name for name in config_flags if found.get(name)]
+        servers = _servers_of_file(found[given[0]][-1]) if given else None
+        if servers is None and not environment.get(PROFILE_VARIABLE):
+            servers = environment.get(SERVERS_VARIABLE) or None
+        if servers is not None:
+            found[_SERVERS_FLAG] = [servers]
+            return
+        profile = chosen_profile(environment)
+        if profile is None:
+            return
+        found[_SERVERS_FLAG] = [profile.properties[_SERVERS_KEY]]
+        if not given and len(profile.properties) > 1:
+            if not config_flags:
+                raise ToolError(f"this tool cannot use the profile {profile.path}, which has more than the servers")
+            current = [name for name in config_flags if not by_name[name].is_deprecated]
+            found[(current or config_flags)[0]] = [str(profile.path)]
+
+    return fill
+
+
+def _names_a_cluster(found: Found) -> bool:
+    if any(name in found for name in ("help", "version", _SERVERS_FLAG, *_OTHER_SOURCES)):
+        return True
+    properties = (word for name in _PROPERTY_FLAGS for word in found.get(name, ()))
+    return any(word.partition("=")[0].strip() == _SERVERS_KEY for word in properties)
+
+
+def _servers_of_file(path: str) -> str | None:
+    """Returns the bootstrap.servers of a configuration file; None without them, or if the file cannot be read, which
+    the tool itself reports."""
+    try:
+        return read_properties(path).get(_SERVERS_KEY) or None
+    except ConfigError:
+        return None
+
+
+def chosen_profile(environment: Mapping[str, str] = os.environ) -> Profile | None:
+    """Returns the profile that the environment names, or the default one; None if there is no default one.
+
+    Raises ToolError for a profile that does not exist or cannot be used.
+    """
+    directory, name = profile_directory(environment), environment.get(PROFILE_VARIABLE) or ""
+    path = directory / f"{name or DEFAULT_PROFILE}.properties"
+    if "/" in name:
+        raise ToolError(f"{name} is not the name of a profile: profiles are files in {directory}")
+    if path.exists():
+        return Profile(path, _read(path))
+    if not name:
+        return None
+    known = profile_names(environment)
+    near = get_close_matches(name, known, 1)
+    hint = f"; did you mean {near[0]}?" if near else f" (profiles: {', '.join(known) or 'none'})"
+    raise ToolError(f"there is no profile {name}: {path} does not exist{hint}")
+
+
+def profile_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Returns the folder of the user's profiles, which may not exist."""
+    base = environment.get("XDG_CONFIG_HOME") or os.path.join(environment.get("HOME") or "~", ".config")
+    return Path(base).expanduser() / "kafkapy" / "profiles"
+
+
+def profile_names(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Returns the names of the user's profiles, sorted."""
+    return sorted(path.stem for path in profile_directory(environment).glob("*.properties"))
+
+
+def _read(path: Path) -> dict[str, str]:
+    """Returns the keys of a profile. Raises ToolError if the file is damaged, or readable by others although it
+    contains a password."""
+    from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
+
+    try:
+        content = read_content(str(path))
+        control = CONTROL_CHARACTER.search(content)
+        if control is not None:
+            line = content.count(b"\n", 0, control.start()) + 1
+            what = f"line {line} holds the control character 0x{control[0][0]:02x}"
+            raise ToolError(f"the profile {path} is damaged: {what}")
+        properties = read_properties(str(path))
+    except ConfigError as error:
+        raise ToolError(f"the profile {path} cannot be used: {error}") from None
+    if not properties.get(_SERVERS_KEY):
+        raise ToolError(f"the profile {path} is damaged: it does not set {_SERVERS_KEY}")
+    rows = {**ADMIN_ROWS, **CONSUMER_ROWS, **PRODUCER_ROWS}
+    secret = next((name for name, value in properties.items() if value and _is_secret(name, rows)), None)
+    if secret is not None and path.stat().st_mode & _READABLE_BY_OTHERS:
+        raise ToolError(f"the profile {path} contains {secret} and other users can read it: run chmod 600 {path}")
+    return properties
+
+
+def _is_secret(name: str, rows: Mapping[str, Row]) -> bool:
+    return name in rows and rows[name].sensitive and "certificate" not in name  # certificates are public
