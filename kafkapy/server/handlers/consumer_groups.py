@@ -28,7 +28,8 @@ from kafkapy.protocol.messages.consumer_group_heartbeat import (
 )
 from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
-from kafkapy.server.authorization import authorized_operations, denied_names, denied_topics, is_allowed
+from kafkapy.server.authorization import denied_names, denied_topics, is_allowed
+from kafkapy.server.described_groups import described_groups, error_of_each_group
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import random_uuid, uuid_to_string
 
@@ -124,48 +125,16 @@ def _validate_join(request: ConsumerGroupHeartbeatRequest) -> None:
 # -- ConsumerGroupDescribe
 
 
-def describe_error(
-    request: ConsumerGroupDescribeRequest, version: int, error: Error, message: str | None
-) -> ConsumerGroupDescribeResponse:
-    return ConsumerGroupDescribeResponse(groups=[_failed(group_id, error, message) for group_id in request.group_ids])
-
-
-@serves(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, on_error=describe_error)
+@serves(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, on_error=error_of_each_group(ConsumerGroupDescribeResponse))
 def handle_consumer_group_describe(
     context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     coordinator = context.services.group_coordinator
     if not coordinator.settings.is_enabled:
         raise ApiError(Error.UNSUPPORTED_VERSION)
-    denied = denied_names(context, Operation.DESCRIBE, ResourceType.GROUP, request.group_ids)
-    # Apache Kafka also puts the denied and then the invalid ids first.
-    groups = [_failed(each, Error.GROUP_AUTHORIZATION_FAILED, None) for each in request.group_ids if each in denied]
-    allowed = [each for each in request.group_ids if each not in denied]
-    groups += [_failed("", Error.INVALID_GROUP_ID, None) for group_id in allowed if not group_id]
-    for group_id in filter(None, allowed):
-        try:
-            described = coordinator.describe_consumer_group(group_id)
-            if request.include_authorized_operations:
-                described.authorized_operations = authorized_operations(context, ResourceType.GROUP, group_id)
-        except ApiError as error:
-            described = _failed(group_id, error.error, error.message)
-        groups.append(described)
-    if context.services.authorizer is not None:
-        groups = _without_denied_topics(context, groups)
-    return ConsumerGroupDescribeResponse(groups=groups)
-
-
-def _without_denied_topics(context: RequestContext, groups: list[DescribedGroup]) -> list[DescribedGroup]:
-    """Returns the groups; a group with assigned topics that the client may not describe gets an error instead of its
-    description."""
-    topics = {id(group): _assigned_topics(group) for group in groups}
-    denied = denied_topics(context, Operation.DESCRIBE, frozenset().union(*topics.values()))
-    return [
-        group
-        if denied.isdisjoint(topics[id(group)])
-        else _failed(group.group_id, Error.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
-        for group in groups
-    ]
+    describe = coordinator.describe_consumer_group
+    response = ConsumerGroupDescribeResponse
+    return described_groups(context, request, response, describe, _assigned_topics, HIDDEN_TOPICS)
 
 
 def _assigned_topics(group: DescribedGroup) -> frozenset[str]:
@@ -175,7 +144,3 @@ def _assigned_topics(group: DescribedGroup) -> frozenset[str]:
         for assignment in (member.assignment, member.target_assignment)
         for each in assignment.topic_partitions
     )
-
-
-def _failed(group_id: str, error: Error, message: str | None) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=error, error_message=message)

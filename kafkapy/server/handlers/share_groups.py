@@ -16,7 +16,8 @@ from kafkapy.protocol.messages.share_group_describe import ShareGroupDescribeReq
 from kafkapy.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
-from kafkapy.server.authorization import authorized_operations, denied_names, denied_topics, is_allowed
+from kafkapy.server.authorization import denied_topics, is_allowed
+from kafkapy.server.described_groups import described_groups, error_of_each_group
 from kafkapy.server.handlers.consumer_groups import HIDDEN_TOPICS
 from kafkapy.server.request_context import RequestContext
 
@@ -94,50 +95,15 @@ def _validate(request: ShareGroupHeartbeatRequest) -> None:
 # -- ShareGroupDescribe
 
 
-def describe_error(
-    request: ShareGroupDescribeRequest, version: int, error: Error, message: str | None
-) -> ShareGroupDescribeResponse:
-    return ShareGroupDescribeResponse(groups=[_failed(group_id, error, message) for group_id in request.group_ids])
-
-
-@serves(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, on_error=describe_error)
+@serves(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, on_error=error_of_each_group(ShareGroupDescribeResponse))
 def handle_share_group_describe(
     context: RequestContext, request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
     check_share_groups(context)
-    denied = denied_names(context, Operation.DESCRIBE, ResourceType.GROUP, request.group_ids)
-    groups = [_failed(each, Error.GROUP_AUTHORIZATION_FAILED, None) for each in request.group_ids if each in denied]
-    allowed = [each for each in request.group_ids if each not in denied]
-    groups += [_failed("", Error.INVALID_GROUP_ID, None) for group_id in allowed if not group_id]
-    for group_id in filter(None, allowed):
-        try:
-            described = context.services.shares.groups.describe(group_id)
-            if request.include_authorized_operations:
-                described.authorized_operations = authorized_operations(context, ResourceType.GROUP, group_id)
-        except ApiError as error:
-            described = _failed(group_id, error.error, error.message)
-        groups.append(described)
-    if context.services.authorizer is not None:
-        groups = _without_denied_topics(context, groups)
-    return ShareGroupDescribeResponse(groups=groups)
-
-
-def _without_denied_topics(context: RequestContext, groups: list[DescribedGroup]) -> list[DescribedGroup]:
-    """Returns the groups; a group with assigned topics that the client may not describe gets an error instead of its
-    description."""
-    topics = {id(group): _assigned_topics(group) for group in groups}
-    denied = denied_topics(context, Operation.DESCRIBE, frozenset().union(*topics.values()))
-    return [
-        group
-        if denied.isdisjoint(topics[id(group)])
-        else _failed(group.group_id, Error.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
-        for group in groups
-    ]
+    describe = context.services.shares.groups.describe
+    response = ShareGroupDescribeResponse
+    return described_groups(context, request, response, describe, _assigned_topics, HIDDEN_TOPICS)
 
 
 def _assigned_topics(group: DescribedGroup) -> frozenset[str]:
     return frozenset(each.topic_name for member in group.members for each in member.assignment.topic_partitions)
-
-
-def _failed(group_id: str, error: Error, message: str | None) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=error, error_message=message)

@@ -33,19 +33,15 @@ from kafkapy.protocol.messages.streams_group_heartbeat import (
 )
 from kafkapy.security.acl import Operation, ResourceType
 from kafkapy.server.api_registry import serves
-from kafkapy.server.authorization import (
-    authorized_operations,
-    denied_names,
-    denied_topics,
-    is_allowed,
-    is_cluster_allowed,
-)
+from kafkapy.server.authorization import denied_topics, is_allowed, is_cluster_allowed
+from kafkapy.server.described_groups import described_groups, error_of_each_group
 from kafkapy.server.forwarding_port import OnCreated
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.topic_request import request_topic
 
 DescribedGroup = StreamsGroupDescribeResponse.DescribedGroup
 HIDDEN_TOPOLOGY = "The described group uses topics that the client is not authorized to describe."
+_Subtopology = StreamsGroupHeartbeatRequest.Subtopology | StreamsGroupDescribeResponse.Subtopology
 # The number of failed topics that a status names.
 _MAX_ERRORS_NAMED = 3
 
@@ -70,7 +66,7 @@ def handle_streams_group_heartbeat(
     if not is_allowed(context, Operation.READ, ResourceType.GROUP, request.group_id):
         return heartbeat_error(request, context.api_version, Error.GROUP_AUTHORIZATION_FAILED, None)
     if request.topology is not None:
-        topics = list(dict.fromkeys(_declared_topics(request.topology)))
+        topics = list(dict.fromkeys(_topics(request.topology.subtopologies)))
         _check_names(topics)
         if denied_topics(context, Operation.DESCRIBE, topics):
             return heartbeat_error(request, context.api_version, Error.TOPIC_AUTHORIZATION_FAILED, None)
@@ -91,8 +87,8 @@ def handle_streams_group_heartbeat(
     return None
 
 
-def _declared_topics(topology: StreamsGroupHeartbeatRequest.Topology) -> Iterator[str]:
-    for subtopology in topology.subtopologies:
+def _topics(subtopologies: Iterable[_Subtopology]) -> Iterator[str]:
+    for subtopology in subtopologies:
         yield from subtopology.source_topics
         yield from subtopology.repartition_sink_topics
         yield from (topic.name for topic in subtopology.repartition_source_topics)
@@ -238,57 +234,17 @@ def _add_detail(response: StreamsGroupHeartbeatResponse, detail: str) -> None:
 # -- StreamsGroupDescribe
 
 
-def describe_error(
-    request: StreamsGroupDescribeRequest, version: int, error: Error, message: str | None
-) -> StreamsGroupDescribeResponse:
-    return StreamsGroupDescribeResponse(groups=[_failed(group_id, error, message) for group_id in request.group_ids])
-
-
-@serves(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, on_error=describe_error)
+@serves(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, on_error=error_of_each_group(StreamsGroupDescribeResponse))
 def handle_streams_group_describe(
     context: RequestContext, request: StreamsGroupDescribeRequest
 ) -> StreamsGroupDescribeResponse:
     coordinator = context.services.group_coordinator
     if not StreamsGroupSettings(coordinator.settings).is_enabled:
         raise ApiError(Error.UNSUPPORTED_VERSION)
-    denied = denied_names(context, Operation.DESCRIBE, ResourceType.GROUP, request.group_ids)
-    # Apache Kafka also puts the denied and then the invalid ids first.
-    groups = [_failed(each, Error.GROUP_AUTHORIZATION_FAILED, None) for each in request.group_ids if each in denied]
-    allowed = [each for each in request.group_ids if each not in denied]
-    groups += [_failed("", Error.INVALID_GROUP_ID, None) for group_id in allowed if not group_id]
-    for group_id in filter(None, allowed):
-        try:
-            described = coordinator.describe_streams_group(group_id)
-            if request.include_authorized_operations:
-                described.authorized_operations = authorized_operations(context, ResourceType.GROUP, group_id)
-        except ApiError as error:
-            described = _failed(group_id, error.error, error.message)
-        groups.append(described)
-    if context.services.authorizer is not None:
-        groups = _without_denied_topics(context, groups)
-    return StreamsGroupDescribeResponse(groups=groups)
+    describe = coordinator.describe_streams_group
+    response = StreamsGroupDescribeResponse
+    return described_groups(context, request, response, describe, _topics_of, HIDDEN_TOPOLOGY)
 
 
-def _without_denied_topics(context: RequestContext, groups: list[DescribedGroup]) -> list[DescribedGroup]:
-    """Returns the groups; a group whose topology has topics that the client may not describe gets an error instead of
-    its description."""
-    topics = {id(group): frozenset(_topics(group)) for group in groups}
-    denied = denied_topics(context, Operation.DESCRIBE, frozenset().union(*topics.values()))
-    return [
-        group
-        if denied.isdisjoint(topics[id(group)])
-        else _failed(group.group_id, Error.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPOLOGY)
-        for group in groups
-    ]
-
-
-def _topics(group: DescribedGroup) -> Iterator[str]:
-    for subtopology in () if group.topology is None else group.topology.subtopologies or ():
-        yield from subtopology.source_topics
-        yield from subtopology.repartition_sink_topics
-        yield from (topic.name for topic in subtopology.repartition_source_topics)
-        yield from (topic.name for topic in subtopology.state_changelog_topics)
-
-
-def _failed(group_id: str, error: Error, message: str | None) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=error, error_message=message)
+def _topics_of(group: DescribedGroup) -> Iterator[str]:
+    return _topics(() if group.topology is None else group.topology.subtopologies or ())
