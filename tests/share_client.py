@@ -121,13 +121,7 @@ class ShareClient:
         """Fetches, and waits for the first records."""
         used = self._epoch(member, epoch)
         kind = ShareFetchRequest
-        partition = kind.FetchPartition(
-            partition_index=0,
-            acknowledgement_batches=[
-                kind.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=list(types))
-                for first, last, types in acks
-            ],
-        )
+        partition = kind.FetchPartition(partition_index=0, acknowledgement_batches=_batches(kind, acks))
         request = ShareFetchRequest(
             group_id=self.group,
             member_id=member,
@@ -161,13 +155,7 @@ class ShareClient:
     ) -> Any:
         used = self._epoch(member, epoch)
         kind = ShareAcknowledgeRequest
-        partition = kind.AcknowledgePartition(
-            partition_index=0,
-            acknowledgement_batches=[
-                kind.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=list(types))
-                for first, last, types in acks
-            ],
-        )
+        partition = kind.AcknowledgePartition(partition_index=0, acknowledgement_batches=_batches(kind, acks))
         request = kind(
             group_id=self.group,
             member_id=member,
@@ -232,6 +220,13 @@ class ShareClient:
                 return found
             assert time.monotonic() < deadline, found
             time.sleep(0.05)
+
+
+def _batches(request_class: Any, acks: Sequence[Ack]) -> list[Any]:
+    return [
+        request_class.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=list(types))
+        for first, last, types in acks
+    ]
 
 
 def _text(error: int, text: str | None) -> str | None:

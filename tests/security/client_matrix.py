@@ -148,13 +148,7 @@ class Workshop:
             settings["ssl_context"] = create_ssl_context(
                 cafile=str(self._authority.certificate), certfile=own[0], keyfile=own[1]
             )
-        if form.mechanism:
-            settings["sasl_mechanism"] = form.mechanism
-        if form.mechanism == "OAUTHBEARER":
-            settings["sasl_oauth_token_provider"] = Provider()
-        elif form.mechanism:
-            settings |= {"sasl_plain_username": USER, "sasl_plain_password": password}
-        return settings
+        return settings | _sasl(form, password, {"sasl_oauth_token_provider": Provider()})
 
     def _python(self, form: Form, password: str) -> dict[str, str]:
         settings = {"security_protocol": form.protocol}
@@ -162,13 +156,7 @@ class Workshop:
             settings["ssl_cafile"] = str(self._authority.certificate)
         if form.protocol == "SSL":
             settings["ssl_certfile"], settings["ssl_keyfile"] = str(self._identity.certificate), str(self._identity.key)
-        if form.mechanism:
-            settings["sasl_mechanism"] = form.mechanism
-        if form.mechanism == "OAUTHBEARER":
-            settings["oauth_token"] = unsecured_token()
-        elif form.mechanism:
-            settings |= {"sasl_plain_username": USER, "sasl_plain_password": password}
-        return settings
+        return settings | _sasl(form, password, {"oauth_token": unsecured_token()})
 
     def _kafkajs(self, form: Form, password: str) -> dict[str, Any]:
         settings: dict[str, Any] = {}
@@ -222,6 +210,14 @@ class Workshop:
             keytab = self._realm.add_service(USER)
             return f'useKeyTab=true storeKey=true keyTab="{keytab}" principal="{USER}@{REALM}"'
         return f'username="{USER}" password="{password}"'
+
+
+def _sasl(form: Form, password: str, of_bearer: dict[str, Any]) -> dict[str, Any]:
+    """Returns the settings of SASL by the names of the clients in Python; those for OAUTHBEARER are given."""
+    if not form.mechanism:
+        return {}
+    by_password = {"sasl_plain_username": USER, "sasl_plain_password": password}
+    return {"sasl_mechanism": form.mechanism, **(of_bearer if form.mechanism == "OAUTHBEARER" else by_password)}
 
 
 def _pairs(settings: Mapping[str, str]) -> Sequence[str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess
 from tests.consumer_group_client import ConsumerGroupClient, subscription
-from tests.peers import ApacheKafka, run_tool
+from tests.peers import run_tool
 
 PROPERTIES = {
     "group.consumer.heartbeat.interval.ms": "1000",
@@ -24,14 +23,6 @@ PROPERTIES = {
 Client = ConsumerGroupClient
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
-
-
-@pytest.fixture(scope="module")
-def ports(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
-    """Yields the ports of kafkapy and of Apache Kafka."""
-    kafka = ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka"), heap=("-Xmx512M",), properties=PROPERTIES)
-    with BrokerProcess(tmp_path_factory.mktemp("kafkapy"), PROPERTIES) as ours, kafka as theirs:
-        yield ours.port, theirs.port
 
 
 def members_that_do_not_exist(client: Client) -> None:

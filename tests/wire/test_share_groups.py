@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-from tests.broker_process import BrokerProcess
-from tests.peers import ApacheKafka
 from tests.share_client import ShareClient
 
 PROPERTIES = {
@@ -24,14 +21,6 @@ PROPERTIES = {
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
-
-
-@pytest.fixture(scope="module")
-def ports(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
-    """Yields the ports of kafkapy and of Apache Kafka."""
-    kafka = ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka"), heap=("-Xmx512M",), properties=PROPERTIES)
-    with BrokerProcess(tmp_path_factory.mktemp("kafkapy"), PROPERTIES) as ours, kafka as theirs:
-        yield ours.port, theirs.port
 
 
 def values(count: int) -> list[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from queue import Queue
 
 import pytest
@@ -13,13 +13,6 @@ from kafkapy.nodes.node_channel import Destination
 from kafkapy.nodes.node_thread import NodeThread
 from tests.harness.stub_node import StubNode
 from tests.ports import free_ports
-
-
-@pytest.fixture
-def thread() -> Iterator[NodeThread]:
-    running = NodeThread()
-    yield running
-    running.stop()
 
 
 def probed(thread: NodeThread, *ports: int) -> bool:

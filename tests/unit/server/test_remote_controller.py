@@ -63,13 +63,6 @@ def owner() -> Owner:
 
 
 @pytest.fixture
-def thread() -> Iterator[NodeThread]:
-    running = NodeThread()
-    yield running
-    running.stop()
-
-
-@pytest.fixture
 def node() -> Iterator[StubNode]:
     with StubNode() as running:
         yield running
