@@ -19,9 +19,10 @@ from kafkapy.replica.share.persister import (
     OnSummary,
     PersistedState,
     SharePartitionKey,
-    StateBatch,
     StateSummary,
     StateWrite,
+    batch_entries,
+    batches_from,
 )
 from kafkapy.server.broker_requests import BrokerRequests
 
@@ -60,15 +61,7 @@ class RemoteShareStates:
             leader_epoch=change.leader_epoch,
             start_offset=change.start_offset,
             delivery_complete_count=change.delivery_complete_count,
-            state_batches=[
-                kind.StateBatch(
-                    first_offset=each.first_offset,
-                    last_offset=each.last_offset,
-                    delivery_state=each.state,
-                    delivery_count=each.delivery_count,
-                )
-                for each in change.batches
-            ],
+            state_batches=batch_entries(kind, change.batches),
         )
         topic = kind.WriteStateData(topic_id=key.topic_id, partitions=[asked])
         request = kind(group_id=key.group_id, topics=[topic])
@@ -114,14 +107,7 @@ def _done(on_done: OnDone) -> Callable[[Any, Error], None]:
 
 
 def _state(result: Any) -> PersistedState:
-    return PersistedState(
-        result.state_epoch,
-        result.start_offset,
-        [
-            StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
-            for each in result.state_batches
-        ],
-    )
+    return PersistedState(result.state_epoch, result.start_offset, batches_from(result.state_batches))
 
 
 def _summary(result: Any) -> StateSummary:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from kafkapy.coordinator.group.member_group import of_kind
 from kafkapy.coordinator.group.share_group import ShareGroup, TopicPartitions
 from kafkapy.coordinator.group.share_offset_changes import begin_alteration, begin_deletion, end_deletion
 from kafkapy.coordinator.group.share_requests import ShareGroups
@@ -117,11 +118,10 @@ class ShareOffsets:
 
         def operation(shard: GroupShard) -> CoordinatorResult[int]:
             group = shard.groups.get(group_id)
-            if group is not None and not isinstance(group, ShareGroup):
-                raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
-            return begin_alteration(group or ShareGroup(group_id), named, is_new=group is None)
+            found = ShareGroup(group_id) if group is None else of_kind(group, ShareGroup)
+            return begin_alteration(found, named, is_new=group is None)
 
-        self._groups.execute(group_id, operation, begun, refuse)
+        self._groups.coordinator.execute(group_id, operation, begun, refuse)
 
     # -- deleting
 
@@ -146,7 +146,7 @@ class ShareOffsets:
         def begun(doomed: Mapping[bytes, frozenset[int]]) -> None:
             self._delete_states(group_id, doomed, on_errors)
 
-        self._groups.execute(group_id, begin, begun, refuse)
+        self._groups.coordinator.execute(group_id, begin, begun, refuse)
 
     def delete_all(self, group_ids: Sequence[str], on_failed: Callable[[Mapping[str, Error]], None]) -> None:
         """Deletes all states of groups that are about to be deleted; then calls `on_failed` with the groups that must
@@ -203,7 +203,7 @@ class ShareOffsets:
         def failed(error: Error, message: str | None) -> None:
             on_errors(dict.fromkeys(errors, error))
 
-        self._groups.execute(
+        self._groups.coordinator.execute(
             group_id,
             lambda shard: end_deletion(shard.shares.existing(group_id), done),
             lambda response: on_errors(errors),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from kafkapy.coordinator.group.share_description import described_share_group
 from kafkapy.coordinator.group.share_group import ShareGroup
 from kafkapy.coordinator.group.share_membership import ShareHeartbeat, ShareHeartbeatCall
 from kafkapy.coordinator.group.share_settings import ShareGroupSettings
-from kafkapy.coordinator.record import CoordinatorResult
 from kafkapy.coordinator.runtime import ErrorResponder
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.share_group_describe import ShareGroupDescribeResponse
@@ -19,35 +18,19 @@ from kafkapy.replica.share.persister import UNINITIALIZED_START_OFFSET, Persiste
 from kafkapy.types import Clock
 
 if TYPE_CHECKING:
-    from kafkapy.coordinator.group.group_shard import GroupShard
+    from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 
 logger = logging.getLogger("kafka.coordinator.group")
-
-R = TypeVar("R")
-
-
-class GroupRuntime(Protocol):
-    """The group coordinator, as share groups use it."""
-
-    def execute(
-        self,
-        group_id: str,
-        operation: Callable[[GroupShard], CoordinatorResult[R]],
-        on_response: Callable[[R], None],
-        refuse: ErrorResponder,
-    ) -> None:
-        """Runs the operation on the shard of the group."""
-
-    def shard_of(self, group_id: str) -> GroupShard:
-        """Returns the shard of the group; raises ApiError if this broker cannot serve it."""
 
 
 class ShareGroups:
     """Serves the requests of share groups. Reactor thread only."""
 
-    def __init__(self, runtime: GroupRuntime, settings: ShareGroupSettings, persister: Persister, clock: Clock) -> None:
+    def __init__(
+        self, coordinator: GroupCoordinator, settings: ShareGroupSettings, persister: Persister, clock: Clock
+    ) -> None:
         self.clock = clock
-        self._runtime = runtime
+        self.coordinator = coordinator
         self.settings = settings
         self.persister = persister
 
@@ -68,7 +51,7 @@ class ShareGroups:
                 }
                 self.initialize(call.group_id, heartbeat.state_epoch, offsets, lambda errors: None)
 
-        self._runtime.execute(call.group_id, lambda shard: shard.shares.heartbeat_of(call), done, refuse)
+        self.coordinator.execute(call.group_id, lambda shard: shard.shares.heartbeat_of(call), done, refuse)
 
     def initialize(
         self,
@@ -114,7 +97,7 @@ class ShareGroups:
             logger.warning("The partitions of share group %s were not recorded: %s", group_id, error.name)
             on_recorded()
 
-        self.execute(
+        self.coordinator.execute(
             group_id,
             lambda shard: shard.shares.initialized(group_id, succeeded, failed),
             lambda response: on_recorded(),
@@ -123,17 +106,7 @@ class ShareGroups:
 
     def existing(self, group_id: str) -> ShareGroup:
         """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
-        return self._runtime.shard_of(group_id).shares.existing(group_id)
-
-    def execute(
-        self,
-        group_id: str,
-        operation: Callable[[GroupShard], CoordinatorResult[R]],
-        on_response: Callable[[R], None],
-        refuse: ErrorResponder,
-    ) -> None:
-        """Runs the operation on the shard of the group."""
-        self._runtime.execute(group_id, operation, on_response, refuse)
+        return self.coordinator.shard_of(group_id).shares.existing(group_id)
 
     def describe(self, group_id: str) -> ShareGroupDescribeResponse.DescribedGroup:
         """Returns the description of the group.

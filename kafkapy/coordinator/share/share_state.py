@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from kafkapy.coordinator.record import CoordinatorRecord
 from kafkapy.coordinator.share.state_batches import combine_batches
 from kafkapy.protocol.coordinator_record import encode_coordinator
@@ -22,6 +19,8 @@ from kafkapy.replica.share.persister import (
     StateBatch,
     StateSummary,
     StateWrite,
+    batch_entries,
+    batches_from,
 )
 
 SNAPSHOT_KEY, UPDATE_KEY = 0, 1
@@ -59,7 +58,7 @@ class ShareState:
         self.write_timestamp_ms = snapshot.write_timestamp
         self.snapshot_offset = offset
         self.update_count = 0
-        self._batches = _read_batches(snapshot.state_batches)
+        self._batches = batches_from(snapshot.state_batches)
         self._is_combined = True
 
     def update(self, update: ShareUpdateValue) -> None:
@@ -69,7 +68,7 @@ class ShareState:
         if update.leader_epoch != NO_LEADER_EPOCH:
             self.leader_epoch = update.leader_epoch
         self.delivery_complete_count = update.delivery_complete_count
-        self._batches += _read_batches(update.state_batches)
+        self._batches += batches_from(update.state_batches)
         self._is_combined = False
         self.update_count += 1
 
@@ -104,7 +103,7 @@ class ShareState:
             leader_epoch=leader_epoch,
             start_offset=change.start_offset,
             delivery_complete_count=change.delivery_complete_count,
-            state_batches=_written_batches(ShareUpdateValue, combine_batches(change.batches, change.start_offset)),
+            state_batches=batch_entries(ShareUpdateValue, combine_batches(change.batches, change.start_offset)),
         )
         return CoordinatorRecord(encode_coordinator(_update_key(key)), encode_coordinator(value, 0))
 
@@ -122,7 +121,7 @@ class ShareState:
             delivery_complete_count=change.delivery_complete_count,
             create_timestamp=wall_ms,
             write_timestamp=wall_ms,
-            state_batches=_written_batches(
+            state_batches=batch_entries(
                 ShareSnapshotValue, combine_batches([*self.batches, *change.batches], start_offset)
             ),
         )
@@ -138,7 +137,7 @@ class ShareState:
             delivery_complete_count=self.delivery_complete_count,
             create_timestamp=self.create_timestamp_ms,
             write_timestamp=wall_ms,
-            state_batches=_written_batches(ShareSnapshotValue, self.batches),
+            state_batches=batch_entries(ShareSnapshotValue, self.batches),
         )
         return CoordinatorRecord(encode_coordinator(_snapshot_key(key)), encode_coordinator(value, 0))
 
@@ -170,21 +169,3 @@ def _snapshot_key(key: SharePartitionKey) -> ShareSnapshotKey:
 
 def _update_key(key: SharePartitionKey) -> ShareUpdateKey:
     return ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
-
-
-def _read_batches(batches: Iterable[Any]) -> list[StateBatch]:
-    return [
-        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count) for each in batches
-    ]
-
-
-def _written_batches(value_class: Any, batches: Iterable[StateBatch]) -> list[Any]:
-    return [
-        value_class.StateBatch(
-            first_offset=each.first_offset,
-            last_offset=each.last_offset,
-            delivery_state=each.state,
-            delivery_count=each.delivery_count,
-        )
-        for each in batches
-    ]

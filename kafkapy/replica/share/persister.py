@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from kafkapy.errors import Error
 from kafkapy.named_tuple import NamedTuple
@@ -45,6 +45,26 @@ class StateBatch(NamedTuple):
     last_offset: int
     state: int
     delivery_count: int
+
+
+def batches_from(entries: Iterable[Any]) -> list[StateBatch]:
+    """Returns the batches that the entries of a message or record describe."""
+    return [
+        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count) for each in entries
+    ]
+
+
+def batch_entries(message_class: Any, batches: Iterable[StateBatch]) -> list[Any]:
+    """Returns an entry of the message or record for each batch."""
+    return [
+        message_class.StateBatch(
+            first_offset=each.first_offset,
+            last_offset=each.last_offset,
+            delivery_state=each.state,
+            delivery_count=each.delivery_count,
+        )
+        for each in batches
+    ]
 
 
 class PersistedState(NamedTuple):

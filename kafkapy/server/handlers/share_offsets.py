@@ -9,9 +9,11 @@ the request names no topics, the response leaves out the topics that the client 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from kafkapy.coordinator.group.share_offsets import UNKNOWN, ShareOffset
+from kafkapy.coordinator.runtime import ErrorResponder
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_share_group_offsets import (
@@ -143,17 +145,33 @@ def _without_offsets(name: str, numbers: list[int], error: Error) -> DescribedTo
     )
 
 
+def _checked(
+    context: RequestContext,
+    request: AlterShareGroupOffsetsRequest | DeleteShareGroupOffsetsRequest,
+    operation: Operation,
+) -> Collection[str]:
+    """Returns the topics of the request that the client may not read. Raises ApiError if it may not change any."""
+    check_share_groups(context)
+    check_group(context, operation, request.group_id)
+    if not request.group_id:
+        raise ApiError(Error.INVALID_GROUP_ID)
+    return denied_topics(context, Operation.READ, [each.topic_name for each in request.topics])
+
+
+def _refusal(context: RequestContext, response_class: Any) -> ErrorResponder:
+    """Returns a callback that refuses the whole request."""
+    return lambda error, message: context.respond(
+        response_class(error_code=error, error_message=message or error.message)
+    )
+
+
 # -- AlterShareGroupOffsets
 
 
 @serves(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, on_error=error_with_message(AlterShareGroupOffsetsResponse))
 def handle_alter_share_group_offsets(context: RequestContext, request: AlterShareGroupOffsetsRequest) -> None:
-    check_share_groups(context)
-    check_group(context, Operation.READ, request.group_id)
-    if not request.group_id:
-        raise ApiError(Error.INVALID_GROUP_ID)
+    denied = _checked(context, request, Operation.READ)
     topics = context.services.metadata.image.topics.by_name
-    denied = denied_topics(context, Operation.READ, [each.topic_name for each in request.topics])
     offsets: dict[bytes, dict[int, int]] = {}
     errors: dict[tuple[str, int], Error] = {}
     for asked in request.topics:
@@ -184,9 +202,7 @@ def handle_alter_share_group_offsets(context: RequestContext, request: AlterShar
         request.group_id,
         offsets,
         altered,
-        lambda error, message: context.respond(
-            AlterShareGroupOffsetsResponse(error_code=error, error_message=message or error.message)
-        ),
+        _refusal(context, AlterShareGroupOffsetsResponse),
     )
 
 
@@ -195,12 +211,8 @@ def handle_alter_share_group_offsets(context: RequestContext, request: AlterShar
 
 @serves(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, on_error=error_with_message(DeleteShareGroupOffsetsResponse))
 def handle_delete_share_group_offsets(context: RequestContext, request: DeleteShareGroupOffsetsRequest) -> None:
-    check_share_groups(context)
-    check_group(context, Operation.DELETE, request.group_id)
-    if not request.group_id:
-        raise ApiError(Error.INVALID_GROUP_ID)
+    denied = _checked(context, request, Operation.DELETE)
     topics = context.services.metadata.image.topics.by_name
-    denied = denied_topics(context, Operation.READ, [each.topic_name for each in request.topics])
     permitted = [each.topic_name for each in request.topics if each.topic_name not in denied]
     named = {topics[name].topic_id: name for name in permitted if name in topics}
 
@@ -220,9 +232,7 @@ def handle_delete_share_group_offsets(context: RequestContext, request: DeleteSh
         request.group_id,
         named,
         deleted,
-        lambda error, message: context.respond(
-            DeleteShareGroupOffsetsResponse(error_code=error, error_message=message or error.message)
-        ),
+        _refusal(context, DeleteShareGroupOffsetsResponse),
     )
 
 
