@@ -7,8 +7,8 @@ from typing import Any
 
 from kafkapy.config.table import BROKER_ROWS
 from kafkapy.config.value import default_value
-from kafkapy.coordinator.group.consumer_member import MemberState
 from kafkapy.coordinator.group.consumer_membership import HeartbeatCall
+from kafkapy.coordinator.group.consumer_records import MEMBER_STATES
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.embedded_protocol import decode_assignment
 from kafkapy.coordinator.group.group_config import GroupConfig
@@ -199,7 +199,7 @@ class ConsumerGroupHarness(GroupHarness):
         if kind == 16:
             return f"{name} {','.join(value.topics)}"
         said = f"{name} epoch={value.member_epoch} previous={value.previous_member_epoch}"
-        state = MemberState(value.state).name
+        state = MEMBER_STATES[value.state].name
         revoking = self._said_entries(value.partitions_pending_revocation)
         return f"{said} {state} assigned={self._said_entries(value.assigned_partitions)} revoking={revoking}"
 

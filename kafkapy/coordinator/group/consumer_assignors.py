@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 
-from kafkapy.coordinator.group.consumer_member import Assignment
+from kafkapy.coordinator.group.assignment import Assignment
 from kafkapy.named_tuple import NamedTuple
 
 

@@ -14,12 +14,13 @@ from kafkapy.coordinator.group.classic.classic_member import SyncResponder
 from kafkapy.coordinator.group.classic.classic_responses import UNKNOWN_MEMBER_ID, join_error, leave_response
 from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
-from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember, MemberState
+from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember
 from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, join_key, sync_key
 from kafkapy.coordinator.group.consumer_progress import MemberChange, progress
 from kafkapy.coordinator.group.consumer_records import group_tombstones
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.embedded_protocol import Subscription, decode_subscription, encode_assignment
+from kafkapy.coordinator.group.member_state import MemberState
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error
@@ -132,7 +133,7 @@ class ClassicMembers:
             request.protocol_name is not None and request.protocol_name != classic.protocols[0][0]
         ):
             raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL)
-        if member.member_epoch < group.group_epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        if member.member_epoch < group.group_epoch and member.state is not MemberState.UNREVOKED:
             raise ApiError(Error.REBALANCE_IN_PROGRESS)
         self._context.cancel(sync_key(group.group_id, member.member_id))
         self._membership.reschedule_session(group.group_id, member)
@@ -235,6 +236,6 @@ def _classic_member(
 def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Returns whether the member has to join again, because its epoch is old, because it has to revoke partitions, or
     because other members have released partitions of its target."""
-    if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
+    if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED:
         return True
-    return member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)
+    return member.state is MemberState.UNRELEASED and not group.waits_for_others(member)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkapy.coordinator.group.assignment import Assignment, named_topic_entries
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
-from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember, partitions_of
+from kafkapy.coordinator.group.consumer_member import ConsumerMember, partitions_of
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.metadata.topics_image import TopicImage
 from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
@@ -55,12 +56,5 @@ def _consumed(member: ConsumerMember) -> Assignment:
 
 def _assignment(assignment: Assignment, topics: Mapping[bytes, TopicImage]) -> ConsumerGroupDescribeResponse.Assignment:
     """Returns the assignment for the response, without deleted topics, because they have no name."""
-    return ConsumerGroupDescribeResponse.Assignment(
-        topic_partitions=[
-            ConsumerGroupDescribeResponse.TopicPartitions(
-                topic_id=topic_id, topic_name=topics[topic_id].name, partitions=sorted(partitions)
-            )
-            for topic_id, partitions in assignment.items()
-            if topic_id in topics
-        ]
-    )
+    entry = ConsumerGroupDescribeResponse.TopicPartitions
+    return ConsumerGroupDescribeResponse.Assignment(topic_partitions=named_topic_entries(entry, assignment, topics))

@@ -13,17 +13,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from kafkapy.coordinator.group.committed_offset import CommittedOffset
-from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember
+from kafkapy.coordinator.group.assignment import Assignment
+from kafkapy.coordinator.group.consumer_member import ConsumerMember
+from kafkapy.coordinator.group.member_group import CommittingGroup
 from kafkapy.coordinator.group.offset_requests import CommitCall, OffsetToCommit
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 
 # The types of a consumer group's records.
 CONSUMER_KEYS = frozenset((3, 4, 5, 6, 7, 8, 16))
-# The epoch of a new group, before its first record.
-INITIAL_EPOCH = 1
 
 
 class ResolvedRegex(NamedTuple):
@@ -34,33 +32,26 @@ class ResolvedRegex(NamedTuple):
     timestamp_ms: int
 
 
-class ConsumerGroup:
+class ConsumerGroup(CommittingGroup[ConsumerMember]):
     """A group of the consumer protocol, with its members. Only replay changes it. Owner thread only.
 
     Invariants: `static_members` maps each member's instance id to its member id; `owners` has, for each partition, the
     only member that may consume it; `topic_subscribers` counts the members that subscribe to each topic, by name or by
     a resolved regular expression.
 
-    `checked_topics` is the topics image that `metadata_hash` was last compared with: while it is the same object, the
-    group's topics have not changed. `resolving` holds the expressions that are being evaluated on another thread;
+    `resolving` holds the expressions that are being evaluated on another thread;
     `regexes_topics` and `regexes_checked_ms` are the image and the monotonic time of the last evaluation.
     """
 
     group_type = protocol_type = "consumer"
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.group_epoch = INITIAL_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = INITIAL_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.members: dict[str, ConsumerMember] = {}
+        super().__init__(group_id)
         self.static_members: dict[str, str] = {}
         self.target: dict[str, Assignment] = {}
         self.owners: dict[tuple[bytes, int], str] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
         self.topic_subscribers: Counter[str] = Counter()
-        self.checked_topics: object = None
         self.resolving: frozenset[str] = frozenset()
         self.regexes_checked_ms = 0
         self.regexes_topics: object = None
@@ -136,29 +127,6 @@ class ConsumerGroup:
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.topic_subscribers
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
-
-    @property
-    def is_replaceable(self) -> bool:
-        return self.is_empty
-
-    @property
-    def is_unused(self) -> bool:
-        return self.is_empty
-
-    @property
-    def state_name(self) -> str:
-        """The state in ConsumerGroupDescribe and ListGroups. Any thread may read it."""
-        if not self.members:
-            return "Empty"
-        if self.group_epoch > self.assignment_epoch:
-            return "Assigning"
-        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.copy().values()):
-            return "Stable"
-        return "Reconciling"
-
     def preferred_assignor(self, assignors: Sequence[str], changed: ConsumerMember | None = None) -> str:
         """Returns the assignor that most members request, out of `assignors`.
 
@@ -182,14 +150,6 @@ class ConsumerGroup:
 
     # -- validation
 
-    def member(self, member_id: str) -> ConsumerMember:
-        """Returns the member with this id; raises ApiError UNKNOWN_MEMBER_ID if there is none."""
-        member = self.members.get(member_id)
-        if member is None:
-            message = f"Member {member_id} is not a member of group {self.group_id}."
-            raise ApiError(Error.UNKNOWN_MEMBER_ID, message)
-        return member
-
     def static_member(self, instance_id: str, member_id: str) -> ConsumerMember:
         """Returns the member with this instance id.
 
@@ -203,70 +163,19 @@ class ConsumerGroup:
             raise ApiError(Error.FENCED_INSTANCE_ID, message)
         return self.members[current]
 
-    def validate_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Returns the error of each offset, or an empty sequence when all may be committed.
+    # -- commits
 
-        An older member epoch is accepted for a partition that the member already had in that epoch (KIP-1251). Raises
-        ApiError when the member may not commit any offset.
-        """
-        if call.generation_id < 0 and self.is_empty:
-            return ()  # An administrator commits the offsets.
-        member = self.member(call.member_id)
-        if member.classic is None and not call.is_new_protocol:
-            raise ApiError(Error.UNSUPPORTED_VERSION)
-        return _commit_errors(member, call)
+    def may_commit_as_classic(self, member: ConsumerMember) -> bool:
+        return member.classic is not None
 
-    def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Validates TxnOffsetCommit like `validate_commit`, but with ILLEGAL_GENERATION for a stale epoch."""
-        if not call.names_member or (call.generation_id < 0 and self.is_empty):
-            return ()
-        errors = _commit_errors(self.member(call.member_id), call)
-        return [Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error for error in errors]
+    def commit_errors(self, member: ConsumerMember, call: CommitCall) -> Sequence[Error]:
+        if member.classic is not None and call.generation_id != member.member_epoch:
+            raise ApiError(Error.ILLEGAL_GENERATION)
+        return super().commit_errors(member, call)
 
-    def validate_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Raises ApiError if the request names a member that is not in the group in this epoch.
-
-        The error is UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
-        """
-        if member_id is None and epoch < 0:
-            return
-        if member_id is None:
-            # Apache Kafka responds with this error when a request has an epoch and no member id.
-            raise ApiError(Error.UNKNOWN_SERVER_ERROR)
-        if epoch != self.member(member_id).member_epoch:
-            raise ApiError(Error.STALE_MEMBER_EPOCH)
-
-    def validate_offset_deletion(self) -> None:
-        """Does nothing, because offsets of topics that no member subscribes to can be deleted at any time."""
-
-    def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """Returns the time of the commit, or None while a member subscribes to the topic."""
-        return None if self.is_subscribed_to(topic) else committed.commit_timestamp_ms
-
-    def validate_deletion(self) -> None:
-        if not self.is_empty:
-            raise ApiError(Error.NON_EMPTY_GROUP)
-
-    def describe_classic(self) -> DescribeGroupsResponse.DescribedGroup:
-        raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a classic group.")
-
-
-def _commit_errors(member: ConsumerMember, call: CommitCall) -> Sequence[Error]:
-    epoch = call.generation_id
-    if epoch == member.member_epoch:
-        return ()
-    if member.classic is not None:
-        raise ApiError(Error.ILLEGAL_GENERATION)
-    is_old = epoch < member.member_epoch
-    return [
-        Error.NONE if is_old and _is_owned_since(member, epoch, entry) else Error.STALE_MEMBER_EPOCH
-        for entry in call.offsets
-    ]
-
-
-def _is_owned_since(member: ConsumerMember, epoch: int, entry: OffsetToCommit) -> bool:
-    for owned in (member.assigned, member.pending_revocation):
-        since = owned.get(entry.topic_id, {}).get(entry.partition)
-        if since is not None:
-            return epoch >= since
-    return False
+    def assignment_epoch_of(self, member: ConsumerMember, entry: OffsetToCommit) -> int | None:
+        for owned in (member.assigned, member.pending_revocation):
+            since = owned.get(entry.topic_id, {}).get(entry.partition)
+            if since is not None:
+                return since
+        return None

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import IntEnum
 
+from kafkapy.coordinator.group.member_state import MemberState
 from kafkapy.named_tuple import NamedTuple
 
-# topic id -> its partitions
-Assignment = Mapping[bytes, frozenset[int]]
 # topic id -> partition -> the assignment epoch in which the member got it
 OwnedPartitions = Mapping[bytes, Mapping[int, int]]
 
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
-
-
-class MemberState(IntEnum):
-    """The progress of a member toward its target assignment; the values are the numbers in the log."""
-
-    STABLE = 0
-    # The member has to revoke partitions first.
-    UNREVOKED_PARTITIONS = 1
-    # The member waits for partitions that other members have not revoked yet.
-    UNRELEASED_PARTITIONS = 2
-    UNKNOWN = 127
 
 
 class ClassicMetadata(NamedTuple):
@@ -80,9 +67,6 @@ class ConsumerMember(NamedTuple):
     def progress(self) -> tuple[object, ...]:
         """The fields of the member's current assignment record."""
         return (self.member_epoch, self.previous_member_epoch, self.state, self.assigned, self.pending_revocation)
-
-    def is_reconciled_to(self, assignment_epoch: int) -> bool:
-        return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
 
     def owns(self, topic_id: bytes, partition: int) -> bool:
         return partition in self.assigned.get(topic_id, ()) or partition in self.pending_revocation.get(topic_id, ())

@@ -11,17 +11,11 @@ from collections.abc import Callable, Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
+from kafkapy.coordinator.group.assignment import Assignment, topic_entries
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup
 from kafkapy.coordinator.group.classic.classic_records import group_tombstone
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup, ResolvedRegex
-from kafkapy.coordinator.group.consumer_member import (
-    LEAVE_EPOCH,
-    STATIC_LEAVE_EPOCH,
-    Assignment,
-    ConsumerMember,
-    MemberState,
-    partitions_of,
-)
+from kafkapy.coordinator.group.consumer_member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, ConsumerMember, partitions_of
 from kafkapy.coordinator.group.consumer_migration import GroupMigration
 from kafkapy.coordinator.group.consumer_progress import MemberChange, epoch_after_removal, progress
 from kafkapy.coordinator.group.consumer_records import (
@@ -35,6 +29,8 @@ from kafkapy.coordinator.group.consumer_records import (
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.consumer_topics import metadata_hash
 from kafkapy.coordinator.group.group import Group
+from kafkapy.coordinator.group.member_group import existing_group, of_kind
+from kafkapy.coordinator.group.member_state import MemberState
 from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
 from kafkapy.coordinator.shard import ShardContext
@@ -129,12 +125,7 @@ class ConsumerMembership:
         return CoordinatorResult(records, response)
 
     def existing(self, group_id: str) -> ConsumerGroup:
-        group = self._groups.get(group_id)
-        if group is None:
-            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        if not isinstance(group, ConsumerGroup):
-            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-        return group
+        return existing_group(self._groups, group_id, ConsumerGroup)
 
     def _group_for(self, call: HeartbeatCall, records: list[CoordinatorRecord]) -> ConsumerGroup:
         """Returns the group of the request; raises ApiError GROUP_ID_NOT_FOUND if it is not a consumer group.
@@ -151,7 +142,7 @@ class ConsumerMembership:
         if group is None:
             raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Consumer group {call.group_id} not found.")
         if call.member_epoch != 0 or not isinstance(group, ClassicGroup):
-            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {call.group_id} is not a consumer group.")
+            return of_kind(group, ConsumerGroup)
         if not group.members:
             records.append(group_tombstone(call.group_id))
             return ConsumerGroup(call.group_id)
@@ -306,7 +297,7 @@ class ConsumerMembership:
         group_id, member_id = group.group_id, member.member_id
         self.reschedule_session(group_id, member)
         key = _rebalance_key(group_id, member_id)
-        if has_progressed and member.state is MemberState.UNREVOKED_PARTITIONS:
+        if has_progressed and member.state is MemberState.UNREVOKED:
             epoch = member.member_epoch
             timeout_ms = member.rebalance_timeout_ms
             self._context.schedule(key, timeout_ms, lambda: self._expire_rebalance(group_id, member_id, epoch))
@@ -332,7 +323,7 @@ class ConsumerMembership:
         if not isinstance(group, ConsumerGroup) or member_id not in group.members:
             return EMPTY_RESULT
         member = group.members[member_id]
-        if member.member_epoch != epoch or member.state is not MemberState.UNREVOKED_PARTITIONS:
+        if member.member_epoch != epoch or member.state is not MemberState.UNREVOKED:
             return EMPTY_RESULT
         return self.remove(group, [member], "it did not revoke its partitions in time")
 
@@ -437,11 +428,7 @@ def _is_part(owned: Assignment | None, member: ConsumerMember) -> bool:
 
 def _assignment(member: ConsumerMember) -> ConsumerGroupHeartbeatResponse.Assignment:
     return ConsumerGroupHeartbeatResponse.Assignment(
-        topic_partitions=[
-            ConsumerGroupHeartbeatResponse.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
-            for topic_id, partitions in member.assigned.items()
-            if partitions
-        ]
+        topic_partitions=topic_entries(ConsumerGroupHeartbeatResponse.TopicPartitions, member.assigned)
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kafkapy.coordinator.group.assignment import Assignment
 from kafkapy.coordinator.group.consumer_assignors import ASSIGNORS, AssignedMember
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
-from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember
+from kafkapy.coordinator.group.consumer_member import ConsumerMember
 from kafkapy.coordinator.group.consumer_reconciliation import next_step
 from kafkapy.coordinator.group.consumer_records import (
     current_record,

@@ -1,10 +1,10 @@
 """The next step of one member from what it owns to its target assignment. Pure.
 
 +--------+  has to revoke    +---------------------+  has revoked    (computed again)
-| STABLE | ----------------> | UNREVOKED_PARTITIONS| --------------> STABLE or UNRELEASED_PARTITIONS
+| STABLE | ----------------> | UNREVOKED| --------------> STABLE or UNRELEASED
 +--------+                   +---------------------+
      |     target still owned by others   +----------------------+   released
-     +----------------------------------> | UNRELEASED_PARTITIONS| -----------> STABLE
+     +----------------------------------> | UNRELEASED| -----------> STABLE
                                           +----------------------+
 
 A member enters the target's epoch as soon as it has nothing left to revoke. It gets a partition only when no other
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember, MemberState, OwnedPartitions
+from kafkapy.coordinator.group.assignment import Assignment
+from kafkapy.coordinator.group.consumer_member import ConsumerMember, OwnedPartitions
+from kafkapy.coordinator.group.member_state import MemberState
 
 # (topic id, partition) -> whether another member owns it
 IsTaken = Callable[[bytes, int], bool]
@@ -37,7 +39,7 @@ def next_step(
     """
     if member.state is MemberState.STABLE and member.member_epoch == target_epoch:
         return _without_unsubscribed(member, reported, subscribed_topic_ids)
-    if member.state is MemberState.UNREVOKED_PARTITIONS and _still_owns(member.pending_revocation, reported):
+    if member.state is MemberState.UNREVOKED and _still_owns(member.pending_revocation, reported):
         return _without_unsubscribed(member, reported, subscribed_topic_ids)
     return _toward_target(member, target_epoch, target, is_taken, reported, subscribed_topic_ids)
 
@@ -66,11 +68,11 @@ def _toward_target(
         has_unreleased = has_unreleased or len(free) < len(missing)
         _put(added, topic_id, free)
     if revoked and _still_owns(revoked, reported):
-        revoking = member.adopt_epoch(member.member_epoch, MemberState.UNREVOKED_PARTITIONS)
+        revoking = member.adopt_epoch(member.member_epoch, MemberState.UNREVOKED)
         return revoking._replace(assigned=kept, pending_revocation=revoked)
     for topic_id, partitions in added.items():
         kept[topic_id] = {**kept.get(topic_id, {}), **partitions}
-    state = MemberState.UNRELEASED_PARTITIONS if has_unreleased else MemberState.STABLE
+    state = MemberState.UNRELEASED if has_unreleased else MemberState.STABLE
     if (
         (member.member_epoch, member.state) == (target_epoch, state)
         and not member.pending_revocation
@@ -89,9 +91,9 @@ def _without_unsubscribed(
     if not gone:
         return member
     kept = {topic_id: owned for topic_id, owned in member.assigned.items() if topic_id in subscribed_topic_ids}
-    if not _still_owns(gone, reported) and member.state is not MemberState.UNREVOKED_PARTITIONS:
+    if not _still_owns(gone, reported) and member.state is not MemberState.UNREVOKED:
         return member._replace(assigned=kept)
-    revoking = member.adopt_epoch(member.member_epoch, MemberState.UNREVOKED_PARTITIONS)
+    revoking = member.adopt_epoch(member.member_epoch, MemberState.UNREVOKED)
     return revoking._replace(assigned=kept, pending_revocation={**member.pending_revocation, **gone})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafkapy._core.bytes.wire import Reader, Writer
-from kafkapy.coordinator.group.consumer_member import Assignment
+from kafkapy.coordinator.group.assignment import Assignment
 from kafkapy.errors import ProtocolViolation
 from kafkapy.metadata.topics_image import TopicsImage
 from kafkapy.named_tuple import NamedTuple

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil
 
-from kafkapy.coordinator.group.consumer_member import Assignment
+from kafkapy.coordinator.group.assignment import Assignment
 from kafkapy.named_tuple import NamedTuple
 
 SIMPLE_ASSIGNOR = "simple"

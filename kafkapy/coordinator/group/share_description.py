@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkapy.coordinator.group.assignment import named_topic_entries
 from kafkapy.coordinator.group.share_assignor import SIMPLE_ASSIGNOR
 from kafkapy.coordinator.group.share_group import ShareGroup, ShareMember
 from kafkapy.metadata.topics_image import TopicImage
@@ -33,12 +34,6 @@ def _member(member: ShareMember, topics: Mapping[bytes, TopicImage]) -> ShareGro
         client_host=member.client_host,
         subscribed_topic_names=list(member.subscribed_topic_names),
         assignment=ShareGroupDescribeResponse.Assignment(
-            topic_partitions=[
-                ShareGroupDescribeResponse.TopicPartitions(
-                    topic_id=topic_id, topic_name=topics[topic_id].name, partitions=sorted(partitions)
-                )
-                for topic_id, partitions in member.assigned.items()
-                if topic_id in topics
-            ]
+            topic_partitions=named_topic_entries(ShareGroupDescribeResponse.TopicPartitions, member.assigned, topics)
         ),
     )

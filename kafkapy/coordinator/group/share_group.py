@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from kafkapy.coordinator.group.assignment import Assignment
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
-from kafkapy.coordinator.group.consumer_member import Assignment
+from kafkapy.coordinator.group.member_group import MemberGroup
 from kafkapy.coordinator.group.offset_requests import CommitCall
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 
 # The types of a share group's records.
 SHARE_KEYS = frozenset((10, 11, 12, 13, 14, 15))
-# The epoch of a new group, before its first record.
-INITIAL_EPOCH = 1
 
 
 class ShareMember(NamedTuple):
@@ -62,28 +60,18 @@ class StatePartitions(NamedTuple):
         return {topic_id: topic.partitions for topic_id, topic in self.initialized.items()}
 
 
-class ShareGroup:
-    """A share group with its members. Only replay changes it. Owner thread only.
-
-    `checked_topics` is the topics image that `metadata_hash` was last compared with: while it is the same object, the
-    group's topics have not changed.
-    """
+class ShareGroup(MemberGroup[ShareMember]):
+    """A share group with its members. Only replay changes it. Owner thread only."""
 
     group_type = protocol_type = "share"
     is_replaceable = False
     is_unused = False  # share groups do not expire
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.group_epoch = INITIAL_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = INITIAL_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.members: dict[str, ShareMember] = {}
+        super().__init__(group_id)
         self.target: dict[str, Assignment] = {}
         self.states = StatePartitions()
         self.topic_subscribers: Counter[str] = Counter()
-        self.checked_topics: object = None
 
     # -- changes, by replay
 
@@ -116,10 +104,6 @@ class ShareGroup:
         return topic in self.topic_subscribers
 
     @property
-    def is_empty(self) -> bool:
-        return not self.members
-
-    @property
     def state_name(self) -> str:
         """The state in ShareGroupDescribe and ListGroups. Any thread may read it."""
         return "Stable" if self.members else "Empty"
@@ -137,14 +121,6 @@ class ShareGroup:
 
     # -- validation
 
-    def member(self, member_id: str) -> ShareMember:
-        """Returns the member with this id; raises ApiError UNKNOWN_MEMBER_ID if there is none."""
-        member = self.members.get(member_id)
-        if member is None:
-            message = f"Member {member_id} is not a member of group {self.group_id}."
-            raise ApiError(Error.UNKNOWN_MEMBER_ID, message)
-        return member
-
     def validate_commit(self, call: CommitCall) -> Sequence[Error]:
         raise ApiError(Error.GROUP_ID_NOT_FOUND)
 
@@ -159,13 +135,6 @@ class ShareGroup:
 
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
         return committed.commit_timestamp_ms
-
-    def validate_deletion(self) -> None:
-        if self.members:
-            raise ApiError(Error.NON_EMPTY_GROUP)
-
-    def describe_classic(self) -> DescribeGroupsResponse.DescribedGroup:
-        raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a classic group.")
 
 
 def with_partitions(

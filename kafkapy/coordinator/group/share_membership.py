@@ -6,9 +6,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
+from kafkapy.coordinator.group.assignment import topic_entries
 from kafkapy.coordinator.group.consumer_member import LEAVE_EPOCH
 from kafkapy.coordinator.group.consumer_topics import metadata_hash
 from kafkapy.coordinator.group.group import Group
+from kafkapy.coordinator.group.member_group import existing_group, of_kind
 from kafkapy.coordinator.group.no_classic_members import NoClassicMembers
 from kafkapy.coordinator.group.share_assignor import SharingMember, assign_simple
 from kafkapy.coordinator.group.share_group import (
@@ -112,12 +114,7 @@ class ShareMembership(NoClassicMembers):
 
     def existing(self, group_id: str) -> ShareGroup:
         """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND if it does not exist or is no share group."""
-        group = self._groups.get(group_id)
-        if group is None:
-            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        if not isinstance(group, ShareGroup):
-            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
-        return group
+        return existing_group(self._groups, group_id, ShareGroup)
 
     def _group_for(self, call: ShareHeartbeatCall) -> ShareGroup:
         """Returns the group of the request, a new one for a member that joins a group that does not exist. Raises
@@ -125,9 +122,7 @@ class ShareMembership(NoClassicMembers):
         group = self._groups.get(call.group_id)
         if group is None and call.member_epoch != 0:
             raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Share group {call.group_id} not found.")
-        if group is not None and not isinstance(group, ShareGroup):
-            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {call.group_id} is not a share group.")
-        found = ShareGroup(call.group_id) if group is None else group
+        found = ShareGroup(call.group_id) if group is None else of_kind(group, ShareGroup)
         maximum = self._settings.max_group_size
         if len(found.members) >= maximum and call.member_id not in found.members:
             message = f"The share group has reached its maximum capacity of {maximum} members."
@@ -321,11 +316,7 @@ def _check_epoch(member: ShareMember, epoch: int) -> None:
 
 def _assignment(member: ShareMember) -> ShareGroupHeartbeatResponse.Assignment:
     return ShareGroupHeartbeatResponse.Assignment(
-        topic_partitions=[
-            ShareGroupHeartbeatResponse.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
-            for topic_id, partitions in member.assigned.items()
-            if partitions
-        ]
+        topic_partitions=topic_entries(ShareGroupHeartbeatResponse.TopicPartitions, member.assigned)
     )
 
 

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from enum import IntEnum
 
+from kafkapy.coordinator.group.member_state import MemberState
 from kafkapy.named_tuple import NamedTuple
 
 # subtopology id -> partitions
 Tasks = Mapping[str, frozenset[int]]
 # subtopology id -> partition -> the assignment epoch in which the member got the task
 TasksWithEpochs = Mapping[str, Mapping[int, int]]
-
-
-class MemberState(IntEnum):
-    """The progress of a member toward its target assignment; the values are the numbers in the log."""
-
-    STABLE = 1
-    # The member has to revoke tasks first.
-    UNREVOKED_TASKS = 2
-    # The member waits for tasks that other members have not revoked yet.
-    UNRELEASED_TASKS = 3
-    UNKNOWN = 127
 
 
 class TaskAssignment(NamedTuple):
@@ -100,6 +89,3 @@ class StreamsMember(NamedTuple):
             self.user_endpoint,
             self.client_tags,
         )
-
-    def is_reconciled_to(self, assignment_epoch: int) -> bool:
-        return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch

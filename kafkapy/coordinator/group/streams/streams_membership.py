@@ -16,9 +16,11 @@ from kafkapy.coordinator.group.classic.classic_records import group_tombstone
 from kafkapy.coordinator.group.consumer_member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kafkapy.coordinator.group.consumer_topics import metadata_hash
 from kafkapy.coordinator.group.group import Group
+from kafkapy.coordinator.group.member_group import existing_group, of_kind
+from kafkapy.coordinator.group.member_state import MemberState
 from kafkapy.coordinator.group.streams.sticky_assignor import AssignedMember, AssignedSubtopology, assign
 from kafkapy.coordinator.group.streams.streams_group import StreamsGroup
-from kafkapy.coordinator.group.streams.streams_member import MemberState, StreamsMember, TaskAssignment
+from kafkapy.coordinator.group.streams.streams_member import StreamsMember, TaskAssignment
 from kafkapy.coordinator.group.streams.streams_records import (
     current_record,
     group_epoch_record,
@@ -132,10 +134,7 @@ class StreamsMembership:
 
     def existing(self, group_id: str) -> StreamsGroup:
         """Returns the group; raises ApiError GROUP_ID_NOT_FOUND if there is none, or it is not a streams group."""
-        group = self._groups.get(group_id)
-        if group is None:
-            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        return _as_streams_group(group)
+        return existing_group(self._groups, group_id, StreamsGroup)
 
     def _group_for(self, call: StreamsHeartbeat, records: list[CoordinatorRecord]) -> StreamsGroup:
         """Returns the group of the request; raises ApiError GROUP_ID_NOT_FOUND if it is not a streams group.
@@ -153,7 +152,7 @@ class StreamsMembership:
             logger.info("The empty classic group %s becomes a streams group.", call.group_id)
             records.append(group_tombstone(call.group_id))
             return StreamsGroup(call.group_id)
-        return _as_streams_group(group)
+        return of_kind(group, StreamsGroup)
 
     def _check_room(self, group: StreamsGroup) -> None:
         maximum = self._settings.max_group_size
@@ -341,7 +340,7 @@ class StreamsMembership:
         """Starts the timer of a member that has to revoke tasks, or cancels it."""
         member_id, epoch = member.member_id, member.member_epoch
         key = _rebalance_key(group_id, member_id)
-        if member.state is not MemberState.UNREVOKED_TASKS:
+        if member.state is not MemberState.UNREVOKED:
             self._context.cancel(key)
             return
         why = "it did not revoke its tasks in time"
@@ -379,12 +378,6 @@ def new_target(
         },
         standby_replicas,
     )
-
-
-def _as_streams_group(group: Group) -> StreamsGroup:
-    if not isinstance(group, StreamsGroup):
-        raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a streams group.")
-    return group
 
 
 def _validate_epoch(member: StreamsMember, call: StreamsHeartbeat) -> None:

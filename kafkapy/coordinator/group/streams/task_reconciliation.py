@@ -1,9 +1,9 @@
 """The next step of one member from the tasks that it has to its target assignment. Pure.
 
-    STABLE             has to revoke tasks               -> UNREVOKED_TASKS
-    STABLE             others still have its tasks       -> UNRELEASED_TASKS
-    UNREVOKED_TASKS    has revoked them                  computed again, from its next epoch
-    UNRELEASED_TASKS   the others have released them     -> STABLE
+    STABLE             has to revoke tasks               -> UNREVOKED
+    STABLE             others still have its tasks       -> UNRELEASED
+    UNREVOKED    has revoked them                  computed again, from its next epoch
+    UNRELEASED   the others have released them     -> STABLE
 
 A member enters the target's epoch as soon as it has nothing left to revoke. An active task waits until no member has
 it as active task; a task of any kind waits while another thread of the member's process has it, because both would
@@ -16,13 +16,9 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
-from kafkapy.coordinator.group.streams.streams_member import (
-    MemberState,
-    OwnedTasks,
-    StreamsMember,
-    TaskAssignment,
-    Tasks,
-)
+from kafkapy.coordinator.group.member_group import is_reconciled
+from kafkapy.coordinator.group.member_state import MemberState
+from kafkapy.coordinator.group.streams.streams_member import OwnedTasks, StreamsMember, TaskAssignment, Tasks
 from kafkapy.errors import ApiError, Error
 
 # (subtopology id, partition) -> whether the member cannot get the task yet
@@ -55,7 +51,7 @@ def next_step(
     `reported` are the tasks that the member reports as its own, or None if it reports none. Raises ApiError
     FENCED_MEMBER_EPOCH if the member is in a state that this broker does not know.
     """
-    if member.state is MemberState.UNREVOKED_TASKS:
+    if member.state is MemberState.UNREVOKED:
         if reported is None or member.pending_revocation.has_any(reported):
             return member
         return _toward_target(member, member.member_epoch + 1, target_epoch, target, processes, reported)
@@ -66,7 +62,7 @@ def next_step(
             )
             raise ApiError(Error.FENCED_MEMBER_EPOCH, message)
         return _toward_target(member, target_epoch, target_epoch, target, processes, reported)
-    if member.is_reconciled_to(target_epoch):
+    if is_reconciled(member, target_epoch):
         return member
     return _toward_target(member, member.member_epoch, target_epoch, target, processes, reported)
 
@@ -104,7 +100,7 @@ def _toward_target(
     kept = OwnedTasks(active.kept, standby.kept, warmup.kept)
     if any(revoked) and (reported is None or revoked.has_any(reported)):
         return member._replace(
-            state=MemberState.UNREVOKED_TASKS,
+            state=MemberState.UNREVOKED,
             member_epoch=epoch,
             previous_member_epoch=member.member_epoch,
             assigned=kept,
@@ -112,7 +108,7 @@ def _toward_target(
         )
     is_waiting = active.is_waiting or standby.is_waiting or warmup.is_waiting
     return member._replace(
-        state=MemberState.UNRELEASED_TASKS if is_waiting else MemberState.STABLE,
+        state=MemberState.UNRELEASED if is_waiting else MemberState.STABLE,
         member_epoch=target_epoch,
         previous_member_epoch=member.member_epoch,
         assigned=OwnedTasks(active.with_added(target_epoch), standby.with_added(), warmup.with_added()),

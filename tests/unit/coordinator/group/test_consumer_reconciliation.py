@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkapy.coordinator.group.consumer_member import ConsumerMember, MemberState, partitions_of
+from kafkapy.coordinator.group.consumer_member import ConsumerMember, partitions_of
 from kafkapy.coordinator.group.consumer_reconciliation import next_step
+from kafkapy.coordinator.group.member_group import is_reconciled
+from kafkapy.coordinator.group.member_state import MemberState
 
 TOPIC = b"t" * 16
 PARTITIONS = range(6)
@@ -39,7 +41,7 @@ def test_members_reach_every_target_and_never_share_a_partition(targets: list[Sh
             consumed = [p for numbers in held.values() for p in numbers]
             assert len(consumed) == len(set(consumed))
     for number, member in members.items():
-        assert member.is_reconciled_to(len(targets))
+        assert is_reconciled(member, len(targets))
         assert held[number] == frozenset(p for p in PARTITIONS if targets[-1][p] == number)
 
 
@@ -54,4 +56,4 @@ def test_topics_that_are_not_subscribed_to_any_more_are_taken_before_there_is_a_
     member = next_step(ConsumerMember("m"), 3, {TOPIC: frozenset((0,))}, lambda *_: False, {}, None)
     revoking = next_step(member, 3, {TOPIC: frozenset((0,))}, lambda *_: False, None, frozenset())
     assert (revoking.assigned, revoking.pending_revocation) == ({}, {TOPIC: {0: 3}})
-    assert revoking.state is MemberState.UNREVOKED_PARTITIONS
+    assert revoking.state is MemberState.UNREVOKED

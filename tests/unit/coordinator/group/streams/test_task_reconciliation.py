@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkapy.coordinator.group.member_group import is_reconciled
+from kafkapy.coordinator.group.member_state import MemberState
 from kafkapy.coordinator.group.streams.streams_group import StreamsGroup
-from kafkapy.coordinator.group.streams.streams_member import MemberState, OwnedTasks, StreamsMember, TaskAssignment
+from kafkapy.coordinator.group.streams.streams_member import OwnedTasks, StreamsMember, TaskAssignment
 from kafkapy.coordinator.group.streams.task_reconciliation import next_step
 from kafkapy.errors import ApiError, Error
 
@@ -50,7 +52,7 @@ def test_members_reach_every_target_and_never_share_a_task(targets: list[Shares]
     for number in MEMBERS:
         member = group.members[str(number)]
         target = target_of(number, targets[-1])
-        assert member.is_reconciled_to(len(targets))
+        assert is_reconciled(member, len(targets))
         assert {name: frozenset(tasks) for name, tasks in member.assigned.active.items()} == target.active
         assert member.assigned.standby == target.standby
 
@@ -77,7 +79,7 @@ def test_a_member_reports_tasks_before_it_is_asked_to_revoke_them() -> None:
     member = StreamsMember("m", 3, 2, process_id="p", assigned=OwnedTasks({"0": {1: 3}}))
     held = TaskAssignment({"0": frozenset({1})})
     revoking = next_step(member, 5, TaskAssignment(), StreamsGroup("g"), held)
-    assert (revoking.state, revoking.member_epoch) == (MemberState.UNREVOKED_TASKS, 3)
+    assert (revoking.state, revoking.member_epoch) == (MemberState.UNREVOKED, 3)
     assert revoking.pending_revocation.active == {"0": {1: 3}}
     assert next_step(revoking, 5, TaskAssignment(), StreamsGroup("g"), None) == revoking
     assert next_step(revoking, 5, TaskAssignment(), StreamsGroup("g"), held) == revoking

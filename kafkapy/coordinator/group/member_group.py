@@ -1,0 +1,185 @@
+"""The common base of consumer, share and streams groups, whose members have epochs. Pure: no clock, no log."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from kafkapy.coordinator.group.committed_offset import CommittedOffset
+from kafkapy.coordinator.group.group import Group
+from kafkapy.coordinator.group.member_state import MemberState
+from kafkapy.coordinator.group.offset_requests import CommitCall, OffsetToCommit
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
+
+# The epoch of a new group, before its first record.
+INITIAL_EPOCH = 1
+
+
+class Member(Protocol):
+    """A member of a group with epochs."""
+
+    @property
+    def member_epoch(self) -> int: ...
+
+
+class CommittingMember(Member, Protocol):
+    """A member that commits offsets, and that moves to its target in steps."""
+
+    @property
+    def state(self) -> MemberState: ...
+
+
+M = TypeVar("M", bound=Member)
+C = TypeVar("C", bound=CommittingMember)
+K = TypeVar("K", bound="MemberGroup[Any]")
+
+
+class MemberGroup(Generic[M]):
+    """A group whose members have epochs. Only replay changes it. Owner thread only.
+
+    `checked_topics` is the topics image that `metadata_hash` was last compared with: while it is the same object, the
+    group's topics have not changed.
+    """
+
+    group_type: str
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.group_epoch = INITIAL_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = INITIAL_EPOCH
+        self.assignment_timestamp_ms = 0
+        self.members: dict[str, M] = {}
+        self.checked_topics: object = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def member(self, member_id: str) -> M:
+        """Returns the member with this id; raises ApiError UNKNOWN_MEMBER_ID if there is none."""
+        member = self.members.get(member_id)
+        if member is None:
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise ApiError(Error.UNKNOWN_MEMBER_ID, message)
+        return member
+
+    def validate_deletion(self) -> None:
+        if not self.is_empty:
+            raise ApiError(Error.NON_EMPTY_GROUP)
+
+    def describe_classic(self) -> DescribeGroupsResponse.DescribedGroup:
+        raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a classic group.")
+
+
+class CommittingGroup(MemberGroup[C], ABC):
+    """A group whose members commit offsets, and move to their targets in steps, because a partition has one owner."""
+
+    @abstractmethod
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Returns whether a member consumes the topic."""
+
+    @abstractmethod
+    def assignment_epoch_of(self, member: C, entry: OffsetToCommit) -> int | None:
+        """Returns the assignment epoch in which the member got the partition of the offset, or None if the member does
+        not have the partition."""
+
+    @property
+    def is_replaceable(self) -> bool:
+        return self.is_empty
+
+    @property
+    def is_unused(self) -> bool:
+        return self.is_empty
+
+    @property
+    def state_name(self) -> str:
+        """The state in the descriptions of the group and in ListGroups. Any thread may read it."""
+        if not self.members:
+            return "Empty"
+        if self.group_epoch > self.assignment_epoch:
+            return "Assigning"
+        if all(is_reconciled(member, self.assignment_epoch) for member in self.members.copy().values()):
+            return "Stable"
+        return "Reconciling"
+
+    def validate_commit(self, call: CommitCall) -> Sequence[Error]:
+        """Returns the error of each offset, or an empty sequence when all may be committed.
+
+        An older member epoch is accepted for a partition that the member already had in that epoch (KIP-1251). Raises
+        ApiError when the member may not commit any offset.
+        """
+        if call.generation_id < 0 and self.is_empty:
+            return ()  # An administrator commits the offsets.
+        member = self.member(call.member_id)
+        if not call.is_new_protocol and not self.may_commit_as_classic(member):
+            raise ApiError(Error.UNSUPPORTED_VERSION)
+        return self.commit_errors(member, call)
+
+    def may_commit_as_classic(self, member: C) -> bool:
+        """Returns whether the member may commit by the requests of the classic protocol."""
+        return False
+
+    def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
+        """Validates TxnOffsetCommit like `validate_commit`, but with ILLEGAL_GENERATION for a stale epoch."""
+        if not call.names_member or (call.generation_id < 0 and self.is_empty):
+            return ()
+        errors = self.commit_errors(self.member(call.member_id), call)
+        return [Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error for error in errors]
+
+    def commit_errors(self, member: C, call: CommitCall) -> Sequence[Error]:
+        """Returns the error of each offset that the member commits in the epoch of the request."""
+        epoch = call.generation_id
+        if epoch == member.member_epoch:
+            return ()
+        is_old = epoch < member.member_epoch
+        return [
+            Error.NONE if is_old and self._has_since(member, epoch, entry) else Error.STALE_MEMBER_EPOCH
+            for entry in call.offsets
+        ]
+
+    def _has_since(self, member: C, epoch: int, entry: OffsetToCommit) -> bool:
+        since = self.assignment_epoch_of(member, entry)
+        return since is not None and epoch >= since
+
+    def validate_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Raises ApiError if the request names a member that is not in the group in this epoch.
+
+        The error is UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
+        """
+        if member_id is None and epoch < 0:
+            return
+        if member_id is None:
+            # Apache Kafka responds with this error when a request has an epoch and no member id.
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR)
+        if epoch != self.member(member_id).member_epoch:
+            raise ApiError(Error.STALE_MEMBER_EPOCH)
+
+    def validate_offset_deletion(self) -> None:
+        """Does nothing, because offsets of topics that no member consumes can be deleted at any time."""
+
+    def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
+        """Returns the time of the commit, or None while a member consumes the topic."""
+        return None if self.is_subscribed_to(topic) else committed.commit_timestamp_ms
+
+
+def existing_group(groups: Mapping[str, Group], group_id: str, kind: type[K]) -> K:
+    """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND if it does not exist or is of another kind."""
+    group = groups.get(group_id)
+    if group is None:
+        raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    return of_kind(group, kind)
+
+
+def of_kind(group: Group | MemberGroup[Any], kind: type[K]) -> K:
+    """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND if it is of another kind."""
+    if not isinstance(group, kind):
+        raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a {kind.group_type} group.")
+    return group
+
+
+def is_reconciled(member: CommittingMember, assignment_epoch: int) -> bool:
+    """Returns whether the member has its whole target of this assignment epoch."""
+    return member.state is MemberState.STABLE and member.member_epoch == assignment_epoch
