@@ -445,7 +445,7 @@ class Connection:
         if tls is not None and not tls.has_received:
             from kafkapy.client.connection_security import tls_refusal
 
-            # With TLS 1.3 the broker judges the client's certificate after the handshake.
+            # With TLS 1.3 the broker checks the client's certificate after the handshake.
             refusal = tls_refusal(self.node.label, cause)
             if refusal is not None:
                 return refusal

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 _LONGEST_RESPONSE_BYTES = 1 << 20
 _SHOWN_CHARACTERS = 200
 DEFAULT_TIMEOUT_MS = 10_000
-# The other answers of the class 4xx, and these, will be the same at another attempt.
+# Statuses of the class 4xx after which another attempt may succeed, and of the class 5xx after which none can succeed.
 _WORTH_ANOTHER_ATTEMPT = frozenset((408, 429))
 _PERMANENT_SERVER_ERRORS = frozenset((501, 505))
 
 
 class _Refused(Exception):
-    """The endpoint has answered that it gives no token; another attempt is useless."""
+    """The endpoint has refused to issue a token; another attempt cannot succeed."""
 
 
 class TokenEndpoint(NamedTuple):
-    """The endpoint and how it is asked. `context` is None for the machine's authorities."""
+    """The endpoint, and the settings of requests to it. `context` is None for the machine's authorities."""
 
     url: str
     connect_timeout_ms: int = DEFAULT_TIMEOUT_MS

@@ -67,15 +67,16 @@ def create_token(
         expiration_timestamp=wall_ms + min(lifetime_ms, settings.expiry_time_ms),
         token_id=uuid_to_string(random_uuid()),
     )
-    # A cluster of one node has no periodic tasks: expired tokens are removed when a new one is created, too.
+    # A cluster of one node has no periodic tasks, so its expired tokens are removed here.
     return ControllerResult([*remove_expired_tokens(image, wall_ms).records, _record(token)], token)
 
 
 def renew_token(
     image: MetadataImage, requester: Principal, hmac_bytes: bytes, period_ms: int, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[int]:
-    """Sets the expiry of a token to `period_ms` from now, at most to the configured time, which also stands for periods
-    that are not positive; never later than the token's longest life. Returns the new expiry. Raises ApiError."""
+    """Sets the expiry of a token to `period_ms` from now, but not later than the configured time from now or the end of
+    the token's longest life. A period that is not positive means the configured time. Returns the new expiry. Raises
+    ApiError."""
     _check_enabled(image, settings)
     token = find_token(image, hmac_bytes, settings)
     _check_alive(token, wall_ms)

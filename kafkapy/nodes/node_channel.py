@@ -58,8 +58,8 @@ class OpenRequests:
     def begin(self, on_done: OnDone) -> OnDone | None:
         """Counts a request, or returns None if `limit` requests are open.
 
-        The caller has to call the returned function once, instead of `on_done`, to end the request: it calls `on_done`,
-        and logs an exception of that.
+        To end the request, the caller calls the returned function once, instead of `on_done`. The function calls
+        `on_done`, and logs an exception that `on_done` raises.
         """
         with self._lock:
             if self._count >= self._limit:

@@ -52,7 +52,8 @@ class HostedPartitions:
         self._checkpointed: dict[TopicPartition, int] = {}
         self._isr_expiration: TimerEntry | None = None
         self.is_in_controlled_shutdown = False
-        self._former_epoch: int | None = None  # of the process before this one, until this one has registered
+        # The broker epoch before the restart, until this process has registered; None afterwards.
+        self._former_epoch: int | None = None
         self.topic_counters = TopicCounterTable(config.kafkapy_metrics_series_limit)
 
     def find(self, topic_partition: TopicPartition) -> Partition | Error:

@@ -83,7 +83,7 @@ class Partition(PartitionState):
         self.replica_lag_max_ms = context.replica_lag_max_ms
         self.is_for_clients = topic_partition.topic not in INTERNAL_TOPICS
         self.leader_recovery_state = RECOVERED
-        self.follower_throttle: QuotaSensor | None = None  # of what this broker fetches; see replication_throttles
+        self.follower_throttle: QuotaSensor | None = None  # while this broker follows; see replication_throttles
         self._image: PartitionImage | None = None  # the image that was applied last
         self.replicas: tuple[int, ...] = ()
         self.isr_state = IsrState.committed(frozenset())

@@ -128,7 +128,7 @@ class AdminCalls:
         finally:
             with self._network.lock:
                 self._queue.give_up(requests, self._timeout_reason())
-                self._network.authentication_error = None  # the request that it ended has raised it
+                self._network.authentication_error = None  # a request that failed because of it raises it
 
     def _timeout_reason(self) -> str:
         if not self._network.metadata.updates:

@@ -128,8 +128,8 @@ class QuorumOperations(AdminLookups):
     def fetch_metadata_snapshot(
         self, offset: int, snapshot_epoch: int, epoch: int, *, timeout: float | None = None
     ) -> bytes:
-        """Returns the content of a snapshot that the leader of `epoch` has. Blocks. Needs what `fetch_metadata_log`
-        needs."""
+        """Returns the content of a snapshot that the leader of `epoch` has. Blocks. Needs the same
+        permission as `fetch_metadata_log`."""
         deadline_ms = self._deadline_ms(timeout)
         content = b""
         while True:
@@ -165,7 +165,7 @@ class QuorumOperations(AdminLookups):
     ) -> None:
         """Makes a controller that follows the metadata log a voter. Blocks until the change is committed.
 
-        The request is refused unless the cluster's id is `cluster_id`, if it is given.
+        If `cluster_id` is given, and is not the id of the cluster, the request is refused.
         """
         deadline_ms = self._deadline_ms(timeout)
         listeners = [AddRaftVoterRequest.Listener(name=each[0], host=each[1], port=each[2]) for each in endpoints]
@@ -186,7 +186,7 @@ class QuorumOperations(AdminLookups):
     ) -> None:
         """Removes a controller from the voters. Blocks until the change is committed.
 
-        The request is refused unless the cluster's id is `cluster_id`, if it is given.
+        If `cluster_id` is given, and is not the id of the cluster, the request is refused.
         """
         request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter, voter_directory_id=directory_id)
         self._change_voters(ApiKey.REMOVE_RAFT_VOTER, constant(request), self._deadline_ms(timeout))

@@ -270,7 +270,7 @@ def leader_refused(node: RaftNode, leader_id: int) -> None:
 
 
 def turn_ms(node: RaftNode) -> int:
-    """Returns the time between the elections of two voters that stand one after the other."""
+    """Returns the time between the elections of two voters that are adjacent in the order of the ids."""
     return node.config.election_timeout_ms // 10
 
 
