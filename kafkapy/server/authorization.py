@@ -130,7 +130,7 @@ def authorized_cluster_operations(context: RequestContext) -> int:
 
 
 def _ask(context: RequestContext, authorizer: Authorizer, actions: list[Action]) -> list[bool]:
-    """Asks the authorizer, and tells the gate what it has allowed."""
+    """Asks the authorizer, and stores in the gate what it has allowed."""
     gate_rights = context.services.gate_rights
     if gate_rights is None or not gate_rights.concerns(context.api_key):
         return authorizer.authorize(_requester(context), actions)

@@ -1,9 +1,10 @@
 """The data gate: serves the usual Produce and Fetch requests in phase 1 of the reactor, and notifies Python in phase 2.
 
-Python adds and removes partitions (`add`, `remove`) and opens or closes each of them (`PartitionState.is_gated`). The
-gate knows what a client may do, and how much of its quotas it has spent, as far as Python has told it (`set_rights`,
-`set_limits`); it leaves all other requests to Python. A feature that it cannot know shuts the gate (`shut`), and every
-request then takes the Python path. The gate reads the machine's wall clock itself.
+Python adds and removes partitions (`add`, `remove`), and decides for each whether the gate may serve fetches from it
+(`PartitionState.is_gated`) and append to it (`is_leader`, `is_for_clients`). Python also stores in the gate what a
+client may do and which quotas it has (`set_rights`, `set_limits`); the gate leaves the requests of other clients to
+Python. A feature that the gate does not know shuts the gate (`shut`), and every request then takes the Python path. The
+gate reads the machine's wall clock itself.
 """
 
 from cpython.ref cimport PyObject

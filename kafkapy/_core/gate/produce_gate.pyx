@@ -128,7 +128,7 @@ cdef bint has_room(PartitionState partition, LogState log, SegmentState segment,
 
 
 cdef bint is_open(PartitionState partition) noexcept nogil:
-    """Returns whether the gate may append: Python allows it, and the log needs no more than a plain append."""
+    """Returns whether the gate may append: this broker leads, the topic is for clients, and a plain append suffices."""
     return (partition.is_for_clients and partition.is_leader and takes_plain_appends(partition.log.config)
             and partition.log.directory.is_online and partition.append_errno == 0)
 
@@ -167,7 +167,8 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
 
 
 cdef bint accepts_replicated(PartitionState partition, GatheredRequest *request) noexcept nogil:
-    """Returns whether the request may be appended to a partition with followers."""
+    """Marks the request as one of a partition with followers. Returns whether the gate may append it to this
+    partition."""
     request.is_replicated = True
     return request.acks != ALL_REPLICAS or (
         request.timeout_ms > 0 and partition.isr_size >= partition.minimal_isr_size())
@@ -175,6 +176,7 @@ cdef bint accepts_replicated(PartitionState partition, GatheredRequest *request)
 
 cdef bint examine_partition(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
                             int version, int64_t wall_ms) noexcept nogil:
+    # The partition already has the serial of this request if the request names it twice.
     if (partition.last_request_serial == gate.serial or not is_open(partition)
             or not may_use(gate, partition, MAY_WRITE)):
         return False

@@ -8,8 +8,8 @@ which grows as bytes arrive and is never larger than four times what was receive
 (`reactor_tls`).
 
 A connection whose request is being processed, or whose client has exceeded a quota, is not read (Kafka's muting); the
-socket's buffer then limits the client.
-Neither a full output nor the bounds on requests prevent the reading of responses.
+socket's buffer then limits the client. Neither a full output nor the bounds on requests prevent the reading of
+responses.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno

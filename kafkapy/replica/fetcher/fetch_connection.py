@@ -117,7 +117,7 @@ class FetchConnection:
         if self._is_closed or self._plan is not None:
             return
         if self._in_flight is not None:
-            self._hurry(self._in_flight)
+            self._limit_wait(self._in_flight)
             return
         plan = self.fetcher.next_request(self._ports.monotonic_ms())
         if plan is None:
@@ -128,7 +128,7 @@ class FetchConnection:
         else:
             self._send_authenticated(self._connection, plan)
 
-    def _hurry(self, sent: _InFlight) -> None:
+    def _limit_wait(self, sent: _InFlight) -> None:
         """Schedules giving up the unanswered Fetch after PATIENCE_MS if it lacks partitions that were added later,
         because the leader may hold it for its full wait."""
         if isinstance(sent.plan, FetchPlan) and self._give_up_ms == NEVER and self.fetcher.has_new_partitions:

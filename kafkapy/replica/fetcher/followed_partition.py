@@ -114,7 +114,7 @@ class FollowedPartition:
             self.topic_id, self.fetch_offset, self.log.log_start_offset, self.leader_epoch, self.last_fetched_epoch
         )
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Makes fetching continue at the end of the log, after the log was appended to, truncated or restarted."""
         self.phase = Phase.FETCHING
         self.fetch_offset = self.log.log_end_offset

@@ -222,7 +222,7 @@ class LeaderFetcher:
             del self._truncating[topic_partition]
             logger.info("Truncating partition %s to local high watermark %d", topic_partition, state.fetch_offset)
             if self._truncate(state, state.fetch_offset):
-                self._go_on(state)
+                self._resume(state)
 
     # -- delays --------------------------------------------------------------------------------------------------
 
@@ -262,8 +262,8 @@ class LeaderFetcher:
             waiting.pop(state.topic_partition, None)
         self._changed[state.topic_partition] = None
 
-    def _go_on(self, state: FollowedPartition) -> None:
-        state.go_on()
+    def _resume(self, state: FollowedPartition) -> None:
+        state.resume()
         self._asking.pop(state.topic_partition, None)
         self._changed[state.topic_partition] = None
 
@@ -427,7 +427,7 @@ class LeaderFetcher:
         else:
             if size:
                 self.fetched_bytes += size
-                state.go_on()
+                state.resume()
                 self._changed[state.topic_partition] = None
 
     def _truncate_diverging(self, state: FollowedPartition, diverging: OffsetAndEpoch) -> None:
@@ -437,7 +437,7 @@ class LeaderFetcher:
         own_end = log.end_offset_for_epoch(diverging.epoch)
         offset = truncation_offset(diverging, own_end, log.log_end_offset)
         if self._truncate(state, offset):
-            self._go_on(state)
+            self._resume(state)
 
     def _truncate(self, state: FollowedPartition, offset: int) -> bool:
         """Truncates the log; returns False, and marks the partition as failed, if its directory has failed."""
@@ -498,7 +498,7 @@ class LeaderFetcher:
             leader_end_offset,
         )
         if self._truncate(state, leader_end_offset):
-            self._go_on(state)
+            self._resume(state)
 
     def _compare_start(self, state: FollowedPartition, leader_start_offset: int) -> None:
         """Restarts the log at the leader's start offset if that is above the log end offset. Fetching then
@@ -516,4 +516,4 @@ class LeaderFetcher:
             except StorageError as error:
                 self._report_storage_error(state, error)
                 return
-        self._go_on(state)
+        self._resume(state)
