@@ -105,7 +105,8 @@ def fetch_history(admin: Admin) -> MetadataHistory:
     first = admin.fetch_metadata_log(0, epoch)
     if first.snapshot is None:
         return _fetch_rest(admin, MetadataHistory(), 0, epoch)
-    # The leader refers a fetch at offset 0 to its newest snapshot, even if it still has all records.
+    # The leader refers a fetch at offset 0 to its newest snapshot, even if it still has all records. Without the record
+    # at offset 0 the history lacks only the first change of the leader.
     start = first.log_start_offset
     if start <= 0:
         return _fetch_rest(admin, MetadataHistory(), 1, epoch)
@@ -113,12 +114,16 @@ def fetch_history(admin: Admin) -> MetadataHistory:
     if base is None:
         offset, snapshot_epoch = first.snapshot
         base = image_of_snapshot(_downloaded(admin, offset, snapshot_epoch, epoch), offset, snapshot_epoch)
-    return _fetch_rest(admin, MetadataHistory(base), base.offset + 1, epoch)
+    return _fetch_rest(admin, MetadataHistory(base), base.offset, epoch, base.epoch)
 
 
-def _fetch_rest(admin: Admin, history: MetadataHistory, offset: int, epoch: int) -> MetadataHistory:
+def _fetch_rest(
+    admin: Admin, history: MetadataHistory, offset: int, epoch: int, last_epoch: int | None = None
+) -> MetadataHistory:
+    """Appends the committed records from `offset` on; `last_epoch` is the epoch of the record before it, if known."""
     while True:
-        part = admin.fetch_metadata_log(offset, epoch)
+        part = admin.fetch_metadata_log(offset, epoch, last_epoch=last_epoch)
+        last_epoch = None
         batches = list(iterate_batches(part.records))
         if not batches or batches[0].base_offset >= part.high_watermark:
             return history

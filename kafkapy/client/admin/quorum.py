@@ -98,16 +98,20 @@ class QuorumOperations(AdminLookups):
             listeners,
         )
 
-    def fetch_metadata_log(self, offset: int, epoch: int, *, timeout: float | None = None) -> MetadataLogPart:
+    def fetch_metadata_log(
+        self, offset: int, epoch: int, *, last_epoch: int | None = None, timeout: float | None = None
+    ) -> MetadataLogPart:
         """Returns the batches of the metadata log from `offset` on, as the leader of this epoch has them. Blocks.
 
-        The client must be connected to controllers, and needs the permission of a broker (CLUSTER_ACTION).
+        `last_epoch` is the epoch of the record before `offset`, if it is known. At the start of its log the leader
+        sends records only if this is the epoch of its oldest snapshot, and otherwise refers to a snapshot. The client
+        must be connected to controllers, and needs the permission of a broker (CLUSTER_ACTION).
         """
         partition = FetchRequest.FetchPartition(
             partition=0,
             current_leader_epoch=epoch,
             fetch_offset=offset,
-            last_fetched_epoch=epoch,  # the leader's own epoch never diverges
+            last_fetched_epoch=epoch if last_epoch is None else last_epoch,  # the leader's own epoch never diverges
             partition_max_bytes=_FETCH_BYTES,
             high_watermark=-1,  # lower than the leader's: the answer does not wait
         )
