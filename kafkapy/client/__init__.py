@@ -1,4 +1,4 @@
-"""The Python client for kafkapy and Apache Kafka: Producer, Consumer, Admin, and their asyncio counterparts.
+"""The Python client for kafkapy and Apache Kafka: Producer, Consumer, ShareConsumer, Admin, and those for asyncio.
 
 Every exception that they raise for a broker, a configuration or a call in the wrong state derives from `KafkapyError`.
 An error of a broker is an `ApiError`, whose `error` is the protocol's error code (`Error`).
@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from kafkapy._core.bytes.arrow_batch import ArrowBatch
     from kafkapy._core.client.fetched_records import ConsumerRecord
     from kafkapy._core.client.record_accumulator import DeliveryFuture, RecordMetadata
+    from kafkapy.client.acknowledgements import AcknowledgeType
     from kafkapy.client.admin import Admin
-    from kafkapy.client.asynchronous import AsyncConsumer, AsyncProducer
+    from kafkapy.client.asynchronous import AsyncConsumer, AsyncProducer, AsyncShareConsumer
     from kafkapy.client.columnar import ArrowBatches, RangeReader
     from kafkapy.client.consumer import Consumer, ConsumerRecords
     from kafkapy.client.consumer_group import RebalanceListener
     from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
     from kafkapy.client.errors import (
+        AcknowledgementError,
         AuthenticationError,
         ClientClosed,
         LogTruncated,
@@ -26,21 +28,26 @@ if TYPE_CHECKING:
         RequestTimedOut,
         SubscriptionError,
         TransactionError,
+        UnreadableRecords,
         WakeupError,
     )
     from kafkapy.client.partitioner import Partitioner
     from kafkapy.client.producer import Producer
+    from kafkapy.client.share_consumer import ShareConsumer
     from kafkapy.client.subscription import SubscriptionPattern
     from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
     from kafkapy.types import TopicPartition
 
 __all__ = [
+    "AcknowledgeType",
+    "AcknowledgementError",
     "Admin",
     "ApiError",
     "ArrowBatch",
     "ArrowBatches",
     "AsyncConsumer",
     "AsyncProducer",
+    "AsyncShareConsumer",
     "AuthenticationError",
     "ClientClosed",
     "ConfigError",
@@ -61,10 +68,12 @@ __all__ = [
     "RebalanceListener",
     "RecordMetadata",
     "RequestTimedOut",
+    "ShareConsumer",
     "SubscriptionError",
     "SubscriptionPattern",
     "TopicPartition",
     "TransactionError",
+    "UnreadableRecords",
     "WakeupError",
 ]
 
@@ -72,13 +81,15 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "kafkapy._core.bytes.arrow_batch": ("ArrowBatch",),
     "kafkapy._core.client.fetched_records": ("ConsumerRecord",),
     "kafkapy._core.client.record_accumulator": ("DeliveryFuture", "RecordMetadata"),
+    "kafkapy.client.acknowledgements": ("AcknowledgeType",),
     "kafkapy.client.admin": ("Admin",),
-    "kafkapy.client.asynchronous": ("AsyncConsumer", "AsyncProducer"),
+    "kafkapy.client.asynchronous": ("AsyncConsumer", "AsyncProducer", "AsyncShareConsumer"),
     "kafkapy.client.columnar": ("ArrowBatches", "RangeReader"),
     "kafkapy.client.consumer": ("Consumer", "ConsumerRecords"),
     "kafkapy.client.consumer_group": ("RebalanceListener",),
     "kafkapy.client.coordinator": ("GroupMetadata", "OffsetAndMetadata"),
     "kafkapy.client.errors": (
+        "AcknowledgementError",
         "AuthenticationError",
         "ClientClosed",
         "LogTruncated",
@@ -87,10 +98,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "RequestTimedOut",
         "SubscriptionError",
         "TransactionError",
+        "UnreadableRecords",
         "WakeupError",
     ),
     "kafkapy.client.partitioner": ("Partitioner",),
     "kafkapy.client.producer": ("Producer",),
+    "kafkapy.client.share_consumer": ("ShareConsumer",),
     "kafkapy.client.subscription": ("SubscriptionPattern",),
     "kafkapy.errors": ("ApiError", "ConfigError", "Error", "KafkapyError"),
     "kafkapy.types": ("TopicPartition",),

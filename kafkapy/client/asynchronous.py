@@ -1,4 +1,4 @@
-"""The producer and consumer for asyncio.
+"""The producer and the consumers for asyncio.
 
 Each wraps its synchronous counterpart: a call that would block runs on a thread of the loop's executor, and the network
 keeps a thread of its own.
@@ -13,12 +13,14 @@ from typing import Any, Self, TypeVar
 
 from kafkapy._core.client.fetched_records import ConsumerRecord
 from kafkapy._core.client.record_accumulator import RecordMetadata
+from kafkapy.client.acknowledgements import AcknowledgeType
 from kafkapy.client.columnar import ArrowBatches
 from kafkapy.client.consumer import Consumer, ConsumerRecords, Topics
 from kafkapy.client.consumer_group import RebalanceListener
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import WakeupError
 from kafkapy.client.producer import Producer
+from kafkapy.client.share_consumer import OnAcknowledged, Results, ShareConsumer
 from kafkapy.types import TopicPartition
 
 POLL_S = 1.0
@@ -90,6 +92,27 @@ def _settle(
         delivered.set_result(metadata)
 
 
+async def _poll_in_thread(
+    consumer: Consumer | ShareConsumer,
+    on_cancelled: Callable[[Polled], object],
+    poll: Callable[..., Polled],
+    timeout: float,
+    **more: Any,
+) -> Polled:
+    """Runs a poll on a thread; if the task is cancelled, ends the poll and calls `on_cancelled` with its result."""
+    waiting = asyncio.ensure_future(asyncio.to_thread(poll, timeout, **more))
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        consumer.wakeup()
+        (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
+        if not isinstance(outcome, WakeupError):
+            consumer.forget_wakeup()
+        if not isinstance(outcome, BaseException):
+            on_cancelled(outcome)
+        raise
+
+
 class AsyncConsumer:
     """Reads records from an event loop: `async for record in consumer`. For one task at a time.
 
@@ -113,7 +136,7 @@ class AsyncConsumer:
 
     async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
         """Returns the next records; see `Consumer.poll`. A poll that is cancelled loses no record."""
-        return await self._in_thread(self._seek_back, self.consumer.poll, timeout)
+        return await _poll_in_thread(self.consumer, self._seek_back, self.consumer.poll, timeout)
 
     async def poll_arrow(self, timeout: float = 0.0, **more: Any) -> ArrowBatches:
         """Returns the next records as columns; see `Consumer.poll_arrow`, which also describes `more`.
@@ -122,7 +145,7 @@ class AsyncConsumer:
         """
         if self._unreturned:
             return self._unreturned.pop(0)
-        return await self._in_thread(self._keep, self.consumer.poll_arrow, timeout, **more)
+        return await _poll_in_thread(self.consumer, self._keep, self.consumer.poll_arrow, timeout, **more)
 
     def _keep(self, batches: ArrowBatches) -> None:
         if batches:
@@ -133,22 +156,6 @@ class AsyncConsumer:
         for partition, of_partition in records.by_partition().items():
             if partition in assignment:
                 self.consumer.seek(partition, of_partition[0].offset)
-
-    async def _in_thread(
-        self, on_cancelled: Callable[[Polled], object], poll: Callable[..., Polled], timeout: float, **more: Any
-    ) -> Polled:
-        """Runs a poll on a thread; if the task is cancelled, ends the poll and calls `on_cancelled` with its result."""
-        waiting = asyncio.ensure_future(asyncio.to_thread(poll, timeout, **more))
-        try:
-            return await asyncio.shield(waiting)
-        except asyncio.CancelledError:
-            self.consumer.wakeup()
-            (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
-            if not isinstance(outcome, WakeupError):
-                self.consumer.forget_wakeup()
-            if not isinstance(outcome, BaseException):
-                on_cancelled(outcome)
-            raise
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Returns an iterator over the records that never ends."""
@@ -166,6 +173,74 @@ class AsyncConsumer:
 
     async def close(self, timeout: float = 30.0) -> None:
         """Leaves the group and closes the connections; see `Consumer.close`."""
+        await asyncio.to_thread(self.consumer.close, timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncShareConsumer:
+    """Reads records of a share group from an event loop: `async for record in consumer`. For one task at a time.
+
+    Configured like `ShareConsumer`, which is `consumer`; its methods that do not block can be called.
+    """
+
+    _consumer_class = ShareConsumer
+
+    def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        self.consumer = self._consumer_class(properties, **settings)
+
+    def subscribe(self, topics: Iterable[str] | str) -> None:
+        """Subscribes to topics, of which there must be one; see `ShareConsumer.subscribe`."""
+        names = [topics] if isinstance(topics, str) else list(topics)
+        if not names:
+            raise ValueError("An empty subscription would block; await unsubscribe() instead")
+        self.consumer.subscribe(names)
+
+    async def unsubscribe(self) -> None:
+        """Leaves the group and drops the subscription; see `ShareConsumer.unsubscribe`."""
+        await asyncio.to_thread(self.consumer.unsubscribe)
+
+    async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
+        """Returns the next records; see `ShareConsumer.poll`.
+
+        The records of a poll that is cancelled are returned by the next one.
+        """
+        return await _poll_in_thread(self.consumer, self._keep, self.consumer.poll, timeout)
+
+    def _keep(self, records: ConsumerRecords) -> None:
+        self.consumer._unread.extend(reversed(records))
+
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Returns an iterator over the records that never ends; see `ShareConsumer.__iter__`."""
+        rest = self.consumer._unread
+        while True:
+            while rest:
+                yield rest.pop()
+            rest += reversed(await self.poll(POLL_S))
+
+    def acknowledge(self, record: ConsumerRecord, kind: AcknowledgeType = AcknowledgeType.ACCEPT) -> None:
+        """Acknowledges a record of the last poll; see `ShareConsumer.acknowledge`."""
+        self.consumer.acknowledge(record, kind)
+
+    def set_acknowledgement_commit_callback(self, callback: OnAcknowledged | None) -> None:
+        """Sets the function that receives the results; it is called on a thread of the executor.
+
+        See `ShareConsumer.set_acknowledgement_commit_callback`.
+        """
+        self.consumer.set_acknowledgement_commit_callback(callback)
+
+    async def commit(self, timeout: float | None = None) -> Results:
+        """Sends the acknowledgements and waits for their results; see `ShareConsumer.commit`."""
+        return await asyncio.to_thread(self.consumer.commit, timeout)
+
+    async def close(self, timeout: float = 30.0) -> None:
+        """Sends the acknowledgements, leaves the group and closes the connections; see `ShareConsumer.close`."""
         await asyncio.to_thread(self.consumer.close, timeout)
 
     async def __aenter__(self) -> Self:

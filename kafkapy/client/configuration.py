@@ -20,11 +20,30 @@ MOST_IN_FLIGHT_IN_ORDER = 5
 # Keys that are required in Java's clients only.
 _OPTIONAL = frozenset(("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"))
 
-# group.protocol -> the keys that only the other protocol has
+_KEYS_OF_SHARE_GROUPS = ("share.acknowledgement.mode", "share.acquire.mode")
+# group.protocol -> the keys that only other protocols have
 _KEYS_OF_OTHER_PROTOCOL = {
-    "classic": ("group.remote.assignor",),
-    "consumer": ("partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms"),
+    "classic": ("group.remote.assignor", *_KEYS_OF_SHARE_GROUPS),
+    "consumer": (
+        "partition.assignment.strategy",
+        "heartbeat.interval.ms",
+        "session.timeout.ms",
+        *_KEYS_OF_SHARE_GROUPS,
+    ),
 }
+# The keys of a consumer that a share consumer does not have, in the order of Java's message.
+_KEYS_OF_CONSUMER_GROUPS = (
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "group.instance.id",
+    "isolation.level",
+    "partition.assignment.strategy",
+    "interceptor.classes",
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "group.protocol",
+    "group.remote.assignor",
+)
 
 
 class ClientConfig:
@@ -191,6 +210,18 @@ def consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any
     for key in _KEYS_OF_OTHER_PROTOCOL[protocol]:
         if config.is_set(key):
             raise ConfigError(f"{key} cannot be set when group.protocol={protocol.upper()}")
+    return config
+
+
+def share_consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
+    """Returns the configuration of a share consumer; raises ConfigError without a group or with a key it lacks."""
+    config = ClientConfig(CONSUMER_ROWS, {} if properties is None else properties, settings)
+    refused = [key for key in _KEYS_OF_CONSUMER_GROUPS if config.is_set(key)]
+    if refused:
+        raise ConfigError(f"{', '.join(refused)} cannot be set when using a share group.")
+    if not config["group.id"]:
+        raise ConfigError("You must provide a valid group.id in the consumer configuration.")
+    _default_client_id(config, "consumer", config["group.id"], None)
     return config
 
 

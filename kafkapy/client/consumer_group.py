@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.client")
 
-_LONGEST_LEAVING_S = 5.0
+LONGEST_LEAVING_S = 5.0
 
 
 class RebalanceListener(Protocol):
@@ -266,7 +266,7 @@ class ConsumerGroup:
         with self._network.lock:
             membership.send_leave("the consumer unsubscribed from all topics", lambda: has_left.append(True))
             membership.forget_membership(lost=False)
-        self._network.wait_until(lambda: bool(has_left), min(timeout_s, _LONGEST_LEAVING_S))
+        self._network.wait_until(lambda: bool(has_left), min(timeout_s, LONGEST_LEAVING_S))
 
     def close(self, timeout_s: float) -> None:
         """Leaves the group; with manually assigned partitions, commits if auto-commit is on. Blocks."""

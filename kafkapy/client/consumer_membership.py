@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kafkapy._core.bytes.message import Message
 from kafkapy.client.coordinator import Coordinator, MemberIdentity
 from kafkapy.client.group_membership import GroupMembership
 from kafkapy.client.network import NEVER, Network
@@ -58,6 +59,8 @@ class ConsumerMembership(GroupMembership):
     the coordinator asks. Invariant: `_owned` are the partitions that the application reads, by topic id. `_assigned` is
     the target assignment as long as the names of some of its topics are unknown; otherwise it is None.
     """
+
+    _API = ApiKey.CONSUMER_GROUP_HEARTBEAT
 
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
@@ -160,20 +163,6 @@ class ConsumerMembership(GroupMembership):
 
     def _send_heartbeat(self, node_id: int, changes: dict[str, Any], monotonic_ms: int) -> None:
         identity = self.identity
-        has_pattern = bool(changes.get("subscribed_topic_regex"))
-
-        def build(version: int) -> ConsumerGroupHeartbeatRequest:
-            fields = dict(changes)
-            if "topic_partitions" in fields:
-                fields["topic_partitions"] = [
-                    ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic_id, partitions=partitions)
-                    for topic_id, partitions in fields["topic_partitions"].items()
-                ]
-            if version < 1 and has_pattern:
-                raise ApiError(Error.UNSUPPORTED_VERSION, _TOO_OLD_FOR_PATTERNS)
-            return ConsumerGroupHeartbeatRequest(
-                group_id=self._coordinator.key, member_id=identity.member_id, member_epoch=identity.generation, **fields
-            )
 
         def on_response(response: ConsumerGroupHeartbeatResponse | None, version: int, error: Exception | None) -> None:
             self._heartbeat_in_flight = False
@@ -182,7 +171,28 @@ class ConsumerMembership(GroupMembership):
 
         self._heartbeat_in_flight = True
         self._next_heartbeat_ms = monotonic_ms + max(self._interval_ms, 1)
-        self._network.submit(node_id, ApiKey.CONSUMER_GROUP_HEARTBEAT, build, on_response)
+        self._network.submit(node_id, self._API, lambda version: self._request(version, identity, changes), on_response)
+
+    def _request(self, version: int, identity: MemberIdentity, changes: dict[str, Any]) -> Message:
+        """Returns a heartbeat with the fields that have changed.
+
+        Raises ApiError with UNSUPPORTED_VERSION if `version` lacks one of them.
+        """
+        fields = dict(changes)
+        if "topic_partitions" in fields:
+            fields["topic_partitions"] = [
+                ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in fields["topic_partitions"].items()
+            ]
+        if version < 1 and fields.get("subscribed_topic_regex"):
+            raise ApiError(Error.UNSUPPORTED_VERSION, _TOO_OLD_FOR_PATTERNS)
+        return ConsumerGroupHeartbeatRequest(
+            group_id=self._coordinator.key, member_id=identity.member_id, member_epoch=identity.generation, **fields
+        )
+
+    def _too_old(self, failure: ApiError) -> ApiError:
+        """Returns the error for the application if a heartbeat has failed with UNSUPPORTED_VERSION."""
+        return failure if failure.message == _TOO_OLD_FOR_PATTERNS else ApiError(failure.error, _TOO_OLD)
 
     def _handle(
         self, changes: dict[str, Any], response: ConsumerGroupHeartbeatResponse | None, error: Exception | None
@@ -217,8 +227,7 @@ class ConsumerMembership(GroupMembership):
             log.info("The coordinator of group %s has removed this member: %s", self._coordinator.key, code.name)
             self.forget_membership(lost=True)
         elif code is Error.UNSUPPORTED_VERSION:
-            too_old_for_patterns = failure.message == _TOO_OLD_FOR_PATTERNS
-            self.fatal = failure if too_old_for_patterns else ApiError(code, _TOO_OLD)
+            self.fatal = self._too_old(failure)
         elif not code.retriable:
             self.fatal = failure
 
@@ -266,15 +275,11 @@ class ConsumerMembership(GroupMembership):
             on_done()
             return
         epoch = _LEAVING_EPOCH if identity.instance_id is None else _STATIC_LEAVING_EPOCH
-
-        def build(version: int) -> ConsumerGroupHeartbeatRequest:
-            return ConsumerGroupHeartbeatRequest(
-                group_id=self._coordinator.key,
-                member_id=identity.member_id,
-                member_epoch=epoch,
-                instance_id=identity.instance_id,
-            )
-
+        fields = {} if identity.instance_id is None else {"instance_id": identity.instance_id}
+        leaving = identity._replace(generation=epoch)
         self._network.submit(
-            node_id, ApiKey.CONSUMER_GROUP_HEARTBEAT, build, lambda response, version, error: on_done()
+            node_id,
+            self._API,
+            lambda version: self._request(version, leaving, fields),
+            lambda response, version, error: on_done(),
         )

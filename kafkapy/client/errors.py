@@ -10,6 +10,7 @@ from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
 from kafkapy.types import OffsetAndEpoch, TopicPartition
 
 __all__ = [
+    "AcknowledgementError",
     "ApiError",
     "AuthenticationError",
     "ClientClosed",
@@ -21,6 +22,7 @@ __all__ = [
     "RequestTimedOut",
     "SubscriptionError",
     "TransactionError",
+    "UnreadableRecords",
     "WakeupError",
 ]
 
@@ -67,6 +69,25 @@ class NotSubscribed(KafkapyError, RuntimeError):
 
 class SubscriptionError(KafkapyError, RuntimeError):
     """An application has mixed a consumer's subscription to topics with a manual assignment of partitions."""
+
+
+class AcknowledgementError(KafkapyError, RuntimeError):
+    """A share consumer's record cannot be acknowledged now, or was not acknowledged before the next poll."""
+
+
+class UnreadableRecords(KafkapyError):
+    """A share consumer cannot return records that it has acquired.
+
+    `ranges` has the first and last offset of each range of records in `partition`. `__cause__` is the error of the
+    deserializer, or an ApiError with CORRUPT_MESSAGE or INVALID_RECORD. The consumer releases a record that cannot be
+    deserialized, and rejects a damaged batch, unless the application acknowledges the records otherwise.
+    """
+
+    def __init__(self, partition: TopicPartition, ranges: list[tuple[int, int]], cause: Exception) -> None:
+        text = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in ranges)
+        super().__init__(f"The records of {partition} at offsets {text} cannot be read: {cause}")
+        self.partition = partition
+        self.ranges = ranges
 
 
 class TransactionError(KafkapyError, RuntimeError):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafkapy._core.bytes.message import Message
-from kafkapy.client import AsyncConsumer, AsyncProducer, Consumer, Producer, RangeReader
+from kafkapy.client import AsyncConsumer, AsyncProducer, Consumer, Producer, RangeReader, ShareConsumer
 from kafkapy.client.admin import Admin
 from kafkapy.client.api_versions import SPOKEN
 from kafkapy.client.cluster import Node
@@ -88,6 +88,10 @@ class MemoryBrokers:
     def consumer(self, **settings: Any) -> Consumer:
         """Returns a consumer of these brokers."""
         return self._client(Consumer, settings)
+
+    def share_consumer(self, **settings: Any) -> ShareConsumer:
+        """Returns a share consumer of these brokers."""
+        return self._client(ShareConsumer, settings)
 
     def range_reader(self, **settings: Any) -> RangeReader:
         """Returns a reader of offset ranges of these brokers."""

@@ -1,9 +1,10 @@
 """The fetched records of a partition, which a consumer reads one by one or as columns."""
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from kafkapy._core.bytes.arrow_batch cimport ArrowBatch
+from kafkapy._core.bytes.batch_layout cimport HEADER_OK, BatchHeader, parse_batch_header
 from kafkapy._core.bytes.arrow_columns cimport RecordColumns, reserve_data
 from kafkapy._core.client.arrow_records cimport (
     ROWS_DAMAGED, ROWS_FULL, ROWS_NO_MEMORY, ROWS_OK, ROWS_REACHED_END, put_constants, put_records, put_row,
@@ -26,7 +27,8 @@ cdef class ConsumerRecord:
     """One record as a consumer sees it. Immutable.
 
     `timestamp` is in ms since 1970; `timestamp_type` is 0 for the producer's time and 1 for the broker's append time.
-    The key, the value and the headers' values are bytes or None, or the deserializers' results.
+    The key, the value and the headers' values are bytes or None, or the deserializers' results. `delivery_count` is
+    the number of times that a share group has delivered the record, this time included; 0 outside of share groups.
     """
 
     cdef readonly str topic
@@ -34,6 +36,7 @@ cdef class ConsumerRecord:
     cdef readonly int32_t leader_epoch
     cdef readonly int64_t offset, timestamp
     cdef readonly int8_t timestamp_type
+    cdef readonly int16_t delivery_count
     cdef readonly object key, value
     cdef readonly tuple headers
 
@@ -42,12 +45,65 @@ cdef class ConsumerRecord:
         cdef ConsumerRecord made = ConsumerRecord.__new__(ConsumerRecord)
         made.topic, made.partition, made.leader_epoch = self.topic, self.partition, self.leader_epoch
         made.offset, made.timestamp, made.timestamp_type = self.offset, self.timestamp, self.timestamp_type
+        made.delivery_count = self.delivery_count
         made.key, made.value, made.headers = key, value, self.headers
         return made
 
     def __repr__(self):
         return (f"ConsumerRecord(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, "
                 f"timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, headers={self.headers!r})")
+
+
+@cython.no_gc
+cdef class AcquiredOffsets:
+    """The offsets of one partition that a share consumer has acquired, and its position among them. Not thread-safe.
+
+    `ranges` has the first offset, the last offset and the delivery count of each range, in the order of offsets; an
+    offset that an earlier range contains is ignored. `gaps` collects the first and last offsets of the acquired
+    offsets that have no record.
+    """
+
+    cdef list ranges
+    cdef Py_ssize_t next_range
+    cdef int64_t next_offset, last_offset    # of the current range; next_offset is INT64_MAX behind all ranges
+    cdef int16_t delivery_count
+    cdef public list gaps
+
+    def __init__(self, ranges):
+        self.ranges, self.gaps = list(ranges), []
+        self.next_range, self.next_offset, self.last_offset = 0, -1, -1
+        self.advance(0)
+
+    @property
+    def first_offset(self):
+        """The next acquired offset; None behind all ranges."""
+        return None if self.next_offset == INT64_MAX else self.next_offset
+
+    cdef int advance(self, int64_t offset) except -1:
+        """Moves the position to `offset`, which is in the current range, or at the first offset behind the range."""
+        while offset > self.last_offset:
+            if self.next_range == len(self.ranges):
+                self.next_offset = self.last_offset = INT64_MAX
+                return 0
+            first, last, self.delivery_count = self.ranges[self.next_range]
+            self.next_range += 1
+            offset, self.last_offset = max(offset, first), max(self.last_offset, last)
+        self.next_offset = offset
+        return 0
+
+    cdef list skip_to(self, int64_t offset):
+        """Moves the position to `offset` or behind it; returns the ranges of the acquired offsets before it."""
+        cdef list skipped = []
+        cdef int64_t last
+        while self.next_offset < offset:
+            last = min(offset - 1, self.last_offset)
+            skipped.append((self.next_offset, last))
+            self.advance(last + 1)
+        return skipped
+
+    def skip_rest(self):
+        """Moves the position behind all ranges; returns the ranges of the acquired offsets before it."""
+        return self.skip_to(INT64_MAX)
 
 
 @cython.no_gc  # like its base class
@@ -75,6 +131,59 @@ cdef class FetchedRecords(FetchedBatches):
             if not records:
                 raise
         return records
+
+    def take_acquired(self, Py_ssize_t limit, AcquiredOffsets acquired not None):
+        """Returns the acquired records of the next batches: whole batches, until there are `limit` records or more.
+
+        Adds the acquired offsets without a record to `acquired.gaps`. If the next batch is damaged, raises ApiError
+        with CORRUPT_MESSAGE or INVALID_RECORD; so does the next call, unless `skip_batch` is called before.
+        """
+        cdef list records = []
+        self.check_idle()
+        try:
+            while len(records) < limit and acquired.next_offset != INT64_MAX:
+                if self.span.remaining == 0 and not self.open_next():
+                    acquired.gaps += acquired.skip_to(INT64_MAX)
+                    break
+                self.take_acquired_from_batch(records, acquired)
+        except ApiError:
+            if not records:
+                raise
+        return records
+
+    def skip_batch(self, AcquiredOffsets acquired not None):
+        """Leaves the batch that `take_acquired` found damaged; returns the ranges of its acquired offsets.
+
+        If the end of the batch is unknown, leaves all batches that follow too.
+        """
+        cdef BatchHeader header
+        cdef int64_t end = INT64_MAX
+        if parse_batch_header(<const uint8_t *>self.view.buf, self.position, self.view.len, &header) == HEADER_OK:
+            acquired.gaps += acquired.skip_to(header.base_offset)
+            end = header.base_offset + header.last_offset_delta + 1
+            self.header = header
+            self.leave_batch()
+        else:
+            self.position = self.view.len
+        return acquired.skip_to(end)
+
+    cdef int take_acquired_from_batch(self, list records, AcquiredOffsets acquired) except -1:
+        cdef ConsumerRecord record
+        while self.span.remaining > 0:
+            record = self.parse_record() if self.old_records is None else self.old_record(self.old_records.pop())
+            self.span.remaining -= 1
+            if record.offset < acquired.next_offset:
+                continue
+            if record.offset > acquired.next_offset:
+                acquired.gaps += acquired.skip_to(record.offset)
+                if record.offset != acquired.next_offset:
+                    continue
+            record.delivery_count = acquired.delivery_count
+            records.append(record)
+            acquired.advance(record.offset + 1)
+        self.old_records = None
+        self.leave_batch()
+        return 0
 
     cdef int check_idle(self) except -1:
         if self.is_filling:

@@ -141,13 +141,13 @@ ROWS = (
         "session.timeout.ms", INT, 45000, ANY, HIGH,
         "Time without a heartbeat after which the member is removed from its group.",
     ),
-    inert_client_key(
+    client_key(
         "share.acknowledgement.mode", STRING, "implicit", one_of("implicit", "explicit"), MEDIUM,
         "Acknowledgement of the records of share groups: implicit or explicit.",
     ),
-    inert_client_key(
+    client_key(
         "share.acquire.mode", STRING, "BATCH_OPTIMIZED", one_of_any_case("batch_optimized", "record_limit"), MEDIUM,
-        "Acquisition of the records of share groups.",
+        "Acquisition of the records of share groups: whole batches, or at most max.poll.records records.",
     ),
     client_key(
         "value.deserializer", CLASS, REQUIRED, ANY, HIGH,
