@@ -23,8 +23,8 @@ from kafkapy.client import (
     UnreadableRecords,
     WakeupError,
 )
-from kafkapy.client.admin import Admin, ConfigChange, ConfigResource, NewTopic, ResourceType
-from kafkapy.errors import Error
+from kafkapy.client.admin import Admin, ConfigChange, ConfigResource, NewTopic, ResourceType, SharePartitionOffset
+from kafkapy.errors import ApiError, Error
 from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka
 
@@ -355,6 +355,42 @@ def test_the_consumer_for_asyncio(make: Callable[..., Queue]) -> None:
             return values
 
     assert asyncio.run(consume()) == ["a", "b"]
+
+
+def test_share_groups_are_administered(make: Callable[..., Queue]) -> None:
+    queue = make(2)
+    first, second = TopicPartition(queue.topic, 0), TopicPartition(queue.topic, 1)
+    queue.send(*"abcdef")
+    consumer = queue.explicit()
+    records = read(consumer)
+    for record in records[:4]:
+        consumer.acknowledge(record)
+    consumer.commit()
+    with Admin(bootstrap_servers=queue.bootstrap) as admin:
+        (listed,) = [each for each in admin.list_groups(types=["share"]) if each.group_id == queue.group]
+        assert (listed.type, listed.state, listed.protocol_type) == ("Share", "Stable", "share")
+        described = admin.describe_share_groups([queue.group])[queue.group]
+        (member,) = described.members
+        assert (described.state, described.assignor, member.epoch) == ("Stable", "simple", described.epoch)
+        assert (member.topics, member.partitions) == ((queue.topic,), (first, second))
+        with pytest.raises(ApiError, match="Group missing not found") as raised:
+            _ = admin.describe_share_groups(["missing"])["missing"]
+        assert raised.value.error is Error.GROUP_ID_NOT_FOUND
+        offsets = admin.list_share_group_offsets([queue.group])[queue.group]
+        assert offsets[first] == SharePartitionOffset(0, 0, 2)  # the batch that was acquired starts at 0
+        with pytest.raises(ApiError) as raised:
+            admin.alter_share_group_offsets(queue.group, {first: 1})
+        assert raised.value.error is Error.NON_EMPTY_GROUP
+        consumer.close()
+        admin.alter_share_group_offsets(queue.group, {first: 1, second: 0}).check()
+        offsets = admin.list_share_group_offsets({queue.group: [first]})[queue.group]
+        assert {partition: each and each.start_offset for partition, each in offsets.items()} == {first: 1}
+        results = admin.delete_share_group_offsets(queue.group, [queue.topic, "missing"])
+        assert results.values == {queue.topic: None}
+        assert results.errors["missing"].error is Error.UNKNOWN_TOPIC_OR_PARTITION
+        assert admin.list_share_group_offsets([queue.group])[queue.group] == {}
+        admin.delete_groups([queue.group]).check()
+        assert queue.group not in [each.group_id for each in admin.list_groups()]
 
 
 def test_keys_of_consumer_groups_are_refused() -> None:

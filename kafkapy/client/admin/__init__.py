@@ -44,6 +44,14 @@ from kafkapy.client.admin.principals import (
 )
 from kafkapy.client.admin.quorum import QuorumDescription, QuorumReplica, VoterEndpoint
 from kafkapy.client.admin.results import Results
+from kafkapy.client.admin.share_groups import ShareGroupDescription, ShareMemberDescription, SharePartitionOffset
+from kafkapy.client.admin.streams_groups import (
+    InternalTopic,
+    StreamsAssignment,
+    StreamsGroupDescription,
+    StreamsMemberDescription,
+    Subtopology,
+)
 from kafkapy.client.admin.topics import (
     PARTITIONS_OF_A_RESPONSE,
     CreatedTopic,
@@ -96,6 +104,7 @@ __all__ = [
     "GroupDescription",
     "GroupListing",
     "HangingTransaction",
+    "InternalTopic",
     "LogDirDescription",
     "MemberDescription",
     "NewPartitions",
@@ -116,6 +125,13 @@ __all__ = [
     "Results",
     "ScramCredential",
     "ScramMechanism",
+    "ShareGroupDescription",
+    "ShareMemberDescription",
+    "SharePartitionOffset",
+    "StreamsAssignment",
+    "StreamsGroupDescription",
+    "StreamsMemberDescription",
+    "Subtopology",
     "TopicDescription",
     "TopicListing",
     "TransactionDescription",

@@ -14,6 +14,7 @@ from kafkapy.client.admin.partitions import PartitionOperations
 from kafkapy.client.admin.principals import PrincipalOperations
 from kafkapy.client.admin.quorum import QuorumOperations
 from kafkapy.client.admin.replicas import ReplicaOperations
+from kafkapy.client.admin.streams_groups import StreamsGroupOperations
 from kafkapy.client.admin.topics import TopicOperations
 from kafkapy.client.admin.transactions import TransactionOperations
 
@@ -23,6 +24,7 @@ class Admin(
     ConfigOperations,
     GroupOperations,
     GroupOffsetOperations,
+    StreamsGroupOperations,
     OffsetOperations,
     PartitionOperations,
     LogDirOperations,
