@@ -87,7 +87,7 @@ def parse_protocol_map(
                 f"the protocols {', '.join(SECURITY_PROTOCOLS)}"
             )
         if name.upper() in protocols:
-            raise ConfigError(f"Invalid value {text} for configuration {key}: {name} comes twice")
+            raise ConfigError(f"Invalid value {text} for configuration {key}: {name} is listed twice")
         protocols[name.upper()] = protocol.upper()
     names = [*listener_names, *controller_names]
     secure = any(protocols.get(name, "PLAINTEXT") != "PLAINTEXT" for name in names)

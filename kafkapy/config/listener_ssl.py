@@ -31,7 +31,7 @@ def listener_ssl_settings(
     """Returns the settings of a listener with the security protocol SSL or SASL_SSL.
 
     Only the keys of stores may change while the broker runs; all others are those of the file. `overrides` are the
-    broker's dynamic texts, if they are others than the present ones. Raises ConfigError for a text that cannot be
+    broker's dynamic texts, if they differ from the present ones. Raises ConfigError for a text that cannot be
     parsed.
     """
     prefix = listener_prefix(name)
@@ -55,8 +55,8 @@ def listener_ssl_settings(
 
 
 def ssl_warnings(config: BrokerConfig) -> list[str]:
-    """Returns a sentence for each SASL_SSL listener whose clients' certificates are not asked for, although
-    `ssl.client.auth` asks for those of other listeners."""
+    """Returns a sentence for each SASL_SSL listener that does not ask clients for a certificate, although
+    `ssl.client.auth` asks the clients of other listeners."""
     if config[CLIENT_AUTH_KEY] == CLIENT_AUTH_NONE:
         return []
     return [

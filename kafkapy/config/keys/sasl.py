@@ -1,4 +1,4 @@
-"""Configuration keys: SASL authentication."""
+"""Configuration keys of SASL authentication."""
 
 from kafkapy.config.row import (
     BOOLEAN,

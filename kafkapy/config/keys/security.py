@@ -1,4 +1,4 @@
-"""Configuration keys: authorization, delegation tokens, TLS."""
+"""Configuration keys of authorization, delegation tokens and TLS."""
 
 from kafkapy.config.row import (
     BOOLEAN,

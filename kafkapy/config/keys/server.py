@@ -1,4 +1,4 @@
-"""Configuration keys: broker identity, topic defaults, request handling."""
+"""Configuration keys of the broker's identity, defaults of topics, and request handling."""
 
 from kafkapy.config.row import (
     BOOLEAN,
