@@ -55,7 +55,7 @@ class FetchedRun(Protocol):
         """Writes and indexes the run. Raises OSError, in which case no batch is visible."""
 
     def account_for(self, producers: ProducerStateManager, account_for_batch: AccountForBatch) -> None:
-        """Updates the producers by the batches of the run. Raises OSError if an aborted transaction cannot be
+        """Updates the producers with the batches of the run. Raises OSError if an aborted transaction cannot be
         recorded."""
 
 

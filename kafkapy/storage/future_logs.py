@@ -93,7 +93,7 @@ class FutureLogs:
             elif current is not None or not assigned:
                 logger.warning("Ignoring %s, because its current replica is not on this broker", future.path)
                 continue
-            logger.info("Completing the move of %s to %s, where all records are", partition, future.directory.path)
+            logger.info("Completing the move of %s to %s, which has all records", partition, future.directory.path)
             del self._logs[partition]
             if current is not None:
                 future.flush()

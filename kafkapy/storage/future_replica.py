@@ -114,6 +114,7 @@ class FutureReplica:
         return False
 
     def _take_place(self) -> bool:
+        """Prepares the future log to replace the current log; returns False if it does not have all records yet."""
         current, future = self.current, self.future
         active = current.segments.active
         if future.log_end_offset < current.log_end_offset and not active.size:

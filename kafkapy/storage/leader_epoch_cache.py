@@ -67,7 +67,7 @@ class LeaderEpochCache(EpochsState):
         return True
 
     def confirm(self, epoch: int, first_offset: int, last_offset: int, previous_end_offset: int) -> None:
-        """Corrects the entries by a batch that recovery has read; a batch without an epoch (-1) changes nothing.
+        """Corrects the entries after recovery has read a batch; a batch without an epoch (-1) changes nothing.
 
         If an entry contradicts the batch, the file is older than the last truncation of the log. In that case all
         entries that begin at or after `previous_end_offset`, the end of the previous batch, are removed.

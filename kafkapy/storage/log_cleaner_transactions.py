@@ -1,4 +1,4 @@
-"""The transactions that the log cleaner has met while it reads a log in the order of offsets (KIP-98).
+"""The transactions of the batches that a pass of the log cleaner has read, in the order of offsets (KIP-98).
 
 A marker is kept until no record of its transaction is left and then, like a tombstone, until its delete horizon.
 """

@@ -114,18 +114,18 @@ class LogSegment(SegmentState):
     def offset_index(self) -> OffsetIndex:
         index = self._offset_index
         if index is None:
-            index = self._offset_index = self._sound(self._open_offset_index(writable=False))
+            index = self._offset_index = self._checked_index(self._open_offset_index(writable=False))
         return index
 
     @property
     def time_index(self) -> TimeIndex:
         index = self._time_index
         if index is None:
-            index = self._time_index = self._sound(self._open_time_index(writable=False))
+            index = self._time_index = self._checked_index(self._open_time_index(writable=False))
         return index
 
-    def _sound(self, index: AnyIndex) -> AnyIndex:
-        """Returns the index; a damaged index is emptied first, so that reads begin at the start of the segment. Raises
+    def _checked_index(self, index: AnyIndex) -> AnyIndex:
+        """Returns the index, which is emptied if it is damaged, so that reads begin at the start of the segment. Raises
         OSError.
 
         This check finds damage after a clean stop, when recovery does not rebuild the indexes.
@@ -215,8 +215,8 @@ class LogSegment(SegmentState):
         return first_position
 
     def index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Updates the greatest timestamp by a batch at `position`, and adds index entries if enough bytes were written
-        since the last ones.
+        """Updates the greatest timestamp with a batch at `position`, and adds index entries if enough bytes were
+        written since the last ones.
 
         Raises OSError.
         """

@@ -148,7 +148,7 @@ class ProducerStateManager(ProducersState):
     def append_data(
         self, producer_id: int, producer_epoch: int, batch: BatchMetadata, is_transactional: bool = False
     ) -> None:
-        """Updates the producer's entry by a data batch that was appended to the log."""
+        """Updates the producer's entry with a data batch that was appended to the log."""
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id)
@@ -171,7 +171,7 @@ class ProducerStateManager(ProducersState):
         offset: int,
         timestamp: int,
     ) -> CompletedTransaction | None:
-        """Updates the producer's entry by an end-of-transaction marker that was appended to the log.
+        """Updates the producer's entry with an end-of-transaction marker that was appended to the log.
 
         Returns the transaction that the marker has ended, or None if no transaction was open.
         """
