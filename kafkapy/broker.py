@@ -186,7 +186,7 @@ class Broker(ClusterNode):
         if not quorum.is_alone:
             self._load_logs(image)
             self._raise_fatal()
-        self._descriptors.judge(len(log_manager.logs()))
+        self._descriptors.warn_at_start(len(log_manager.logs()))
         parts.publisher.take_over(image)
         quotas = self._quotas = QuotaListener(parts.services, lambda: self.socket_server.quotas, parts.gate)
         quotas.post(parts.controller.follow(quotas).result())

@@ -14,7 +14,7 @@ logger = logging.getLogger("kafka.metadata.publisher.AclPublisher")
 class AclListener:
     """A listener of the controller loop, which keeps an authorizer's ACLs equal to those of the newest image.
 
-    Quorum thread only. The image costs a comparison of its ACLs only if a record has changed them.
+    Quorum thread only. The ACLs of an image are compared only if a record has changed them.
     """
 
     def __init__(self, authorizer: StandardAuthorizer, node_id: int) -> None:
@@ -25,8 +25,8 @@ class AclListener:
         self._authorizer.load(image.acls)
 
     def begin(self, image: MetadataImage) -> None:
-        """Loads the ACLs of the first image that contains everything that the cluster has committed; from now on all
-        principals get answers."""
+        """Loads the ACLs of the first image that contains everything that the cluster has committed, after which the
+        authorizer answers for all principals."""
         self._authorizer.load(image.acls)
         self._authorizer.set_loaded()
         logger.info("[StandardAuthorizer %d] Completed initial ACL load process.", self._node_id)

@@ -24,7 +24,7 @@ CONTROLLER = "controller"
 class Response(Protocol):
     """A response that can be sent: a message of an API's response class, or an encoded response body.
 
-    One that is no message also has a method `delayed(version, throttle_ms)`, which returns it with the throttle time.
+    An encoded body also has a method `delayed(version, throttle_ms)`, which returns the body with the throttle time.
     """
 
     def encode_chunks(self, version: int, prefix: bytes = b"") -> list[Any]:
@@ -87,7 +87,7 @@ def serves(
     return declare
 
 
-def error_of_the_request(response: Any) -> OnError:
+def error_without_message(response: Any) -> OnError:
     """Returns an `on_error` function for an API whose response class `response` has an error code and no error
     message."""
     return lambda request, version, error, message: response(error_code=error)

@@ -1,9 +1,9 @@
 """Fences a broker at once when its process has died, instead of at the end of its session as Apache Kafka does.
 
 When the connection of a broker's heartbeats ends, the active controller tries to connect to all listeners of the
-broker, twice. If every attempt is refused, no process is there. A new active controller probes all brokers, because one
-of them may have died together with the former controller. A broker that is alive after all is unfenced by its next
-heartbeat.
+broker, twice. If every attempt is refused, the process has died. A new active controller probes all brokers, because
+one of them may have died together with the former controller. A broker that is alive in spite of this is unfenced by
+its next heartbeat.
 """
 
 from __future__ import annotations

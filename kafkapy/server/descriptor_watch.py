@@ -32,7 +32,7 @@ class DescriptorWatch:
         self._lowest_free = lowest_free
         self._warned = False
 
-    def judge(self, partitions: int) -> None:
+    def warn_at_start(self, partitions: int) -> None:
         """Warns, when the broker starts, if the number of partitions is close to or above the limit.
 
         Each partition in use needs at least one file.

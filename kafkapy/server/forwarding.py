@@ -148,7 +148,7 @@ class _Enclosed:
         return self._envelope
 
     def decode(self, data: bytes) -> CreateTopicsResponse:
-        """Returns the response of which `data` has the header and the body."""
+        """Returns the response in `data`, which consists of a header and a body."""
         reader = Reader(data)
         ResponseHeader.read(reader, response_header_version(ApiKey.CREATE_TOPICS, self._version))
         return CreateTopicsResponse.decode(data, self._version, reader.pos)

@@ -28,7 +28,7 @@ _OPERATIONS = {(ApiKey.PRODUCE, Operation.WRITE): WRITE, (ApiKey.FETCH, Operatio
 # The audit log has a line for every permission at this level, which only the Python path writes.
 audit_logger = logging.getLogger("kafka.authorizer.logger")
 AUDIT_LEVEL = logging.DEBUG
-# How often the generation of an administrator's own authorizer is read.
+# The interval at which the generation of an administrator's own authorizer is read.
 GENERATION_POLL_MS = 100
 
 
@@ -43,7 +43,7 @@ class GateRights:
         gate.authorize()
 
     def check(self) -> None:
-        """Makes what the gate has stored invalid, if the authorizer's generation has changed. Any thread may call it.
+        """Makes the stored permissions invalid if the authorizer's generation has changed. Any thread may call it.
 
         The change of the authorizer has to precede the call.
         """
@@ -53,11 +53,11 @@ class GateRights:
             self._gate.outdate_rights()
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Is called on the quorum thread for each change of the metadata, after the authorizer's own listener."""
+        """Calls `check`, on the quorum thread and after the authorizer's own listener."""
         self.check()
 
     def poll(self, schedule: Callable[[int, Callable[[], None]], object]) -> None:
-        """Checks now and from time to time, unless the authorizer changes with the metadata only.
+        """Calls `check` now and every GENERATION_POLL_MS, unless only the metadata changes the authorizer.
 
         `schedule(delay_ms, callback)` is that of the reactor.
         """
@@ -67,7 +67,7 @@ class GateRights:
 
     @staticmethod
     def concerns(api_key: int) -> bool:
-        """Returns whether the gate serves requests of the API, so that answers about them have to be stored."""
+        """Returns whether the gate serves requests of the API, so that permissions for them have to be stored."""
         return api_key in GATED_APIS
 
     def begin(self) -> int:
@@ -83,7 +83,7 @@ class GateRights:
         answers: Sequence[bool],
         generation: int,
     ) -> None:
-        """Stores what the authorizer has allowed, unless the audit log wants a line for each permission."""
+        """Stores what the authorizer has allowed, unless the audit log contains a line for each permission."""
         if audit_logger.isEnabledFor(AUDIT_LEVEL):
             return
         rights: ClientRights | None = None

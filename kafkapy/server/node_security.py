@@ -138,7 +138,7 @@ def node_clients(config: BrokerConfig) -> NodeClients:
 def listener_client(config: BrokerConfig, listener_name: str, mechanism: str) -> ListenerClient | None:
     """Returns the security of connections to a listener of the cluster; None for PLAINTEXT. Raises ConfigError.
 
-    A listener that the configuration does not have is that of a node with another role, which this one does not use.
+    A listener that the configuration does not have counts as PLAINTEXT: this node does not connect to it.
     """
     protocol = config.security_protocols.get(listener_name, PLAINTEXT)
     if protocol == PLAINTEXT:

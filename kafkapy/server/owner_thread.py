@@ -22,7 +22,7 @@ def run_on_owner_or_here(
         try:
             return run_on_owner(work, post, is_alive)
         except CancelledError:
-            logger.info("The thread that owns the logs has ended: its work is done elsewhere")
+            logger.info("The thread that owns the logs has ended: this thread does its work")
     return work()
 
 

@@ -13,7 +13,7 @@ Work = Callable[[], object]
 class SerialThread:
     """Runs work in the order in which it was submitted. The thread starts when it is first needed.
 
-    After an exception of a piece of work, `on_fault` is called with it, on the thread; later work runs all the same.
+    If a piece of work raises an exception, `on_fault` is called with it, on the thread; later work is still run.
     One thread calls `submit` and reads `is_idle`.
     """
 

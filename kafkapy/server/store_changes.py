@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def check_store_changes(tls: TlsListeners, overrides: Mapping[str, str], names: Collection[str]) -> None:
     """Raises ApiError(INVALID_REQUEST) if a listener may not have the stores that `overrides` describe.
 
-    `overrides` are the dynamic keys of this broker after the request, `names` the keys that the request sets, be it to
+    `overrides` are the dynamic keys of this broker after the request, `names` the keys that the request sets, also to
     the same values. Reads the stores of the changed listeners, and performs a handshake between them if brokers use the
-    listener: some milliseconds.
+    listener, which takes some milliseconds.
     """
     try:
         tls.check(overrides, names)

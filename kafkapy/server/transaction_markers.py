@@ -126,7 +126,7 @@ class ClusterMarkerWriter:
     def __init__(
         self, local: LocalMarkerWriter, find_leader: FindLeader, make_remote: Callable[[], RemoteMarkers]
     ) -> None:
-        """`make_remote` is called when another broker first leads a partition."""
+        """`make_remote` is called at the first marker for another broker."""
         self._local = local
         self._find_leader = find_leader
         self._make_remote = make_remote

@@ -184,7 +184,7 @@ def _deleted(results: Sequence[DeletedAcls]) -> DeleteAclsResponse:
     )
 
 
-# -- what the three have in common
+# -- helpers of the three APIs
 
 
 def _has_acls(context: RequestContext) -> bool:

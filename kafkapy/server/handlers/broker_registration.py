@@ -19,13 +19,13 @@ from kafkapy.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, B
 from kafkapy.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from kafkapy.security.acl import Operation
-from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.api_registry import error_without_message, serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
 
-@serves(ApiKey.BROKER_REGISTRATION, 0, 4, on_error=error_of_the_request(BrokerRegistrationResponse))
+@serves(ApiKey.BROKER_REGISTRATION, 0, 4, on_error=error_without_message(BrokerRegistrationResponse))
 def handle_broker_registration(context: RequestContext, request: BrokerRegistrationRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     answer_when_committed(
@@ -36,7 +36,7 @@ def handle_broker_registration(context: RequestContext, request: BrokerRegistrat
     )
 
 
-@serves(ApiKey.BROKER_HEARTBEAT, 0, 2, on_error=error_of_the_request(BrokerHeartbeatResponse))
+@serves(ApiKey.BROKER_HEARTBEAT, 0, 2, on_error=error_without_message(BrokerHeartbeatResponse))
 def handle_broker_heartbeat(context: RequestContext, request: BrokerHeartbeatRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     operations = context.services.controller_operations

@@ -16,7 +16,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from kafkapy.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 from kafkapy.security.acl import Operation
-from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.api_registry import error_without_message, serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
@@ -25,7 +25,7 @@ AlteredTopic = AlterPartitionResponse.TopicData
 AssignedDirectory = AssignReplicasToDirsResponse.DirectoryData
 
 
-@serves(ApiKey.ALTER_PARTITION, 2, 3, on_error=error_of_the_request(AlterPartitionResponse))
+@serves(ApiKey.ALTER_PARTITION, 2, 3, on_error=error_without_message(AlterPartitionResponse))
 def handle_alter_partition(context: RequestContext, request: AlterPartitionRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     version = context.api_version
@@ -57,7 +57,7 @@ def _altered(partitions: list[AlteredPartition]) -> AlterPartitionResponse:
     return AlterPartitionResponse(topics=list(topics.values()))
 
 
-@serves(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, 0, on_error=error_of_the_request(AssignReplicasToDirsResponse))
+@serves(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, 0, on_error=error_without_message(AssignReplicasToDirsResponse))
 def handle_assign_replicas_to_dirs(context: RequestContext, request: AssignReplicasToDirsRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     answer_when_committed(

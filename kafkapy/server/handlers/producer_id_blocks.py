@@ -10,13 +10,13 @@ from __future__ import annotations
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkapy.security.acl import Operation
-from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.api_registry import error_without_message, serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
 
 
-@serves(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, on_error=error_of_the_request(AllocateProducerIdsResponse))
+@serves(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, on_error=error_without_message(AllocateProducerIdsResponse))
 def handle_allocate_producer_ids(context: RequestContext, request: AllocateProducerIdsRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     operations = context.services.controller_operations

@@ -24,7 +24,7 @@ from kafkapy.protocol.messages.vote import VoteRequest, VoteResponse
 from kafkapy.quorum import raft_server as wire
 from kafkapy.quorum.raft.messages import Request
 from kafkapy.security.acl import Operation
-from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.api_registry import error_without_message, serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
@@ -37,25 +37,25 @@ def _ask(context: RequestContext, request: Request, write: Callable[[Any, int, s
     ask_quorum(context, request, lambda found: write(found, version, listener))
 
 
-@serves(ApiKey.VOTE, 0, 2, on_error=error_of_the_request(VoteResponse))
+@serves(ApiKey.VOTE, 0, 2, on_error=error_without_message(VoteResponse))
 def handle_vote(context: RequestContext, request: VoteRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     _ask(context, wire.vote_request(request), wire.vote_response)
 
 
-@serves(ApiKey.BEGIN_QUORUM_EPOCH, 0, 1, on_error=error_of_the_request(BeginQuorumEpochResponse))
+@serves(ApiKey.BEGIN_QUORUM_EPOCH, 0, 1, on_error=error_without_message(BeginQuorumEpochResponse))
 def handle_begin_quorum_epoch(context: RequestContext, request: BeginQuorumEpochRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     _ask(context, wire.begin_request(request), wire.begin_response)
 
 
-@serves(ApiKey.END_QUORUM_EPOCH, 0, 1, on_error=error_of_the_request(EndQuorumEpochResponse))
+@serves(ApiKey.END_QUORUM_EPOCH, 0, 1, on_error=error_without_message(EndQuorumEpochResponse))
 def handle_end_quorum_epoch(context: RequestContext, request: EndQuorumEpochRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     _ask(context, wire.end_request(request), wire.end_response)
 
 
-@serves(ApiKey.FETCH_SNAPSHOT, 0, 1, on_error=error_of_the_request(FetchSnapshotResponse))
+@serves(ApiKey.FETCH_SNAPSHOT, 0, 1, on_error=error_without_message(FetchSnapshotResponse))
 def handle_fetch_snapshot(context: RequestContext, request: FetchSnapshotRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     write = partial(wire.fetch_snapshot_response, read=context.services.quorum.quorum.read_snapshot)

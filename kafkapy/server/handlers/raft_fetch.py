@@ -15,13 +15,13 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.quorum import raft_server as wire
 from kafkapy.security.acl import Operation
-from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.api_registry import error_without_message, serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
 
 
-@serves(ApiKey.FETCH, 4, 18, on_error=error_of_the_request(FetchResponse))
+@serves(ApiKey.FETCH, 4, 18, on_error=error_without_message(FetchResponse))
 def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     version, listener = context.api_version, context.listener.name

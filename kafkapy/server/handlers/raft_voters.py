@@ -21,7 +21,7 @@ from kafkapy.protocol.messages.update_raft_voter import UpdateRaftVoterRequest, 
 from kafkapy.quorum import raft_server as wire
 from kafkapy.quorum.raft.messages import Request
 from kafkapy.security.acl import Operation
-from kafkapy.server.api_registry import error_of_the_request, error_with_message, serves
+from kafkapy.server.api_registry import error_with_message, error_without_message, serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.quorum_requests import ask_quorum
 from kafkapy.server.request_context import RequestContext
@@ -49,7 +49,7 @@ def handle_remove_raft_voter(context: RequestContext, request: RemoveRaftVoterRe
     _ask_leader(context, RemoveRaftVoterResponse, wire.remove_voter_request(request), wire.remove_voter_response)
 
 
-@serves(ApiKey.UPDATE_RAFT_VOTER, 0, 0, on_error=error_of_the_request(UpdateRaftVoterResponse))
+@serves(ApiKey.UPDATE_RAFT_VOTER, 0, 0, on_error=error_without_message(UpdateRaftVoterResponse))
 def handle_update_raft_voter(context: RequestContext, request: UpdateRaftVoterRequest) -> None:
     check_cluster(context, Operation.CLUSTER_ACTION)
     listener = context.listener.name

@@ -10,13 +10,13 @@ from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.api_registry import error_without_message, serves
 from kafkapy.server.request_context import RequestContext
 
 TOO_LATE = "SaslAuthenticate request received after successful authentication"
 
 
-@serves(ApiKey.SASL_HANDSHAKE, 0, 1, on_error=error_of_the_request(SaslHandshakeResponse))
+@serves(ApiKey.SASL_HANDSHAKE, 0, 1, on_error=error_without_message(SaslHandshakeResponse))
 def handle_sasl_handshake(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     return SaslHandshakeResponse(error_code=Error.ILLEGAL_SASL_STATE)
 

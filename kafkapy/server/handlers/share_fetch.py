@@ -25,7 +25,7 @@ from kafkapy.replica.share.persister import SharePartitionKey
 from kafkapy.replica.share.share_fetch import ShareFetch, ShareResult
 from kafkapy.replica.share.share_partition import SharePartition
 from kafkapy.security.acl import Operation
-from kafkapy.server.api_registry import error_of_the_request, serves
+from kafkapy.server.api_registry import error_without_message, serves
 from kafkapy.server.authorization import check_group, denied_topics
 from kafkapy.server.fetch_session import FINAL_EPOCH
 from kafkapy.server.fetch_session_cache import INITIAL_EPOCH
@@ -45,7 +45,7 @@ AckResults = dict[PartitionId, tuple[Error, str | None]]
 # -- ShareFetch
 
 
-@serves(ApiKey.SHARE_FETCH, 1, 2, on_error=error_of_the_request(ShareFetchResponse))
+@serves(ApiKey.SHARE_FETCH, 1, 2, on_error=error_without_message(ShareFetchResponse))
 def handle_share_fetch(context: RequestContext, request: ShareFetchRequest) -> None:
     key = _session_key(context, request.group_id, request.member_id)
     is_renewal = context.api_version >= _FIRST_VERSION_WITH_RENEWAL and request.is_renew_ack
@@ -239,7 +239,7 @@ def _partition_data(
 # -- ShareAcknowledge
 
 
-@serves(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, on_error=error_of_the_request(ShareAcknowledgeResponse))
+@serves(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, on_error=error_without_message(ShareAcknowledgeResponse))
 def handle_share_acknowledge(context: RequestContext, request: ShareAcknowledgeRequest) -> None:
     key = _session_key(context, request.group_id, request.member_id)
     shares = context.services.shares

@@ -6,7 +6,7 @@ Versions:
     all                      have the error PRODUCER_FENCED from version 2 on, instead of INVALID_PRODUCER_EPOCH.
     AddPartitionsToTxn 4     is sent by brokers: adds to several transactions, or only verifies them.
     EndTxn 5                 the producer takes its next epoch from the response (KIP-890).
-Permissions: Write on the transactional id; besides, Write on the topics for AddPartitionsToTxn before version 4, and
+Permissions: Write on the transactional id; also Write on the topics for AddPartitionsToTxn before version 4, and
 Read on the group for AddOffsetsToTxn. Requests of brokers need ClusterAction on the cluster. For WriteTxnMarkers, with
 which administrators abort hanging transactions (KIP-664), Alter on the cluster suffices.
 """

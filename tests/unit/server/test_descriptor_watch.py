@@ -46,9 +46,9 @@ def test_the_warning_names_the_limit(caplog):
 
 def test_more_partitions_than_files(caplog):
     caplog.set_level(logging.WARNING)
-    DescriptorWatch(LIMIT).judge(80)
+    DescriptorWatch(LIMIT).warn_at_start(80)
     assert not caplog.records
-    DescriptorWatch(LIMIT).judge(81)
+    DescriptorWatch(LIMIT).warn_at_start(81)
     assert "At most 100 files" in caplog.text
     assert "81 partitions" in caplog.text
 
