@@ -6,11 +6,11 @@ from kafkapy._core.broker_state.quota_sensor cimport QuotaSensor
 
 cdef class ClientLimits:
     cdef object __weakref__
-    cdef readonly int64_t generation     # that of the gate when the quotas were looked up
+    cdef readonly int64_t generation     # the gate's generation of quotas when these were looked up
     cdef readonly bytes client_id        # as the header of a request has it; b"" for null
     cdef const uint8_t *id_bytes         # of `client_id`
     cdef int32_t id_length
-    # None, and a flag that is not set, if nothing limits the client.
+    # A sensor is None, and its flag below is not set, if nothing limits the client.
     cdef readonly QuotaSensor produce
     cdef readonly QuotaSensor fetch
     cdef readonly QuotaSensor request

@@ -1,10 +1,10 @@
-"""The quotas of a client: the sensors of the buckets from which its requests are paid."""
+"""The quotas of a client: the sensors of the buckets to which its requests are charged."""
 
 from libc.stdint cimport int32_t, int64_t
 
 
 cdef class ClientLimits:
-    """The sensors for one user and client id. Connections with both share it. Used by the owner thread only.
+    """The sensors for one user and client id, shared by their connections. Used by the owner thread only.
 
     It is outdated once the gate's generation of quotas differs from its own.
     """
@@ -12,8 +12,8 @@ cdef class ClientLimits:
     def __init__(self, int64_t generation, bytes client_id not None, *, QuotaSensor produce=None,
                  QuotaSensor fetch=None, QuotaSensor request=None, QuotaSensor exempt=None,
                  int64_t fetch_window_bytes=0):
-        """A sensor that is None stands for no limit. `exempt` measures the time that `request` does not limit, if it
-        is wanted. `fetch_window_bytes` limits the responses to fetches, if `fetch` is given."""
+        """A sensor that is None means no limit. `exempt` measures the time that `request` does not limit; None if that
+        time is not measured. `fetch_window_bytes` limits the responses to fetches, if `fetch` is given."""
         self.generation = generation
         self.client_id = client_id
         self.id_bytes = client_id

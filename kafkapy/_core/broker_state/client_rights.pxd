@@ -12,7 +12,7 @@ cdef struct RightsSlot:
 
 cdef class ClientRights:
     cdef object __weakref__
-    cdef readonly int64_t generation     # that of the gate when the authorizer was asked
+    cdef readonly int64_t generation     # the gate's generation of rights when the authorizer was asked
     cdef readonly bint may_follow        # ClusterAction: the client is a broker of the cluster
     cdef RightsSlot *slots
     cdef int capacity                    # a power of two, or 0

@@ -34,7 +34,7 @@ cdef class ClientRights:
         free(self.slots)
 
     def renew(self, int64_t generation):
-        """Forgets all permissions, and takes over the generation."""
+        """Removes all permissions and sets the generation."""
         self.generation = generation
         self.may_follow = False
         self.used = 0
@@ -48,7 +48,7 @@ cdef class ClientRights:
     def allow(self, int32_t topic, int operation):
         """Stores that READ or WRITE is allowed on the topic with this number.
 
-        If there is no room for another topic, the permissions of all others are forgotten.
+        If there is no room for another topic, the permissions on all other topics are removed.
         """
         if topic <= 0 or operation not in (MAY_READ, MAY_WRITE):
             raise ValueError("a topic's number is positive, and the operation READ or WRITE")

@@ -71,13 +71,13 @@ cdef class ProducerEntry:
         return as_metadata(&self.ring[(self.oldest + self.count - 1) % BATCHES_RETAINED]) if self.count else None
 
     def raise_epoch(self, int16_t producer_epoch):
-        """Sets the epoch. A new epoch restarts its sequences, so that batches of the old one are forgotten."""
+        """Sets the epoch. A new epoch restarts the sequences, so that the batches of the old epoch are removed."""
         if producer_epoch != self.producer_epoch:
             self.count = 0
             self.producer_epoch = producer_epoch
 
     def add(self, int16_t producer_epoch, batch):
-        """Adds a batch that is in the log. Of six batches the oldest is forgotten."""
+        """Adds a batch that is in the log. If there are six batches, the oldest is removed."""
         cdef ProducedBatch produced
         (produced.first_sequence, produced.last_sequence, produced.first_offset, produced.last_offset,
          produced.timestamp) = batch

@@ -1,12 +1,13 @@
 """The rate at which a client or user spends a quota, measured in samples as Apache Kafka does (KIP-13).
 
     samples[0 .. limit]   each covers at least `sample_ms`; one more than the limit, for a sample that leaves the window
-    rate = sum of the samples with a record in the last limit * sample_ms  /  time since the oldest of them began,
-           which counts as at least (limit - 1) * sample_ms; of a simple sensor, as at least sample_ms
+    rate = sum of the samples with a record in the last limit * sample_ms  /  length of the window
+    length of the window = time since the oldest of these samples began; at least (limit - 1) * sample_ms, or at least
+                           sample_ms in a simple sensor
 
-A quota of clients therefore lets (limit - 1) * sample_ms * bound pass at once after a pause, and then nearly nothing
-until the first sample leaves the window. Quotas of replication have simple sensors. Times are milliseconds of the
-reactor's monotonic clock.
+A quota of clients therefore admits (limit - 1) * sample_ms * bound at once after a pause, and then nearly nothing until
+the first sample leaves the window. Quotas of replication use simple sensors. Times are milliseconds of the reactor's
+monotonic clock.
 """
 
 from libc.math cimport INFINITY, floor
@@ -76,7 +77,7 @@ cdef class QuotaSensor:
         cdef double total
         cdef int index
         if self.ceiling + value <= self.bound * self.shortest_s:
-            return True  # without a look at the samples, which are seldom in the processor's cache if buckets are many
+            return True  # without reading the samples, which are rarely in the processor's cache
         total = self.sum_of(monotonic_ms, &window_ms)
         self.ceiling = total
         for index in range(self.used):
@@ -99,7 +100,7 @@ cdef class QuotaSensor:
         return self.admits(value, monotonic_ms)
 
     def throttle_ms(self, int64_t monotonic_ms):
-        """Returns the time that brings the rate back to the bound if nothing more is recorded; 0 if it is within it."""
+        """Returns the time after which the rate is at most the bound if nothing more is recorded."""
         cdef int64_t window_ms
         cdef double total = self.sum_of(monotonic_ms, &window_ms)
         cdef double rate = total / (<double> window_ms / 1000)

@@ -206,9 +206,9 @@ def validate_batches(buffer, *, int32_t max_message_bytes, int64_t wall_ms, bint
     """Validates the batches of one partition of a produce request; returns a BatchSummary of each.
 
     `stamps_append_time` says whether the topic's timestamps are the time of the append. `wall_ms` is compared with the
-    records' timestamps. `topic_partition` is named in error messages. Bytes of an incomplete batch at the end are ignored, as in
-    Kafka; the last summary tells where the valid bytes end. Raises ApiError with Kafka's code if a batch is invalid, or
-    if a client sends no batch. *Borrows* the buffer; thread-safe.
+    records' timestamps. Error messages name `topic_partition`. Bytes of an incomplete batch at the end are ignored, as
+    in Kafka; the last summary shows where the valid bytes end. Raises ApiError with Kafka's code if a batch is invalid,
+    or if a client sends no batch. *Borrows* the buffer; thread-safe.
     """
     cdef BatchLimits limits
     cdef BatchHeader header

@@ -14,7 +14,7 @@ cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int64_t length, b
 
 
 cdef inline Py_ssize_t put_tags(uint8_t *at, Py_ssize_t pos, bint flexible) noexcept nogil:
-    """Writes empty tagged fields, where the version has any, and returns the position after them."""
+    """Writes empty tagged fields, if the version is flexible, and returns the position after them."""
     if flexible:
         at[pos] = 0
         return pos + 1

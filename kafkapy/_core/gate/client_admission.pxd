@@ -1,4 +1,4 @@
-# Whether a client may use the gate: its permissions and its quotas. Leaf functions, which change nothing but counters.
+# Permissions and quotas of clients in the gate. Leaf functions, which change only counters and sensors.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafkapy._core.broker_state.client_limits cimport ClientLimits

@@ -1,4 +1,4 @@
-"""Permissions and quotas in the gate: what Python has learned about a client decides whether the gate serves it.
+"""Permissions and quotas in the gate, which serves only the clients about which Python has given it the answers.
 
 The answers are attached to the connection (`ConnectionState.gate_rights`, `gate_limits`). They are valid while their
 generation is that of the gate, which changes with the ACLs and with the quotas. A client that is not known, not
@@ -95,7 +95,7 @@ cdef void pay_sensors(GateContext gate, int64_t now_us) noexcept nogil:
     cdef double percent
     cdef int index
     if gate.timed_count == 0:
-        return  # the span goes on, or ends with nothing to divide
+        return  # no client with limits has work in this span
     if now_us == 0:
         now_us = monotonic_us()
     percent = (now_us - shared.span_from_us) * PERCENT_PER_US / shared.span_weight

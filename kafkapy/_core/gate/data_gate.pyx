@@ -77,8 +77,8 @@ cdef enum:
 
 
 cdef void finish(void *context) noexcept nogil:
-    """Writes the gathered batches and answers their requests, at the end of phase 1. The decompressor may then work
-    again for a whole wake-up."""
+    """Writes the gathered batches and answers their requests, at the end of phase 1. Renews the decompressor's budget
+    for the next wake-up."""
     if (<GateContext> context).request_count:
         produce_finish(<GateContext> context)
     (<GateContext> context).decompressor.renew()
@@ -96,7 +96,8 @@ cdef class DataGate(GateContext):
         Phase 2 calls `on_appended(partition)` for a watched partition that the gate appended to, and
         `on_append_failed(partition, errno)` for one to which it could not append. It calls
         `on_produce_failed(connection, version, answer, errors)`, if set, for an answer to a produce request that has
-        waited and has an error; `errors` has the error of each partition. It returns the chunks to send instead.
+        waited and has an error; `errors` has the error of each partition. This function returns the chunks to send
+        instead of `answer`.
         """
         self.sessions = FetchSessionTable() if sessions is None else sessions
         self.fetch_max_bytes = fetch_max_bytes
@@ -122,7 +123,7 @@ cdef class DataGate(GateContext):
         self.is_shut = len(self.shut_by) > 0
 
     def authorize(self):
-        """Makes the gate leave every request to Python for which `set_rights` has not stored the permissions."""
+        """Makes the gate leave to Python every request of a client without valid permissions from `set_rights`."""
         self.is_authorizing = True
 
     def outdate_rights(self):
@@ -139,9 +140,10 @@ cdef class DataGate(GateContext):
         return connection.gate_rights
 
     def limit(self, bint is_limiting, *, bint measures_time=False):
-        """Says whether there are quotas: if so, Python serves every request whose client has no `set_limits` yet.
+        """Sets whether there are quotas: if so, the gate leaves to Python every request of a client without limits.
 
-        Makes all limits that were set before invalid. `measures_time` says whether the time of a client is limited.
+        Makes all limits from earlier calls of `set_limits` invalid. `measures_time` says whether a quota limits the
+        time of a client.
         """
         pay_times(<PyObject *> self, 0)  # to sensors that the caller may drop
         if self.shared != NULL:  # a gate that is not attached serves nothing
@@ -192,7 +194,7 @@ cdef class DataGate(GateContext):
             self.by_id.put(topic_id, index, partition)
 
     def remove(self, PartitionState partition not None, str topic, bytes topic_id, int index):
-        """Removes the partition: no request finds it any more."""
+        """Removes the partition, so that no request finds it."""
         cdef list entry = self.topic_numbers.get(topic)
         self.forget_waking(partition)
         self.by_name.drop(topic.encode(), index)

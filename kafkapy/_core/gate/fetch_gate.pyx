@@ -2,8 +2,8 @@
 
     parse | gate open? | segment -> index -> batch header | answer: headers, and ranges of the segment files (sendfile)
 
-The gate serves the fetch of a consumer or follower without a session, or in an open session, if the data is there. It
-declines all requests that Python has to decide: a follower that may enter the ISR or has an outdated broker epoch; a
+The gate serves the fetch of a consumer or follower without a session, or in an open session, if enough data is
+available. It declines what Python has to decide: a follower that may enter the ISR or has an outdated broker epoch; a
 consumer that may be referred to a replica in another rack; a session that begins, ends or changes its partitions; a
 fetcher whose log may diverge from this log; an offset that is out of range; a read_committed fetch of a log that may
 have open or aborted transactions; a segment whose files are not open yet.
@@ -313,8 +313,10 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
 
 
 cdef bint may_pay(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
-    """Returns whether the consumer's quota allows the answer, whose size is estimated: it is at most a little smaller
-    if the fetch has a session."""
+    """Returns whether the consumer's quota allows the answer.
+
+    Its size is estimated; with a session the estimate omits partitions without records, which the answer may contain.
+    """
     cdef int64_t size = HEAD_ROOM + request.found
     cdef int index
     if gate.limits == NULL or request.replica_id != CONSUMER:
@@ -671,7 +673,7 @@ cdef int fetch_answer(GateContext gate, ConnectionState *connection, const Reque
     request.correlation_id = head.correlation_id
     request.moment = moment
     if connection.gathered or connection.first_deferred != NULL:
-        return GATE_DECLINED  # produce requests that came before it on this connection are answered first
+        return GATE_DECLINED  # earlier produce requests of this connection have to be answered first
     if not take_limits(gate, &request, cursor):
         return GATE_DECLINED
     connection.frame.is_from_follower = request.replica_id != CONSUMER

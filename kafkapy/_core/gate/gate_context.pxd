@@ -88,7 +88,7 @@ cdef class GateContext:
     cdef bint is_shut                    # Python has to serve every request
     cdef bint is_authorizing             # an authorizer decides what clients may do
     cdef bint is_limiting                # there are quotas
-    cdef readonly int64_t rights_generation  # that of the rights that are valid
+    cdef readonly int64_t rights_generation  # only rights of this generation are valid
     cdef readonly int64_t limits_generation
     cdef PyObject *rights                # borrowed ClientRights of the request that is read; NULL: all is allowed
     cdef PyObject *limits                # borrowed ClientLimits of the request; NULL: nothing is limited
@@ -125,7 +125,7 @@ cdef class GateContext:
     cdef AwaitedProduce *first_failed    # complete with an error, and first on their connections
     cdef readonly int awaited_count     # produce requests that wait
     cdef int64_t timer_ms                # when Python calls `expire_awaited`; 0: never
-    cdef int64_t wanted_timer_ms         # an earlier time, at which it should; 0: none
+    cdef int64_t wanted_timer_ms         # an earlier time to which Python has to move the timer; 0: none
     cdef FetchSessionTable sessions      # shared with the Python fetch sessions
     cdef int64_t serial                  # number of the request that is read
     cdef int64_t batches_gated           # counters since the start
@@ -134,7 +134,7 @@ cdef class GateContext:
     cdef int64_t session_fetches_gated
     cdef int64_t follower_fetches_gated
     cdef int64_t produces_awaited
-    cdef int64_t rights_used             # questions about topics that were answered without the authorizer
+    cdef int64_t rights_used             # permissions that were found without asking the authorizer
     cdef readonly int64_t expired_count  # produce requests that waited until their deadline
 
     # Each makes room for one more. Returns 0, or -1 if memory is short.

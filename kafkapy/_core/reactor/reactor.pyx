@@ -236,7 +236,8 @@ cdef class Reactor:
         return connection
 
     cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name, bint verifies) except? NULL:
-        """Returns a TLS session, which the connection owns; NULL without `tls`. The first one starts the pool."""
+        """Returns a TLS session, which the connection owns; NULL without `tls`. The first call starts the handshake
+        threads."""
         cdef epoll_event event
         cdef HandshakePool pool
         self.check_owner()
@@ -263,7 +264,8 @@ cdef class Reactor:
         return 0
 
     cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1:
-        """Adds the connection to epoll and to `connections`, with room in the queues: all that can fail before it opens."""
+        """Adds the connection to epoll and to `connections`, and reserves room in the queues. Whatever can fail is done
+        here, before the connection opens."""
         cdef epoll_event event
         self.check_owner()
         if connection_id in self.connections:
@@ -317,7 +319,7 @@ cdef class Reactor:
         }
 
     def idle_us(self):
-        """Returns the microseconds spent waiting since the start, with a wait in progress. Any thread may call it."""
+        """Returns the microseconds spent waiting since the start, including the present wait. Any thread."""
         cdef int64_t waiting_since_us = self.native.waiting_since_us
         return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
 

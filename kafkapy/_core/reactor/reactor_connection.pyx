@@ -167,7 +167,7 @@ cdef class Connection:
     def mute(self, int64_t delay_ms):
         """Takes no further request of the connection for `delay_ms`, because its client has exceeded a quota.
 
-        Answers are sent all the same. A connection that is muted already stays so for the longer of the two times.
+        Answers are still sent. A connection that is already muted stays muted until the later of both ends.
         """
         cdef int64_t until_ms = self.shared.monotonic_ms + delay_ms
         if self.native.closed or delay_ms <= 0:
@@ -234,7 +234,7 @@ cdef class Connection:
         return session_certificate(self.native.tls)
 
     def begin_authentication(self, int32_t max_frame_bytes):
-        """From now on every frame, of at most `max_frame_bytes`, goes to Python: requests, and tokens of any size.
+        """Sends every later frame, of at most `max_frame_bytes`, to Python: requests, and tokens of any smaller size.
 
         A frame without a valid size becomes a Request whose `has_invalid_size` is True; no frame follows it.
         """
@@ -242,8 +242,8 @@ cdef class Connection:
         self.native.max_frame_bytes = max_frame_bytes
 
     def end_authentication(self, int64_t lifetime_ms):
-        """Applies the limits of requests, and offers the connection to the gate if it was adopted as gated; for
-        `lifetime_ms` only, unless that is -1."""
+        """Restores the limits of requests, and offers later requests to the gate if the connection was adopted as
+        gated. After `lifetime_ms`, unless that is -1, they go to Python again."""
         cdef ConnectionState *native = self.native
         native.is_authenticating = False
         native.max_frame_bytes = self.shared.max_request_bytes

@@ -2,9 +2,9 @@
 
 Memory is sent by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page
 cache. MSG_MORE delays a header before a file range, and TCP_CORK delays the bytes between ranges, so that a fetch
-answer fills its packets. A short range is read into memory instead, which takes one system call where corking takes
-four. Bytes that the socket does not accept stay in the output until EPOLLOUT. The output of a TLS connection is gathered,
-encrypted (`reactor_tls`) and sent by one `send`.
+answer fills its packets. A short range is read into memory instead, which takes one system call instead of four. Bytes
+that the socket does not accept stay in the output until EPOLLOUT. The output of a TLS connection is gathered, encrypted
+(`reactor_tls`) and sent by one `send`.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno

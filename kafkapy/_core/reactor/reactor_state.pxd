@@ -48,8 +48,8 @@ cdef struct RequestFrame:
     int64_t received_us             # monotonic
     int api_key                     # as the client wrote it; -1 if the header is too short
     bint is_from_follower           # a fetch of a follower, once the gate or Python has read it
-    bint is_exempt                  # no quota limits its time, as the gate has found
-    bint has_invalid_size           # of an unauthenticated client: there are no bytes, the size prefix is not valid
+    bint is_exempt                  # the gate has found that no quota limits the time of the request
+    bint has_invalid_size           # the size prefix, sent by an unauthenticated client, is invalid: there are no bytes
     int verdict                     # of a request for Python: GATE_DECLINED or GATE_WAITS
 
 # One piece of an answer. Memory: data, remaining. File: fd, position, remaining. At most one of slab, has_view, owner
@@ -146,11 +146,11 @@ cdef struct TlsShared:
 ctypedef int (*Gate)(void *context, RequestFrame *frame) noexcept nogil
 ctypedef void (*GateFinish)(void *context) noexcept nogil
 
-# The time of a wake-up is divided among connections in proportion to the work for them, because a clock reading for each
-# request would be dear. A span of work lasts from the wake-up to `finish`, from `finish` or the end of phase 2 to the
-# end of phase 3, or from `work_begin` to the next `finish`. `note` counts work for a connection, without the interpreter
-# lock; `settle` divides the span and begins the next one. The span ends at `now_us`; if that is 0, `settle` reads the
-# clock, unless there is nothing to divide.
+# The time of a wake-up is divided among connections in proportion to the work for them, because reading the clock for
+# each request would cost too much. A span of work lasts from the wake-up to `finish`, from `finish` or the end of phase
+# 2 to the end of phase 3, or from `work_begin` to the next `finish`. `note` counts work for a connection, without the
+# interpreter lock; `settle` divides the span and begins the next one. The span ends at `now_us`; if that is 0, `settle`
+# reads the clock, unless there is nothing to divide.
 ctypedef void (*WorkNote)(void *context, ConnectionState *connection, int64_t weight) noexcept nogil
 ctypedef void (*WorkSettle)(void *context, int64_t now_us) noexcept nogil
 
@@ -187,11 +187,11 @@ cdef struct ReactorState:
     ConnectionQueue handshake_queue  # their TLS handshake has ended; to be reported to Python
     ConnectionQueue spare_queue     # swapped with the queue that is being processed
     TlsShared *tls                  # NULL until the first TLS connection
-    bint reports_handshakes         # Python wants to know the end of each handshake of a client
+    bint reports_handshakes         # Python is notified of the end of each handshake of a client
     Gate gate                       # NULL: every request goes to Python
     GateFinish gate_finish          # NULL: the gate gathers nothing
     void *gate_context
-    WorkNote work_note              # NULL: the time of no connection is wanted
+    WorkNote work_note              # NULL: the time of connections is not measured
     WorkSettle work_settle
     int64_t span_from_us            # when the present span of work began
     int64_t span_weight             # of the work for all connections since then

@@ -272,7 +272,7 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
 
 
 cdef inline void end_tls(ConnectionState *connection) noexcept nogil:
-    """Says goodbye to the peer of a TLS connection. A session that is in the pool is abandoned to it."""
+    """Sends close_notify to the peer of a TLS connection. Detaches a session that is in the pool, which releases it."""
     if connection.tls == NULL:
         return
     if connection.tls.in_pool:

@@ -266,7 +266,7 @@ cdef int tls_encrypt(ReactorState *state, ConnectionState *connection, int64_t *
 
 
 cdef void tls_output_sent(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Takes the memory of the ciphertext back, which is sent; a handshake that waited for that continues."""
+    """Takes back the memory of the ciphertext that was sent, and continues a handshake that waited for that."""
     cdef TlsSession *session = connection.tls
     session.encrypted = 0
     if state.tls.spare.data == NULL:

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc
 
 cdef enum:
     METER_BUCKETS = 104                  # up to 2**27 us
-    METERS = 128                         # by API key, but for the last two
+    METERS = 128                         # by API key, except the last two
     FOLLOWER_FETCH_METER = 126           # fetches of followers, which the meter of Fetch counts too
     OTHER_METER = 127                    # requests without a known API
 

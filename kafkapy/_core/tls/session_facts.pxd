@@ -1,4 +1,4 @@
-# What Python may know about a TLS session. NULL stands for a connection without one.
+# The facts about a TLS session that Python reads. NULL means a connection without TLS.
 from kafkapy._core.tls.tls_session cimport TlsSession
 
 cdef object session_protocol(TlsSession *session)

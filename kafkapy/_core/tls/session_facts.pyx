@@ -1,4 +1,4 @@
-"""Facts about a TLS session as Python objects: protocol, cipher suite, the peer's certificate, the reason of a failure."""
+"""Facts about a TLS session as Python objects: protocol, cipher suite, peer's certificate, reason of a failure."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t

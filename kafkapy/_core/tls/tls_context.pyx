@@ -130,10 +130,10 @@ cdef class TlsContext:
                  bint is_server, int client_auth=0, protocols=("TLSv1.2", "TLSv1.3"), ciphers=None, crl_pem=None):
         """Raises TlsError if a part cannot be used.
 
-        The chain begins with the certificate of the key. `trusted_pem` are the certificates that end a chain of the
-        peer, and need not be self-signed; None stands for those of the platform. `ciphers` are IANA's names; None
-        stands for OpenSSL's defaults with forward secrecy. A certificate that a list in `crl_pem` revokes is refused, as is a
-        certificate of a client or server whose issuer has no list there.
+        The chain begins with the certificate of the key. `trusted_pem` are the certificates at which a chain of the
+        peer may end, which need not be self-signed; None means those of the platform. `ciphers` are IANA's names; None
+        means OpenSSL's defaults with forward secrecy. A certificate that a list in `crl_pem` revokes is refused, as is
+        a certificate of a client or server whose issuer has no list there.
         """
         require_library()
         if self.native != NULL:
@@ -276,7 +276,8 @@ cdef class TlsContext:
         return 0
 
     cdef int load_trusted(self, bytes trusted) except -1:
-        """Sets the certificates that a chain may end at. A server names them to clients, which choose by them."""
+        """Sets the certificates at which a chain may end. A server sends their names, so that a client can choose its
+        certificate."""
         cdef X509_STORE *store = openssl.SSL_CTX_get_cert_store(self.native)
         cdef PemReader reader
         cdef X509 *certificate
