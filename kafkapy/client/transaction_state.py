@@ -51,7 +51,7 @@ class TransactionPhase(Enum):
 class TransactionState(ProducerIdSource):
     """The phase of a producer's transaction, its partitions, and its first error. Called with the network's lock held.
 
-    Partitions are added by AddPartitionsToTxn before anything is written to them, which every broker supports. With
+    AddPartitionsToTxn, which every broker supports, adds a partition before anything is written to the partition. With
     transaction.version 2 (`adds_implicitly`, KIP-890) a write adds its partition, and the end of every transaction
     raises the epoch, so that a late batch cannot become part of the next transaction.
     """

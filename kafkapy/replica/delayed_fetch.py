@@ -30,7 +30,7 @@ class DelayedFetch(FetchOperation):
     G     the bytes that became readable, over all partitions, reach the minimum
     H     the log was truncated below the end of the fetcher's log (its fetch offset)
 
-    In F and G a partition does not count whose records are withheld from the follower by a throttle (KIP-73).
+    Partitions whose records are withheld from the follower by a throttle (KIP-73) do not count in F and G.
     """
 
     __slots__ = ("_find_partition", "_on_response", "_params", "_partitions", "_read_again")

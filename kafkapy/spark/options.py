@@ -177,7 +177,8 @@ def milliseconds(name: str, text: str) -> int:
 
 
 def _by_name(options: Mapping[str, str]) -> dict[str, str]:
-    """Returns the options by their exact names. Raises ConfigError for an unknown option."""
+    """Returns the options by name in their usual spelling, because the case of names does not matter in Spark. Raises
+    ConfigError for an unknown option."""
     given: dict[str, str] = {}
     for written, value in options.items():
         name = written.lower()

@@ -5,12 +5,12 @@
     driver      commits them, one by one
     ledger      batch N is done
 
-The ledger is the committed offset of a group, named like the transactional id, for the first partition of the topic:
-the offset is the number of the batch, its metadata are the transactions that may be open. The transactional id is the
-option with the id of the query appended (`stream_sink`), because the checkpoint, which stores that id, numbers the
-batches. If the driver dies at any point, Spark repeats batch N. If the batch is decided, its tasks write nothing and
-the driver continues to commit; if it is done, the records that the tasks have written again are aborted; otherwise the
-tasks' new attempts have fenced the transactions of the earlier ones.
+The ledger is an offset that is committed for the first partition of the topic, by a group whose id is the transactional
+id. The offset is the number of the batch; its metadata lists the transactions that may be open. The transactional id is
+the option with the id of the query appended (`stream_sink`): the query's checkpoint, which stores this id, also numbers
+the batches. If the driver dies at any point, Spark repeats batch N. If the batch is decided, its tasks write nothing
+and the driver continues to commit. If the batch is done, the records that the tasks have written again are aborted.
+Otherwise the new attempts of the tasks have fenced the transactions of the earlier attempts.
 
 One case is not covered: if the driver is down for longer than transaction.timeout.ms after the decision, the brokers
 abort the transactions, and the commit fails with an error that says so.

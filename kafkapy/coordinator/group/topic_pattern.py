@@ -103,7 +103,8 @@ class TopicPattern:
     def __init__(self, expression: str, max_work: int = MAX_WORK) -> None:
         """Compiles the expression; raises PatternError with RE2's text.
 
-        `max_work` bounds the number of steps that all matches together may take to compute states.
+        `max_work` limits the work of all calls of `matches` together, in instructions of the automaton; states that
+        were computed before cost nothing.
         """
         program = _Program()
         self._alphabet = _Alphabet(expression)
@@ -173,8 +174,8 @@ class TopicPattern:
         return frozenset(pc for pc in seen if self._instructions[pc][0] in (_SET, _MATCH, _AT))
 
     def _resolve(self, threads: frozenset[int], before: str, after: str) -> set[int]:
-        """Returns `threads` (indexes of instructions) and the instructions that follow their assertions that are true
-        between the characters `before` and `after`; "" is the beginning or end of the name."""
+        """Returns `threads`, which are indexes of instructions, and the instructions after each of their assertions
+        that holds between the characters `before` and `after`; "" is the beginning or end of the name."""
         resolved: set[int] = set()
         stack = list(threads)
         while stack:

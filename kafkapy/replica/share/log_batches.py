@@ -56,7 +56,7 @@ def batch_headers(records: FileRange | bytes, end_offset: int) -> list[BatchHead
 
 
 def slice_records(records: FileRange | bytes, first: BatchHeader, last: BatchHeader) -> FileRange | bytes:
-    """Returns the bytes of the batches from `first` to `last`; a range of a file remains one."""
+    """Returns the bytes of the batches from `first` to `last`, as a FileRange if `records` is one."""
     end = last.position + last.size
     if isinstance(records, FileRange):
         return records.file.slice(records.position + first.position, end - first.position)

@@ -40,7 +40,7 @@ class KeyStore(NamedTuple):
 
     @property
     def certificates(self) -> list[bytes]:
-        """The first certificate of each entry, in DER: as a trust store, these are trusted."""
+        """The first certificate of each entry, in DER; in a trust store, these are the trusted certificates."""
         return [entry.chain[0] for entry in self.entries if entry.chain]
 
 

@@ -20,7 +20,7 @@ PERCENT_PER_NS = 100 / 1e9
 
 
 class Sensors(Protocol):
-    """The sensors of all clients, which record what a request costs: ClientQuotas."""
+    """The sensors of all clients, which record the costs of requests; ClientQuotas implements it."""
 
     def record(self, key: str, principal: Principal, client_id: str, value: float) -> int:
         """Records `value` in the client's bucket, and returns the throttle time in milliseconds."""
