@@ -1,4 +1,4 @@
-"""Configuration keys of the group coordinator: offsets, classic and consumer groups."""
+"""Configuration keys: group coordinator (offsets, classic and consumer groups)."""
 
 from kafkapy.config.row import (
     CLUSTER_WIDE,

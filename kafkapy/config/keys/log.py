@@ -1,4 +1,4 @@
-"""Configuration keys of logs on disk: segments, indexes, flushing, retention, cleaning."""
+"""Configuration keys: logs on disk (segments, indexes, flushing, retention, cleaning)."""
 
 from kafkapy.config.row import (
     BOOLEAN,

@@ -1,4 +1,4 @@
-"""Configuration keys of metrics and quotas."""
+"""Configuration keys: metrics and quotas."""
 
 from kafkapy.config.row import CLASS, CLUSTER_WIDE, INT, LIST, LONG, LOW, READ_ONLY, STRING, inert, key
 from kafkapy.config.validator import ANY, at_least, list_of

@@ -1,4 +1,4 @@
-"""Configuration keys of listeners, sockets and connection limits."""
+"""Configuration keys: listeners, sockets and connection limits."""
 
 from kafkapy.config.row import (
     CLUSTER_WIDE,

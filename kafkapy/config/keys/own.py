@@ -1,4 +1,4 @@
-"""Configuration keys that kafkapy adds to those of Apache Kafka."""
+"""Configuration keys: additions of kafkapy."""
 
 from kafkapy.config.row import BOOLEAN, INT, LOW, PASSWORD, READ_ONLY, STRING, key
 from kafkapy.config.validator import ADDRESS, ANY, at_least

@@ -1,4 +1,4 @@
-"""Configuration keys of the metadata log and its controller."""
+"""Configuration keys: the metadata log and its controller."""
 
 from kafkapy.config.controller_addresses import BOOTSTRAP_SERVER_LIST, VOTER_LIST
 from kafkapy.config.row import BOOLEAN, HIGH, INT, LIST, LONG, LOW, MEDIUM, READ_ONLY, STRING, inert, key

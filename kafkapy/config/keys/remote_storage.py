@@ -1,4 +1,4 @@
-"""Configuration keys of tiered storage."""
+"""Configuration keys: tiered storage."""
 
 from kafkapy.config.row import BOOLEAN, CLUSTER_WIDE, INT, LONG, LONG_MAX, LOW, MEDIUM, READ_ONLY, STRING, inert
 from kafkapy.config.validator import ANY, NON_EMPTY_STRING, at_least

@@ -1,4 +1,4 @@
-"""Configuration keys of replication: acknowledgement, fetching from leaders, throttling."""
+"""Configuration keys: replicas (acknowledgement, fetching from leaders, throttling)."""
 
 from kafkapy.config.row import (
     BOOLEAN,

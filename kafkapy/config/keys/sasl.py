@@ -1,4 +1,4 @@
-"""Configuration keys of SASL authentication."""
+"""Configuration keys: SASL authentication."""
 
 from kafkapy.config.row import (
     BOOLEAN,

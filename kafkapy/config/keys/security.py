@@ -1,4 +1,4 @@
-"""Configuration keys of authorization, delegation tokens and TLS."""
+"""Configuration keys: authorization, delegation tokens, TLS."""
 
 from kafkapy.config.row import (
     BOOLEAN,

@@ -1,4 +1,4 @@
-"""Configuration keys of the broker's identity, defaults of topics, and request handling."""
+"""Configuration keys: broker identity, topic defaults, request handling."""
 
 from kafkapy.config.row import (
     BOOLEAN,

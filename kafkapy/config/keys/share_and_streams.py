@@ -1,4 +1,4 @@
-"""Configuration keys of share groups and streams groups."""
+"""Configuration keys: share groups and streams groups."""
 
 from kafkapy.config.row import CLUSTER_WIDE, HIGH, INT, INT_MAX, LIST, MEDIUM, READ_ONLY, SHORT, inert, key
 from kafkapy.config.validator import ANY, at_least, between, filled_list_of

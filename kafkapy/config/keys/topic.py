@@ -1,4 +1,4 @@
-"""Configuration keys of topics."""
+"""Configuration keys: topic configuration."""
 
 from kafkapy.config.row import BOOLEAN, DOUBLE, INT, LIST, LONG, LONG_MAX, MEDIUM, STRING, topic_key
 from kafkapy.config.validator import ANY, GZIP_LEVEL, THROTTLED_REPLICAS, at_least, between, list_of, one_of

@@ -1,4 +1,4 @@
-"""Configuration keys of the transaction coordinator."""
+"""Configuration keys: transaction coordinator."""
 
 from kafkapy.config.row import BOOLEAN, HIGH, INT, LOW, READ_ONLY, SHORT, inert, key
 from kafkapy.config.validator import ANY, at_least
