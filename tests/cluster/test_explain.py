@@ -14,7 +14,7 @@ from kafkapy.metadata.history import MetadataHistory
 from kafkapy.metadata.partition_history import PartitionEvent, explain_partition
 from kafkapy.tools.metadata_log import fetch_history, read_directory
 from kafkapy.types import TopicPartition
-from tests.cluster.cluster import Cluster, Spec
+from tests.cluster.cluster import UNHURRIED, Cluster, Spec
 from tests.cluster.nodes import BROKER, CONTROLLER, Flavour
 from tests.tools.tool_host import run_ours
 
@@ -39,7 +39,7 @@ def leaders(events: list[PartitionEvent]) -> list[tuple[int, str]]:
 )
 def test_a_partition_is_explained(tmp_path: Path, flavour: Flavour) -> None:
     specs = [Spec(flavour, CONTROLLER), Spec(Flavour.KAFKAPY, BROKER), Spec(Flavour.KAFKAPY, BROKER)]
-    with Cluster(tmp_path, specs) as cluster:
+    with Cluster(tmp_path, specs, properties=UNHURRIED) as cluster:  # else a slow broker may lead no more
         with cluster.admin() as admin:
             admin.create_topics([NewTopic("t", assignments={0: [2, 3]}, configs={"min.insync.replicas": "1"})]).check()
         cluster.wait_for_isr("t")
