@@ -15,11 +15,11 @@ from tests.seeds import drawn_seed
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", [0, ROUNDS_PER_SERIES], ids=["direct", "through proxies"])
-def test_nothing_acknowledged_is_lost_in_a_round_of_chaos(first: int, kafka_43: Path, tmp_path: Path) -> None:
-    """The client of the chain is drawn: one in three rounds has librdkafka's, ours and Java's."""
+def test_nothing_acknowledged_is_lost_in_a_round_of_chaos(kafka_43: Path, tmp_path: Path) -> None:
+    """The round runs through proxies. The client of the chain is drawn: one in three rounds has librdkafka's, ours and
+    Java's."""
     seed = drawn_seed()
-    number = first + seed % 3
+    number = ROUNDS_PER_SERIES + seed % 3
     passed: list[int] = []
     java = java_command(kafka_43, tmp_path / "classes")
     run_series(tmp_path / "nodes", range(number, number + 1), seed, java, passed.append, faults_per_round=1)
