@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (KIP-455): changes which brokers have the replicas of a partition.
+"""AlterPartitionReassignments and ListPartitionReassignments (KIP-455): which brokers have the replicas of a partition.
 
 A reassignment begins with a record that adds the new replicas to the old ones. It completes, as part of any later
 change of the partition, when the new replicas are in sync (`partition_change`).
@@ -17,6 +17,7 @@ from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.metadata.topics_image import PartitionImage, TopicImage
 from kafkapy.named_tuple import NamedTuple
+from kafkapy.protocol.messages.metadata_records import NoOpRecord
 from kafkapy.types import TopicPartition
 
 # Partition -> its new replicas; None cancels a reassignment in progress.
@@ -65,6 +66,28 @@ def alter_partition_reassignments(
         response.append((topic_partition, SUCCESS))
     check_record_count(records)
     return ControllerResult(records, response)
+
+
+def list_partition_reassignments(
+    image: MetadataImage, named: Sequence[tuple[str, Sequence[int]]] | None
+) -> ControllerResult[list[tuple[TopicPartition, PartitionImage]]]:
+    """Returns the partitions with a reassignment in progress: of the `named` topics and partition ids, or of all topics
+    if `named` is None. Partitions that do not exist are left out.
+
+    The result has a NoOpRecord. Only the active controller can commit it, so that a node that has lost the leadership
+    without having noticed does not report reassignments that its successor has cancelled.
+    """
+    by_name = image.topics.by_name
+    if named is None:
+        named = [(topic.name, list(topic.partitions)) for topic in by_name.values()]
+    found = []
+    for name, partition_ids in named:
+        partitions = by_name[name].partitions if name in by_name else {}
+        for partition_id in partition_ids:
+            partition = partitions.get(partition_id)
+            if partition is not None and is_reassigning(partition):
+                found.append((TopicPartition(name, partition_id), partition))
+    return ControllerResult([(NoOpRecord(), 0)], found)
 
 
 def is_reassigning(partition: PartitionImage) -> bool:

@@ -7,11 +7,11 @@ Permissions: Describe or Alter on the cluster.
 
 from __future__ import annotations
 
-from kafkapy.controller.reassignments import alter_partition_reassignments
+from kafkapy.controller.reassignments import alter_partition_reassignments, list_partition_reassignments
 from kafkapy.controller.result import ErrorMessage
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.errors import Error
-from kafkapy.metadata.topics_image import TopicImage
+from kafkapy.metadata.topics_image import PartitionImage
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -49,38 +49,35 @@ def list_partition_reassignments_error(
 
 
 @serves(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, on_error=list_partition_reassignments_error)
-def handle_list_partition_reassignments(
-    context: RequestContext, request: ListPartitionReassignmentsRequest
-) -> ListPartitionReassignmentsResponse:
+def handle_list_partition_reassignments(context: RequestContext, request: ListPartitionReassignmentsRequest) -> None:
     """Lists the reassignments of the named partitions, or of all partitions.
 
     Partitions that do not exist are left out, as in Kafka.
     """
     check_cluster(context, Operation.DESCRIBE)
-    by_name = context.services.metadata.image.topics.by_name
-    wanted: list[tuple[TopicImage, list[int]]] = []
-    if request.topics is None:
-        wanted = [(topic, list(topic.partitions)) for topic in by_name.values()]
-    else:
-        wanted = [(by_name[each.name], each.partition_indexes) for each in request.topics if each.name in by_name]
-    found = [_ongoing(topic, indexes) for topic, indexes in wanted]
-    return ListPartitionReassignmentsResponse(error_message=None, topics=[topic for topic in found if topic.partitions])
+    version = context.api_version
+    named = None if request.topics is None else [(topic.name, topic.partition_indexes) for topic in request.topics]
+    answer_when_committed(
+        context,
+        lambda image: list_partition_reassignments(image, named),
+        _listed,
+        lambda error, message: list_partition_reassignments_error(request, version, error, message),
+    )
 
 
-def _ongoing(topic: TopicImage, indexes: list[int]) -> OngoingTopic:
-    moving = []
-    for index in indexes:
-        partition = topic.partitions.get(index)
-        if partition is not None and (partition.adding_replicas or partition.removing_replicas):
-            moving.append(
-                ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
-                    partition_index=index,
-                    replicas=list(partition.replicas),
-                    adding_replicas=list(partition.adding_replicas),
-                    removing_replicas=list(partition.removing_replicas),
-                )
+def _listed(found: list[tuple[TopicPartition, PartitionImage]]) -> ListPartitionReassignmentsResponse:
+    topics: dict[str, OngoingTopic] = {}
+    for (name, index), partition in found:
+        topic = topics.setdefault(name, OngoingTopic(name=name, partitions=[]))
+        topic.partitions.append(
+            ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
+                partition_index=index,
+                replicas=list(partition.replicas),
+                adding_replicas=list(partition.adding_replicas),
+                removing_replicas=list(partition.removing_replicas),
             )
-    return OngoingTopic(name=topic.name, partitions=moving)
+        )
+    return ListPartitionReassignmentsResponse(error_message=None, topics=list(topics.values()))
 
 
 def alter_partition_reassignments_error(

@@ -5,7 +5,7 @@ import pytest
 
 from kafkapy.controller.broker_registration import fence_broker
 from kafkapy.controller.partitions import AlterPartition, alter_partition
-from kafkapy.controller.reassignments import alter_partition_reassignments, reassigned
+from kafkapy.controller.reassignments import alter_partition_reassignments, list_partition_reassignments, reassigned
 from kafkapy.controller.topics import NewTopic, create_topics
 from kafkapy.errors import ApiError, Error
 from kafkapy.types import TopicPartition
@@ -117,3 +117,13 @@ def test_too_many_reassignments_are_refused(image):
     with pytest.raises(ApiError) as raised:
         alter_partition_reassignments(image, [(T0, [2, 1])] * 10_001)
     assert raised.value.error is Error.POLICY_VIOLATION
+
+
+def test_reassignments_in_progress_are_listed_with_a_record_that_only_a_leader_can_commit(image):
+    moving, _ = reassign(image, [3, 4])
+    for named in (None, [("t", [0, 9]), ("u", [0])]):
+        result = list_partition_reassignments(moving, named)
+        assert result.response == [(T0, partition_of(moving))]
+        assert commit(moving, result).topics == moving.topics and len(result.records) == 1
+        assert list_partition_reassignments(image, named).response == []
+    assert list_partition_reassignments(moving, []).response == []

@@ -8,11 +8,13 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from kafkapy._core.reactor.reactor import Connection
+from kafkapy.controller.reassignments import alter_partition_reassignments
 from kafkapy.errors import Error
 from kafkapy.metadata.image import EMPTY_IMAGE, MetadataCache
 from kafkapy.nodes.controller_channel import ControllerChannel
@@ -22,9 +24,14 @@ from kafkapy.protocol.api import ApiKey, decode_request_header
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from kafkapy.protocol.messages.header import ResponseHeader
 from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+)
+from kafkapy.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
 )
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.security.acl import Operation, ResourceType
@@ -33,11 +40,13 @@ from kafkapy.server.auto_topic_creation import create_missing_topic
 from kafkapy.server.forwarding import Forwarding
 from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.request_context import Session
+from kafkapy.types import TopicPartition
 from tests.api_client import ApiServer, ask, request_bytes
 from tests.harness.controller import MemoryController
 from tests.harness.granted_operations import GrantedOperations
+from tests.harness.metadata import bootstrapped, commit, with_brokers, with_topic
 from tests.harness.stub_node import StubNode
-from tests.reactor_harness import TIMEOUT, frame
+from tests.reactor_harness import TIMEOUT, frame, receive_frame
 
 ANONYMOUS_PRINCIPAL = b"\0\0\x05User\x0aANONYMOUS\0\0"
 ALICE = b"\0\0\x05User\x06alice\0\0"
@@ -148,6 +157,30 @@ def test_an_operation_of_a_combined_node_that_has_resigned_is_forwarded() -> Non
     assert create(client, "next") == [("t", Error.INVALID_PARTITIONS)]
     assert cluster.controllers[1].submitted >= 1
     cluster.close()
+
+
+def test_a_controller_that_has_lost_the_leadership_lists_no_reassignments() -> None:
+    """The successor may have cancelled them; only the commit of a record shows that a node still leads."""
+    image = with_topic(with_brokers(bootstrapped(), 1, 2), "t")
+    moving = commit(image, alter_partition_reassignments(image, [(TopicPartition("t", 0), [2])]))
+    request = ListPartitionReassignmentsRequest(topics=None)
+    with closing(Cluster(is_combined=True)) as cluster:
+        cluster.local.cache.image, cluster.local.epoch = moving, moving.epoch
+        cluster.broker.services.metadata = cluster.local.cache
+        client = cluster.broker.connect()
+        response = ask(client, ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request, ListPartitionReassignmentsResponse)
+        assert [topic.name for topic in response.topics] == ["t"]
+        cluster.active = cluster.addresses[1]
+        cluster.local.held = []
+        client.sendall(frame(request_bytes(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request)))
+        while not cluster.local.held:
+            cluster.broker.harness.call(lambda: None)
+        cluster.local.is_active = False
+        cluster.local.release()
+        answer = receive_frame(client)
+        header_size = len(ResponseHeader(correlation_id=7).encode(1))
+        assert ListPartitionReassignmentsResponse.decode(answer, 0, header_size).topics == []
+        assert cluster.controllers[1].submitted == 1
 
 
 def test_the_envelope_has_the_request_the_anonymous_principal_and_the_clients_address(cluster: Cluster) -> None:
