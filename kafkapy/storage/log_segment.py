@@ -9,6 +9,7 @@ import logging
 import os
 import random
 from collections.abc import Sequence
+from struct import Struct
 from typing import TYPE_CHECKING, TypeVar
 
 from kafkapy._core.broker_state.log_state import SegmentState
@@ -42,6 +43,9 @@ logger = logging.getLogger("kafka.log.LogSegment")
 AnyIndex = TypeVar("AnyIndex", OffsetIndex, TimeIndex)
 
 NOT_LOADED = -2
+# An entry of an offset index: the offset relative to the segment's base offset, and the position.
+OFFSET_ENTRY = Struct(">II")
+SMALLEST_BATCH = 61
 
 
 class LogSegment(SegmentState):
@@ -283,14 +287,42 @@ class LogSegment(SegmentState):
             os.close(fd)
 
     def _last_indexed_position(self) -> int:
-        if self._offset_index is not None:
-            entries = self._offset_index.entries
-            return self._offset_index.entry(entries - 1)[1] if entries else 0
+        positions = self._last_indexed_positions(1)
+        return positions[-1] if positions else 0
+
+    def _last_indexed_positions(self, count: int) -> list[int]:
+        """Returns the positions of the last `count` batches in the offset index, ascending; fewer if there are fewer.
+        Raises OSError.
+
+        An index that is not open is neither opened nor checked.
+        """
+        index = self._offset_index
+        if index is not None:
+            return [index.entry(slot)[1] for slot in range(max(0, index.entries - count), index.entries)]
         if self.size <= self._config.index_interval_bytes:
-            return 0  # the segment is too short for an index entry
-        tail = read_tail(self.path(OFFSET_INDEX_SUFFIX), 8)
-        position = int.from_bytes(tail[4:], "big")
-        return position if position < self.size else 0
+            return []  # the segment is too short for an index entry
+        tail = read_tail(self.path(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY.size, count)
+        positions = [position for _, position in OFFSET_ENTRY.iter_unpack(tail)]
+        return positions if positions and positions[-1] < self.size else []
+
+    def read_end(self, length: int) -> tuple[bytes, int]:
+        """Returns about the last `length` bytes, at most, from the beginning of a batch on, and their position. Raises
+        OSError.
+
+        Takes one read of the index and one of the log, and leaves both files as they were, open or closed. Returns no
+        bytes if the index has no batch so near to the end.
+        """
+        position = 0
+        if self.size > length:
+            count = length // max(self._config.index_interval_bytes, SMALLEST_BATCH) + 2
+            indexed = self._last_indexed_positions(count)
+            position = next((each for each in indexed if self.size - length <= each < self.size), self.size)
+        if position == self.size:
+            return b"", position
+        if self._file is not None:
+            return self._file.pread(position, self.size - position), position
+        with open(self.path(LOG_SUFFIX), "rb", buffering=0) as file:
+            return os.pread(file.fileno(), self.size - position, position), position
 
     # -- timestamps ----------------------------------------------------------------------------------------------
 
@@ -442,12 +474,13 @@ class LogSegment(SegmentState):
         return f"LogSegment({self.directory!r}, base_offset={self.base_offset}, size={self.size})"
 
 
-def read_tail(path: str, length: int) -> bytes:
-    """Returns the last whole entry of an index file whose entries have `length` bytes, or b"" if there is none. Raises
-    OSError."""
+def read_tail(path: str, length: int, count: int = 1) -> bytes:
+    """Returns the last `count` whole entries of an index file whose entries have `length` bytes; fewer if there are
+    fewer. Raises OSError."""
     try:
         with open(path, "rb", buffering=0) as file:
             end = os.fstat(file.fileno()).st_size // length * length
-            return os.pread(file.fileno(), length, end - length) if end >= length else b""
+            size = min(length * count, end)
+            return os.pread(file.fileno(), size, end - size)
     except FileNotFoundError:
         return b""

@@ -1,23 +1,22 @@
 """Updates the producers of a log from its batches: at an append, after a start or a truncation, and in recovery."""
 
-import logging
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEntry
 from kafkapy._core.bytes.record_batch import BatchSummary, RecordBatch
-from kafkapy.errors import ApiError
 from kafkapy.storage.control_record import end_transaction_marker
 from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.log_segments import LogSegments
+from kafkapy.storage.producer_entry import follows
 from kafkapy.storage.producer_state import ProducerStateManager
-from kafkapy.storage.segment_reader import scan_segment
+from kafkapy.storage.segment_reader import scan_chunk, scan_segment
 from kafkapy.storage.transaction_index import AbortedTransaction
 
-logger = logging.getLogger("kafka.log.ProducerStateManager")
-
-# The batches that a producer may retry are looked for in this number of bytes before the snapshot's offset.
-TAIL_BYTES = 1 << 20
+# Kafka's limit on the requests that an idempotent producer has in flight, and on the batches of an entry.
+BATCHES_IN_FLIGHT = 5
+# The batches before the last one of each producer are looked for in so many bytes before the offset of a snapshot: in
+# the greater length if the smaller one has too few.
+TAIL_LENGTHS = (128 << 10, 1 << 20)
 # A producer that has appended nothing for this time does not retry: delivery.timeout.ms is usually 2 minutes.
 RETRY_PERIOD_MS = 600_000
 
@@ -76,39 +75,53 @@ def restore_batches(segments: LogSegments, producers: ProducerStateManager, wall
     """Adds to `producers`, which a snapshot has just restored, the batches before the last one of each producer.
 
     A snapshot contains only the last batch of a producer. A producer with several requests in flight may retry earlier
-    batches after a restart, which have to be recognized as duplicates. The batches are read from the ends of the last
-    two segments. Raises OSError.
+    batches after a restart, which have to be recognized as duplicates. The batches are read from the end of the segment
+    before the snapshot's offset; from so few bytes, if these have enough batches, that a start with many partitions
+    does not take long. No file stays open. Raises OSError.
     """
     end_offset = producers.map_end_offset
+    last = segments.index_of(end_offset - 1)
     recent = {
         producer_id: entry
         for producer_id, entry in producers.entries.items()
         if entry.last_batch is not None and wall_ms - entry.last_timestamp < RETRY_PERIOD_MS
     }
-    preceding = list(segments.between(0, end_offset)) if recent else []
-    if not preceding:
+    if last < 0 or not recent:
         return
-    found: dict[int, list[BatchMetadata]] = {}
-    try:
-        for batch in chain.from_iterable(_tail(segment, end_offset) for segment in preceding[-2:]):
-            entry = recent.get(batch.producer_id)
-            if entry is None or batch.is_control or batch.producer_epoch != entry.producer_epoch:
-                continue
-            run = found.setdefault(batch.producer_id, [])
-            if run and run[-1].last_sequence + 1 != batch.base_sequence:
-                run.clear()
-            run.append(_metadata_of(batch))
-    except ApiError as error:
-        logger.warning("Only the last batch of each producer is known after the start: %s", error)
-        return
-    for producer_id, run in found.items():
+    for length in TAIL_LENGTHS:
+        runs = _runs(_tail(segments, last, end_offset, length), recent)
+        if all(_is_complete(runs.get(producer_id)) for producer_id in recent):
+            break
+    for producer_id, run in runs.items():
         entry = recent[producer_id]
-        last = entry.last_batch
-        if last is not None and run[-1].last_sequence == last.last_sequence and run[-1].last_offset == last.last_offset:
+        known = entry.last_batch
+        if known is not None and (run[-1].last_sequence, run[-1].last_offset) == (
+            known.last_sequence,
+            known.last_offset,
+        ):
             producers.entries[producer_id] = _with_batches(entry, run)
 
 
-def _with_batches(entry: ProducerEntry, batches: list[BatchMetadata]) -> ProducerEntry:
+def _runs(batches: Iterable[BatchSummary], recent: Mapping[int, ProducerEntry]) -> dict[int, list[BatchMetadata]]:
+    """Returns the last batches with consecutive sequence numbers of each producer in its present epoch."""
+    runs: dict[int, list[BatchMetadata]] = {}
+    for batch in batches:
+        entry = recent.get(batch.producer_id)
+        if entry is None or batch.is_control or batch.producer_epoch != entry.producer_epoch:
+            continue
+        run = runs.setdefault(batch.producer_id, [])
+        if run and not follows(run[-1].last_sequence, batch.base_sequence):
+            run.clear()
+        run.append(_metadata_of(batch))
+    return runs
+
+
+def _is_complete(run: Sequence[BatchMetadata] | None) -> bool:
+    """Returns whether a producer has no earlier batches that it may retry."""
+    return run is not None and (len(run) >= BATCHES_IN_FLIGHT or run[0].first_sequence == 0)
+
+
+def _with_batches(entry: ProducerEntry, batches: Iterable[BatchMetadata]) -> ProducerEntry:
     made = ProducerEntry(
         entry.producer_id,
         entry.producer_epoch,
@@ -122,27 +135,18 @@ def _with_batches(entry: ProducerEntry, batches: list[BatchMetadata]) -> Produce
     return made
 
 
-def _tail(segment: LogSegment, end_offset: int) -> Iterator[BatchSummary]:
-    """Yields the batches below `end_offset` in about the last TAIL_BYTES before it. Raises OSError and ApiError."""
-    start = _tail_position(segment, end_offset)
-    for _, _, batches in scan_segment(segment.file, start, segment.size, check_crc=False):
-        for batch in batches:
-            if batch.last_offset >= end_offset:
-                return
-            yield batch
+def _tail(segments: LogSegments, last: int, end_offset: int, length: int) -> Iterator[BatchSummary]:
+    """Yields the batches below `end_offset` in at most `length` bytes at the end of the segment with the index `last`,
+    and of the one before it if it is shorter. Raises OSError."""
+    segment = segments[last]
+    if last and segment.size < length:
+        yield from _batches_at_end(segments[last - 1], length - segment.size)
+    for batch in _batches_at_end(segment, length):
+        if batch.last_offset >= end_offset:
+            return
+        yield batch
 
 
-def _tail_position(segment: LogSegment, end_offset: int) -> int:
-    """Returns the position of a batch that is at most TAIL_BYTES before the batch with `end_offset`."""
-    found = segment.find(end_offset)
-    end = position = segment.size if found is None else found[0]
-    if end <= TAIL_BYTES:
-        return 0
-    distance = 1
-    while end_offset - distance > segment.base_offset:
-        earlier = segment.find(end_offset - distance)
-        if earlier is None or end - earlier[0] > TAIL_BYTES:
-            break
-        position = earlier[0]
-        distance *= 2
-    return position
+def _batches_at_end(segment: LogSegment, length: int) -> Sequence[BatchSummary]:
+    chunk, position = segment.read_end(length)
+    return scan_chunk(chunk, position, check_crc=False)[0]
