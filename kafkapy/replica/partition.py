@@ -374,7 +374,7 @@ class Partition(PartitionState):
         if params.is_from_follower:
             if update_state:
                 self._update_follower(replica, asked, log_end_offset, params.replica_epoch)
-            if self.is_withheld(replica, self._context.clock.monotonic_ms()):
+            if self._withholds(replica):
                 records = b""
         aborted = None
         if params.isolation is FetchIsolation.LAST_STABLE_OFFSET:
@@ -387,7 +387,10 @@ class Partition(PartitionState):
     def withholds_from(self, replica_id: int) -> bool:
         """Returns whether the follower gets no records now, because replication is throttled (KIP-73)."""
         replica = self.remote_replicas.get(replica_id)
-        return replica is not None and self.is_withheld(replica, self._context.clock.monotonic_ms())
+        return replica is not None and self._withholds(replica)
+
+    def _withholds(self, replica: RemoteReplica) -> bool:
+        return self.leader_throttle is not None and self.is_withheld(replica, self._context.clock.monotonic_ms())
 
     def refer_to(self, preferred_read_replica: int, asked: FetchPartition) -> FetchResult:
         """Returns the result, without records, for a consumer that should read from the follower

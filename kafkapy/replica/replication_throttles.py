@@ -8,21 +8,29 @@ the ISR have to wait: the leader sends them no records while its rate is exceede
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.throttle_keys import FOLLOWER_REPLICAS, LEADER_REPLICAS
 from kafkapy.replica.partition import Partition
 
-_EVERY_REPLICA = "*"
+_EVERY_REPLICA = frozenset(["*"])
 
 
 def lists_replica(value: str | None, partition: int, broker: int) -> bool:
     """Returns whether a list of throttled replicas, as in a topic's configuration, contains the replica."""
-    if value is None or not value.strip():
+    if not value:
         return False
-    text = value.strip()
-    return text == _EVERY_REPLICA or f"{partition}:{broker}" in (each.strip() for each in text.split(","))
+    listed = _replicas_in(value)
+    return listed == _EVERY_REPLICA or f"{partition}:{broker}" in listed
+
+
+@lru_cache(maxsize=2)
+def _replicas_in(value: str) -> frozenset[str]:
+    """Returns the elements of a list of replicas. The lists of the last topic are kept, because they are asked for once
+    for each of its partitions, of which they may name thousands."""
+    return frozenset(each.strip() for each in value.split(","))
 
 
 class ReplicationThrottles:

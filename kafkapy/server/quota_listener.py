@@ -87,11 +87,11 @@ class QuotaListener:
                 config.controller_quota_window_num,
                 config.controller_quota_window_size_seconds * 1000,
             )
+            services.reactor.schedule(IDLE_CHECK_MS, self._drop_idle)
             if self._gate is not None:
                 from kafkapy.server.quotas.client_quotas import ClientQuotas
 
                 services.quotas = ClientQuotas(config, self._gate, services.reactor, self._make_limits)
-                services.reactor.schedule(IDLE_CHECK_MS, self._drop_idle)
                 if self._callback is not None:
                     services.reactor.schedule(CALLBACK_CHECK_MS, self._check_callback)
         services.mutation_quotas.apply(quotas)
@@ -118,6 +118,8 @@ class QuotaListener:
 
     def _drop_idle(self) -> None:
         services = self._services
+        if services.mutation_quotas is not None:
+            services.mutation_quotas.drop_idle(services.clock.monotonic_ms())
         if services.quotas is not None:
             services.quotas.drop_idle(services.reactor.monotonic_ms)
         services.reactor.schedule(IDLE_CHECK_MS, self._drop_idle)

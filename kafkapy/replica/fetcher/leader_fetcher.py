@@ -336,6 +336,8 @@ class LeaderFetcher:
                 return None
             if not data.records:
                 continue
+            if state.fetch_offset >= data.high_watermark:
+                return None  # without a look at the batches: a follower in the ISR is always here
             end = end_of_fetched(data.records, state.leader_epoch)
             if end is None or end[0] >= data.high_watermark:
                 return None

@@ -23,13 +23,11 @@ from kafkapy.metadata.image import QuotaEntity
 from kafkapy.protocol.api import ApiKey
 from kafkapy.security.principal import Principal
 from kafkapy.server.quotas.delays import Delays
-from kafkapy.server.quotas.precedence import FETCH, PRODUCE, REQUEST, Bucket, Limits
+from kafkapy.server.quotas.precedence import BUCKET_IDLE_MS, FETCH, PRODUCE, REQUEST, Bucket, Limits
 from kafkapy.server.quotas.request_cost import PERCENT_PER_NS, RequestCost
 
 # Requests between brokers, whose time no quota limits. The fetches of followers are exempt too.
 EXEMPT_APIS = frozenset({ApiKey.WRITE_TXN_MARKERS})
-# A sensor in which nothing was recorded for this time is dropped, as in Kafka.
-SENSOR_IDLE_MS = 3_600_000
 
 
 class Spending(NamedTuple):
@@ -72,13 +70,14 @@ class _Kind:
         if limit is not None:
             self.delays.add(limit.bucket, throttle_ms, monotonic_ms)
 
-    def drop_idle(self, monotonic_ms: int) -> None:
-        """Drops the sensors in which nothing was recorded for an hour."""
-        idle = [bucket for bucket, each in self.sensors.items() if monotonic_ms - each.last_record_ms > SENSOR_IDLE_MS]
+    def drop_idle(self, monotonic_ms: int) -> bool:
+        """Drops the sensors in which nothing was recorded for an hour; returns whether there were any."""
+        idle = [bucket for bucket, each in self.sensors.items() if monotonic_ms - each.last_record_ms > BUCKET_IDLE_MS]
         for bucket in idle:
             del self.sensors[bucket]
             self.delays.drop(bucket)
             self.rules.pop(bucket, None)
+        return bool(idle)
 
 
 class ClientQuotas:
@@ -211,10 +210,11 @@ class ClientQuotas:
         return self._kinds[key].delays.waiting(monotonic_ms)
 
     def drop_idle(self, monotonic_ms: int) -> None:
-        """Drops the sensors that were not used for an hour, and makes the gate ask for all limits again."""
-        for kind in self._kinds.values():
-            kind.drop_idle(monotonic_ms)
-        self._invalidate_limits()
+        """Drops sensors that were not used for an hour. If there are any, the gate asks for the limits of all clients
+        again."""
+        dropped = [kind.drop_idle(monotonic_ms) for kind in self._kinds.values()]
+        if any(dropped):
+            self._invalidate_limits()
 
     def spending(self, key: str, monotonic_ms: int) -> Iterator[Spending]:
         """Yields what is spent from each bucket of a kind that is in use. Any thread may call it."""

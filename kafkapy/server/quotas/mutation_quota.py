@@ -17,7 +17,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import QuotaEntity
 from kafkapy.security.principal import Principal
 from kafkapy.server.quotas.delays import Delays
-from kafkapy.server.quotas.precedence import Bucket, Limits
+from kafkapy.server.quotas.precedence import BUCKET_IDLE_MS, Bucket, Limits
 
 
 class MutationBucket:
@@ -61,6 +61,13 @@ class MutationBucket:
         self.refill(monotonic_ms)
         self.tokens = min(self._rate * self._window_s, self.tokens - count)
         self.spent.record(count, monotonic_ms)
+
+    def is_idle(self, monotonic_ms: int) -> bool:
+        """Returns whether nothing was taken for an hour and the bucket is full, as a new one would be."""
+        if monotonic_ms - self.spent.last_record_ms <= BUCKET_IDLE_MS:
+            return False
+        self.refill(monotonic_ms)
+        return self.tokens >= self._rate * self._window_s
 
     def throttle_ms(self, monotonic_ms: int) -> int:
         """Returns the time until the bucket has no debt, at most INT_MAX; 0 if the rate is not a number."""
@@ -155,6 +162,12 @@ class MutationQuotas:
         limit = self._limits.find(principal, client_id)
         if limit is not None:
             self._delays.add(limit.bucket, throttle_ms, monotonic_ms)
+
+    def drop_idle(self, monotonic_ms: int) -> None:
+        """Drops the buckets that were not used for an hour and are full."""
+        for bucket in [bucket for bucket, each in self._buckets.items() if each.is_idle(monotonic_ms)]:
+            del self._buckets[bucket]
+            self._delays.drop(bucket)
 
     def waiting(self, monotonic_ms: int) -> int:
         """Returns the number of clients that are delayed now. Any thread may call it."""

@@ -17,6 +17,8 @@ from kafkapy.metadata.image import QuotaEntity
 from kafkapy.security.principal import Principal
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
+# A bucket in which nothing was recorded for this time is dropped, as in Kafka.
+BUCKET_IDLE_MS = 3_600_000
 PRODUCE, FETCH, REQUEST, MUTATION = (
     "producer_byte_rate",
     "consumer_byte_rate",

@@ -10,7 +10,7 @@ from kafkapy.config.row import INT_MAX
 from kafkapy.errors import ApiError, Error
 from kafkapy.security.principal import Principal
 from kafkapy.server.quotas.mutation_quota import MutationQuotas
-from kafkapy.server.quotas.precedence import Bucket, StoredLimits
+from kafkapy.server.quotas.precedence import BUCKET_IDLE_MS, Bucket, StoredLimits
 
 ENTITY = (("user", "u"),)
 USER = Principal("User", "u")
@@ -88,3 +88,19 @@ def test_the_spending_of_a_bucket() -> None:
     quotas.note_delay(USER, "c", 2000, 0)
     assert quotas.spending(0) == [(Bucket("u", ""), -8.0, 3.0, 2.0, "user u", 3000.0)]
     assert [quotas.waiting(now_ms) for now_ms in (0, 2000, 3999, 4000)] == [2, 1, 1, 0]
+
+
+def test_full_buckets_that_were_not_used_for_an_hour_are_dropped() -> None:
+    quotas = MutationQuotas(StoredLimits("controller_mutation_rate"), 11, 1000)
+    quotas.apply({(("client-id", None),): {"controller_mutation_rate": 0.01}})
+    for client_id, count in (("a", 1), ("b", 100)):
+        quota = quotas.quota(USER, client_id, 0, is_strict=True)
+        assert quota is not None
+        quota.charge(count, 0)
+        quotas.note_delay(USER, client_id, 1000, 0)
+    quotas.drop_idle(BUCKET_IDLE_MS)
+    assert [each.bucket.client_id for each in quotas.spending(0)] == ["a", "b"]
+    quotas.drop_idle(BUCKET_IDLE_MS + 1)
+    assert [each.bucket.client_id for each in quotas.spending(0)] == ["b"]  # which still has a debt
+    quotas.drop_idle(4 * BUCKET_IDLE_MS)
+    assert quotas.spending(0) == []
