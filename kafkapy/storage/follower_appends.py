@@ -17,7 +17,7 @@ from kafkapy.storage.log_results import AppendInfo
 from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET
-from kafkapy.storage.segment_reader import batch_size, scan_chunk
+from kafkapy.storage.segment_reader import SMALLEST_BATCH, batch_size, scan_chunk
 
 if TYPE_CHECKING:
     from kafkapy.storage.log_config import LogConfig
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 # No batch has a higher leader epoch.
 HIGHEST_EPOCH = 2**31 - 1
 _LEADER_EPOCH_AT = 12
-_SMALLEST_BATCH = 61
 
 Records = memoryview | bytes
 # Accounts for one batch of `Records`, at its position there.
@@ -145,7 +144,7 @@ def check_tail(tail: memoryview, leader_epoch: int) -> None:
     if size - LOG_OVERHEAD >= SMALLEST_LENGTH:
         if len(tail) <= MAGIC_AT or (tail[MAGIC_AT] <= BATCH_MAGIC and size > len(tail)):
             return
-        if tail[MAGIC_AT] == BATCH_MAGIC and size >= _SMALLEST_BATCH:
+        if tail[MAGIC_AT] == BATCH_MAGIC and size >= SMALLEST_BATCH:
             epoch = int.from_bytes(tail[_LEADER_EPOCH_AT:MAGIC_AT], "big", signed=True)
             if epoch > leader_epoch:
                 return

@@ -23,6 +23,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET, RebuiltIndexes
+from kafkapy.storage.segment_reader import SMALLEST_BATCH
 from kafkapy.storage.transaction_index import TransactionIndex
 from kafkapy.types import NO_TIMESTAMP
 
@@ -45,7 +46,6 @@ AnyIndex = TypeVar("AnyIndex", OffsetIndex, TimeIndex)
 NOT_LOADED = -2
 # An entry of an offset index: the offset relative to the segment's base offset, and the position.
 OFFSET_ENTRY = Struct(">II")
-SMALLEST_BATCH = 61
 
 
 class LogSegment(SegmentState):

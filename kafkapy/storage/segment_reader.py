@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CHUNK = 1 << 20
+SMALLEST_BATCH = 61  # the header of a batch
 OLD_HEADER = struct.Struct(">qiIbb")
 OLD_CRC_END = 16
 OLD_MINIMUM = {0: 14, 1: 22}
