@@ -184,7 +184,7 @@ def test_a_marker_that_raises_the_epoch_leaves_no_batches_to_restore(tmp_path, r
 
 
 def test_batches_that_compaction_has_removed_end_the_run(tmp_path):
-    """As after a pass of the cleaner, which has removed the batch with sequence number 1."""
+    """The batch with sequence number 1 is missing, which a pass of the log cleaner has removed."""
     harness = LogHarness(tmp_path)
     log = harness.log()
     for sequence in (0, 2, 3):
