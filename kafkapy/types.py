@@ -63,6 +63,9 @@ class OffsetAndEpoch(NamedTuple):
 
 
 ZERO_UUID = bytes(16)
+# The metadata log has the name, the id and the only partition of a topic, although it is none.
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_PARTITION = 0
 METADATA_TOPIC_ID = bytes(15) + b"\x01"
 # The ids that Kafka reserves: ZERO_UUID and 1 as above, and for directories 0 MIGRATING, 1 UNASSIGNED, 2 LOST.
 RESERVED_UUIDS = frozenset(bytes(15) + bytes([low]) for low in range(100))

@@ -17,8 +17,9 @@ from kafkapy.protocol.messages.data_records import LeaderChangeMessage
 from kafkapy.protocol.record_frame import decode_metadata_record
 from kafkapy.tools.dump_batches import LogContent
 from kafkapy.tools.option import ToolError
+from kafkapy.types import METADATA_TOPIC
 
-LOG_NAME = "__cluster_metadata-0"
+LOG_NAME = f"{METADATA_TOPIC}-0"
 _SEGMENT = re.compile(r"(\d{20})\.log")
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _LEADER_CHANGE = 2
@@ -38,7 +39,7 @@ def read_directory(directory: str) -> MetadataHistory:
         raise ToolError(f"There is no metadata log in {directory}")
     start = segments[0][0]
     base = EMPTY_IMAGE
-    for offset, epoch, name in snapshots:
+    for offset, epoch, name in snapshots if start else ():
         if offset >= start:  # the oldest snapshot after which the log has all records
             base = image_of_snapshot(read_batches(os.path.join(directory, name)), offset, epoch)
             break

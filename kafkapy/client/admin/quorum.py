@@ -17,9 +17,8 @@ from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.fetch_snapshot import FetchSnapshotRequest
 from kafkapy.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
-from kafkapy.types import METADATA_TOPIC_ID
+from kafkapy.types import METADATA_TOPIC, METADATA_TOPIC_ID
 
-METADATA_TOPIC = "__cluster_metadata"
 _FETCH_BYTES = 8 * 1024 * 1024
 
 

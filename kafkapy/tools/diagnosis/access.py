@@ -6,13 +6,16 @@ import re
 from collections.abc import Sequence
 
 from kafkapy.config import BrokerConfig
+from kafkapy.errors import ProtocolViolation
+from kafkapy.metadata.image import MetadataImage
 from kafkapy.security.access_control_entry import AccessControlEntry
 from kafkapy.security.acl import CLUSTER_NAME, WILDCARD, Operation, Permission, ResourceType
 from kafkapy.security.host_address import acl_host
 from kafkapy.security.principal import ANONYMOUS, USER_TYPE, parse_principal
 from kafkapy.security.standard_authorizer import DEFAULT_KEY, SUPER_USERS_KEY, WILDCARD_PRINCIPAL, parse_super_users
 from kafkapy.tools.diagnosis.finding import GOOD, NOTE, WARNING, Finding, Findings
-from kafkapy.tools.diagnosis.metadata import StoredSecurity, read_security
+from kafkapy.tools.metadata_log import read_directory
+from kafkapy.tools.option import ToolError
 
 SUBJECT = "access"
 SHOWN_ACLS = 5
@@ -24,8 +27,8 @@ _JAAS_USER = re.compile(r"\buser_([^\s=\"]+)\s*=|\busername\s*=\s*\"?([^\s\"]+)"
 
 def check_access(config: BrokerConfig) -> Findings:
     """Yields findings on the authorizer's configuration and on the ACLs in the metadata log."""
-    stored = read_security(config.metadata_log_dir)
-    acls = [] if stored is None else stored.acls
+    stored = read_metadata(config.metadata_log_dir)
+    acls = [] if stored is None else list(stored.acls.values())
     if not config.authorizer_class_name:
         if acls:
             text = f"the metadata contain {len(acls)} ACLs, which have no effect without an authorizer"
@@ -33,6 +36,18 @@ def check_access(config: BrokerConfig) -> Findings:
         return
     found = [*_defaults(config, acls), *_acls(acls), *_super_users(config, stored)]
     yield from found or [Finding(GOOD, SUBJECT, f"no problems found in {len(acls)} ACLs and the super users")]
+
+
+def read_metadata(metadata_log_dir: str) -> MetadataImage | None:
+    """Returns the metadata in a log directory; None if they cannot be read.
+
+    The end of the log may contain records that the cluster has not committed yet.
+    """
+    try:
+        history = read_directory(metadata_log_dir)
+        return history.image_at(history.end_offset)
+    except (OSError, ValueError, ProtocolViolation, ToolError):
+        return None
 
 
 def _defaults(config: BrokerConfig, acls: Sequence[AccessControlEntry]) -> Findings:
@@ -77,7 +92,7 @@ def _is_host(host: str) -> bool:
     return len(numbers) == 4 and all(each.isdigit() and str(int(each)) == each and int(each) < 256 for each in numbers)
 
 
-def _super_users(config: BrokerConfig, stored: StoredSecurity | None) -> Findings:
+def _super_users(config: BrokerConfig, stored: MetadataImage | None) -> Findings:
     known = _known_users(config, stored)
     for text in sorted(parse_super_users(config.originals.get(SUPER_USERS_KEY, ""))):
         principal = parse_principal(text)
@@ -97,7 +112,7 @@ def _super_users(config: BrokerConfig, stored: StoredSecurity | None) -> Finding
             )  # fmt: skip
 
 
-def _known_users(config: BrokerConfig, stored: StoredSecurity | None) -> set[str] | None:
+def _known_users(config: BrokerConfig, stored: MetadataImage | None) -> set[str] | None:
     """Returns the names of all users; None if a listener has users that are listed nowhere, such as those of
     certificates."""
     authenticating = [listener for listener in config.listeners if listener.security_protocol != "PLAINTEXT"]
@@ -109,4 +124,6 @@ def _known_users(config: BrokerConfig, stored: StoredSecurity | None) -> set[str
     jaas = [text for name, text in config.originals.items() if name.endswith("sasl.jaas.config")]
     if not mechanisms <= _LISTED_MECHANISMS or ("PLAIN" in mechanisms and not jaas):
         return None
-    return stored.scram_users | {one or other for text in jaas for one, other in _JAAS_USER.findall(text)}
+    return {name for name, _ in stored.scram} | {
+        one or other for text in jaas for one, other in _JAAS_USER.findall(text)
+    }

@@ -1,7 +1,8 @@
-"""The history of a metadata log whose beginning a snapshot has replaced, as the active controller sends it."""
+"""The history of a metadata log with a snapshot: in a directory, and as the active controller sends it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ from kafkapy.client.admin.quorum import MetadataLogPart
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.metadata_records import TopicRecord
 from kafkapy.quorum.metadata_batch import metadata_batches
-from kafkapy.tools.metadata_log import fetch_history
+from kafkapy.tools.metadata_log import fetch_history, read_directory
 
 START, SNAPSHOT_EPOCH, EPOCH = 5, 2, 4
 
@@ -48,3 +49,21 @@ def test_the_history_contains_the_first_record_after_the_snapshot() -> None:
     assert history.base.offset == START
     assert [record.offset for record in history.records] == [5, 6]
     assert sorted(history.image_at(history.end_offset).topics.by_name) == ["a", "b", "c"]
+
+
+def write(directory: Path, name: str, *batches: bytes) -> None:
+    (directory / name).write_bytes(b"".join(batches))
+
+
+def test_a_snapshot_does_not_shorten_the_history_of_a_log_that_has_its_beginning(tmp_path: Path) -> None:
+    write(tmp_path, "00000000000000000000.log", batch(0, 1, "a"), batch(1, 1, "b"))
+    write(tmp_path, "00000000000000000001-0000000001.checkpoint", batch(0, 0, "a"))
+    assert [record.offset for record in read_directory(str(tmp_path)).records] == [0, 1]
+
+
+def test_a_snapshot_precedes_a_log_without_its_beginning(tmp_path: Path) -> None:
+    write(tmp_path, "00000000000000000001.log", batch(1, 1, "b"))
+    write(tmp_path, "00000000000000000001-0000000001.checkpoint", batch(0, 0, "a"))
+    history = read_directory(str(tmp_path))
+    assert (history.base.offset, [record.offset for record in history.records]) == (1, [1])
+    assert sorted(history.image_at(history.end_offset).topics.by_name) == ["a", "b"]

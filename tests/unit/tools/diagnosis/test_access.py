@@ -16,8 +16,7 @@ from kafkapy.protocol.messages.metadata_records import (
 from kafkapy.quorum.metadata_batch import metadata_batches
 from kafkapy.security.access_control_entry import AccessControlEntry
 from kafkapy.security.acl import Operation, PatternType, Permission, ResourceType
-from kafkapy.tools.diagnosis.access import check_access
-from kafkapy.tools.diagnosis.metadata import read_security
+from kafkapy.tools.diagnosis.access import check_access, read_metadata
 
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ENTRY = AccessControlEntry(ResourceType.TOPIC, "*", PatternType.LITERAL, "User:*", "*", Operation.ALL, Permission.ALLOW)
@@ -111,17 +110,16 @@ def test_defaults_that_let_everybody_or_nobody_in_are_reported(directory: Direct
 
 
 def test_the_newest_snapshot_precedes_the_log(directory: Directory):
-    directory.write(record(ENTRY), record(HARMLESS, 2), user("ada"))
     directory.write(record(HARMLESS, 2), name="00000000000000000003-0000000001.checkpoint")
     directory.write(
         RemoveAccessControlEntryRecord(id=bytes([2] * 16)), record(HARMLESS, 4), user("bob"),
         name="00000000000000000003.log", base_offset=3,
     )  # fmt: skip
-    found = read_security(str(directory.root))
+    found = read_metadata(str(directory.root))
     assert found is not None
-    assert found.acls == [HARMLESS]
-    assert found.scram_users == {"bob"}
+    assert list(found.acls.values()) == [HARMLESS]
+    assert found.scram.keys() == {("bob", 1)}
 
 
 def test_a_log_that_cannot_be_read_is_no_finding(tmp_path: Path):
-    assert read_security(str(tmp_path)) is None
+    assert read_metadata(str(tmp_path)) is None
