@@ -7,7 +7,6 @@ import re
 from kafkapy.errors import ApiError, Error
 
 MAX_NAME_LENGTH = 249
-CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 

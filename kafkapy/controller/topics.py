@@ -18,14 +18,14 @@ from kafkapy.controller.result import (
     check_record_count,
 )
 from kafkapy.controller.settings import MIN_ISR
-from kafkapy.controller.topic_name import CLUSTER_METADATA_TOPIC, collision_key, validate_topic_name
+from kafkapy.controller.topic_name import collision_key, validate_topic_name
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion, partition_record
 from kafkapy.metadata.topics_image import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, RECOVERED, PartitionImage
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord, RemoveTopicRecord, TopicRecord
-from kafkapy.types import ZERO_UUID, random_uuid
+from kafkapy.types import METADATA_TOPIC, ZERO_UUID, random_uuid
 
 DEFAULT = -1
 
@@ -88,7 +88,7 @@ def create_topics(
     for topic in topics:
         try:
             validate_topic_name(topic.name)
-            if topic.name == CLUSTER_METADATA_TOPIC:
+            if topic.name == METADATA_TOPIC:
                 raise ApiError(Error.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited.")
             if topic.name in image.topics.by_name or topic.name in response:
                 raise ApiError(Error.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")

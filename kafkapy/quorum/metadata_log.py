@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from kafkapy._core.bytes.record_batch import LENGTH_AT, LOG_OVERHEAD, OVERHEAD, RecordBatch, iterate_batches
 from kafkapy._core.bytes.segment_file import SegmentFile
 from kafkapy.errors import StorageError
-from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
 from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.segment_indexes import SegmentIndexes, indexed_position
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
+from kafkapy.types import METADATA_PARTITION, METADATA_TOPIC
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-{METADATA_PARTITION}"
 LAST_OFFSET_DELTA_AT = 23  # in the header of a batch

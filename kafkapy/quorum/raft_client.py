@@ -16,7 +16,6 @@ from kafkapy._core.bytes.record_batch import RecordBatch, scan_batches
 from kafkapy.client.connection import SOFTWARE_NAME
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.features import KRAFT_VERSION
-from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages import add_raft_voter as add_wire
@@ -31,7 +30,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest as WireApi
 from kafkapy.quorum.raft import messages as raft
 from kafkapy.quorum.voter_changes import voter_changes
 from kafkapy.quorum.voters import ControllerListener
-from kafkapy.types import METADATA_TOPIC_ID, OffsetAndEpoch
+from kafkapy.types import METADATA_PARTITION, METADATA_TOPIC, METADATA_TOPIC_ID, OffsetAndEpoch
 
 UNKNOWN_LOG_START = -1
 

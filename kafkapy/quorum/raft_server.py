@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy.errors import ApiError, Error
-from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
 from kafkapy.protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from kafkapy.protocol.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 from kafkapy.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
@@ -23,7 +22,7 @@ from kafkapy.protocol.messages.update_raft_voter import UpdateRaftVoterRequest, 
 from kafkapy.protocol.messages.vote import VoteRequest, VoteResponse
 from kafkapy.quorum.raft import messages as raft
 from kafkapy.quorum.voters import ControllerListener, ReplicaKey, Voter
-from kafkapy.types import METADATA_TOPIC_ID, OffsetAndEpoch
+from kafkapy.types import METADATA_PARTITION, METADATA_TOPIC, METADATA_TOPIC_ID, OffsetAndEpoch
 
 FIRST_FETCH_WITH_TOPIC_ID = FetchRequest.FIRST_VERSION_WITH_TOPIC_ID
 FIRST_FETCH_WITH_ENDPOINTS = 17  # the version with directory ids, although version 16 has the field

@@ -32,14 +32,14 @@ from kafkapy.storage.partition_directory import (
     unique_directory_name,
 )
 from kafkapy.storage.partition_metadata import MalformedPartitionMetadata, read_partition_metadata
-from kafkapy.types import ZERO_UUID, Clock, TopicPartition
+from kafkapy.types import METADATA_PARTITION, METADATA_TOPIC, ZERO_UUID, Clock, TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy.config import BrokerConfig, TopicConfig
 
 logger = logging.getLogger("kafka.log.LogManager")
 
-METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
+METADATA_TOPIC_PARTITION = TopicPartition(METADATA_TOPIC, METADATA_PARTITION)
 
 # With more logs to sync than this, a clean stop syncs the file system once: a log takes up to eight syncs, 0.2 ms each
 # on a good disk.
@@ -279,7 +279,7 @@ class LogManager:
             self._ports.schedule(0, lambda: self._filesystem.remove_tree(path))
             return None
         partition = parse_directory_name(name) or parse_future_name(name)
-        if partition is None or partition == METADATA_PARTITION:
+        if partition is None or partition == METADATA_TOPIC_PARTITION:
             return None
         try:
             topic_id = read_partition_metadata(path)

@@ -18,7 +18,6 @@ from kafkapy.controller.result import ControllerResult
 from kafkapy.controller.result import Operation as ControllerOperation
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
-from kafkapy.metadata.internal_topics import METADATA_PARTITION, METADATA_TOPIC
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -30,7 +29,7 @@ from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_done
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.services import ControllerServices
-from kafkapy.types import ZERO_UUID
+from kafkapy.types import METADATA_PARTITION, METADATA_TOPIC, ZERO_UUID
 
 UNKNOWN_MS = -1
 LAST_VERSION_WITH_RESULTS = 1

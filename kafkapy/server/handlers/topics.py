@@ -17,7 +17,6 @@ from collections.abc import Set as AbstractSet
 
 from kafkapy.config.describe import describe_topic
 from kafkapy.controller.result import ErrorMessage
-from kafkapy.controller.topic_name import CLUSTER_METADATA_TOPIC
 from kafkapy.controller.topics import (
     Charge,
     CreatedTopic,
@@ -43,7 +42,7 @@ from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.mutation_charge import charge_to, mutation_quota
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.services import Services
-from kafkapy.types import ZERO_UUID
+from kafkapy.types import METADATA_TOPIC, ZERO_UUID
 
 DUPLICATE_NAME = ErrorMessage(Error.INVALID_REQUEST, "Duplicate topic name.")
 CREATION_DENIED = ErrorMessage(Error.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
@@ -86,7 +85,7 @@ def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) 
     services, version = context.services, context.api_version
     counts = Counter(topic.name for topic in request.topics)
     # The creation of the metadata topic is prohibited to everybody.
-    names = [name for name, count in counts.items() if count == 1 and name != CLUSTER_METADATA_TOPIC]
+    names = [name for name, count in counts.items() if count == 1 and name != METADATA_TOPIC]
     denied = NO_NAMES
     if not is_cluster_allowed(context, Operation.CREATE, log_if_denied=False):
         denied = denied_topics(context, Operation.CREATE, names)
