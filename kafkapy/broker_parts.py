@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from kafkapy.server.listener_authentication import ListenerAuthentication
     from kafkapy.server.remote_markers import RemoteMarkers
     from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
-    from kafkapy.server.share_groups import ShareServices
+    from kafkapy.server.share_services import ShareServices
 
 
 # Longest wait for pending responses and unsent bytes at a clean stop.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kafkapy.server.listener_authentication import ListenerAuthentication
     from kafkapy.server.quotas.client_quotas import ClientQuotas
     from kafkapy.server.quotas.mutation_quota import MutationQuotas
-    from kafkapy.server.share_groups import ShareServices
+    from kafkapy.server.share_services import ShareServices
     from kafkapy.server.streams_topics import StreamsTopics
     from kafkapy.server.transaction_markers import LocalMarkerWriter
     from kafkapy.server.transaction_verification import TransactionVerification

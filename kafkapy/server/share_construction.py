@@ -17,8 +17,8 @@ from kafkapy.server.end_offsets import ClusterEndOffsets
 from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.remote_share_states import RemoteShareStates
 from kafkapy.server.services import Services
-from kafkapy.server.share_groups import ShareServices
 from kafkapy.server.share_persister import ClusterPersister
+from kafkapy.server.share_services import ShareServices
 
 
 def build_shares(services: Services, make_requests: Callable[[str], BrokerRequests]) -> ShareServices:

@@ -12,10 +12,10 @@ from kafkapy._core.reactor.reactor_state cimport ConnectionState
 # serve the request: it cannot be read, or the client is not known yet. Sets `is_over_time`.
 cdef bint admits_client(GateContext gate, ConnectionState *connection, FrameCursor *cursor,
                         bint flexible) noexcept nogil
-# Counts work for the client of a connection (`WorkNote`), whose time `pay_times` records.
+# Notes work (`WorkNote`) of the client of a connection. `charge_times` later charges its time to the client.
 cdef void note_work(void *context, ConnectionState *connection, int64_t weight) noexcept nogil
 # Divides the time of a span of work among the clients (`WorkSettle`).
-cdef void pay_times(void *context, int64_t now_us) noexcept nogil
+cdef void charge_times(void *context, int64_t now_us) noexcept nogil
 
 
 cdef inline bint may_use(GateContext gate, PartitionState partition, uint8_t bit) noexcept nogil:
@@ -42,7 +42,7 @@ cdef inline bint has_produce_room(GateContext gate, ClientLimits limits, int64_t
     return not limits.limits_produce or limits.produce.admits(<double> size, gate.shared.monotonic_ms)
 
 
-cdef inline void pay_produce(GateContext gate, int64_t size) noexcept nogil:
+cdef inline void charge_produce(GateContext gate, int64_t size) noexcept nogil:
     if gate.limits != NULL:
         add_produce(gate, <ClientLimits> gate.limits, size)
 
@@ -61,7 +61,7 @@ cdef inline bint has_fetch_room(GateContext gate, ClientLimits limits, int64_t s
     return not limits.limits_fetch or limits.fetch.admits(<double> size, gate.shared.monotonic_ms)
 
 
-cdef inline void pay_fetch(GateContext gate, int64_t size) noexcept nogil:
+cdef inline void charge_fetch(GateContext gate, int64_t size) noexcept nogil:
     if gate.limits != NULL:
         add_fetch(gate, <ClientLimits> gate.limits, size)
 

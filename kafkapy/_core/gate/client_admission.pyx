@@ -86,11 +86,11 @@ cdef void note_sensor(GateContext gate, QuotaSensor sensor, int64_t weight) noex
     sensor.pending += weight
 
 
-cdef void pay_times(void *context, int64_t now_us) noexcept nogil:
-    pay_sensors(<GateContext> context, now_us)
+cdef void charge_times(void *context, int64_t now_us) noexcept nogil:
+    charge_sensors(<GateContext> context, now_us)
 
 
-cdef void pay_sensors(GateContext gate, int64_t now_us) noexcept nogil:
+cdef void charge_sensors(GateContext gate, int64_t now_us) noexcept nogil:
     cdef ReactorState *shared = gate.shared
     cdef double percent
     cdef int index
@@ -100,12 +100,12 @@ cdef void pay_sensors(GateContext gate, int64_t now_us) noexcept nogil:
         now_us = monotonic_us()
     percent = (now_us - shared.span_from_us) * PERCENT_PER_US / shared.span_weight
     for index in range(gate.timed_count):
-        pay_time(<QuotaSensor> gate.timed[index], percent, shared.monotonic_ms)
+        charge_time(<QuotaSensor> gate.timed[index], percent, shared.monotonic_ms)
     gate.timed_count = 0
     shared.span_from_us = now_us
     shared.span_weight = 0
 
 
-cdef inline void pay_time(QuotaSensor sensor, double percent, int64_t monotonic_ms) noexcept nogil:
+cdef inline void charge_time(QuotaSensor sensor, double percent, int64_t monotonic_ms) noexcept nogil:
     sensor.add(percent * sensor.pending, monotonic_ms)
     sensor.pending = 0

@@ -15,7 +15,7 @@ from kafkapy._core.broker_state.client_limits cimport ClientLimits
 from kafkapy._core.broker_state.client_rights cimport ClientRights
 from kafkapy._core.gate.awaited_produce cimport (
     complete_reached, expire_produces, fail_awaited, finish_first, free_awaited)
-from kafkapy._core.gate.client_admission cimport admits_client, note_work, pay_times
+from kafkapy._core.gate.client_admission cimport admits_client, note_work, charge_times
 from kafkapy._core.gate.fetch_gate cimport HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, fetch_answer
 from kafkapy._core.gate.fetch_request cimport (
     CONSUMER, FETCH_AT_DEADLINE, FETCH_BEFORE_HOLDING, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, FetchMoment)
@@ -145,10 +145,10 @@ cdef class DataGate(GateContext):
         Makes all limits from earlier calls of `set_limits` invalid. `measures_time` says whether a quota limits the
         time of a client.
         """
-        pay_times(<PyObject *> self, 0)  # to sensors that the caller may drop
+        charge_times(<PyObject *> self, 0)  # to sensors that the caller may drop
         if self.shared != NULL:  # a gate that is not attached serves nothing
             self.shared.work_note = note_work if measures_time else <WorkNote> NULL
-            self.shared.work_settle = pay_times if measures_time else <WorkSettle> NULL
+            self.shared.work_settle = charge_times if measures_time else <WorkSettle> NULL
         self.limits_generation += 1
         self.is_limiting = is_limiting
 

@@ -27,7 +27,7 @@ from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, skip_plain_string, take_bytes, take_int8, take_int32, take_int64, take_length, take_string_length)
 from kafkapy._core.broker_state.client_rights cimport MAY_READ
 from kafkapy._core.gate.answer_fields cimport put_length, put_tags
-from kafkapy._core.gate.client_admission cimport admits_fetch, largest_fetch, may_follow, may_use, pay_fetch
+from kafkapy._core.gate.client_admission cimport admits_fetch, largest_fetch, may_follow, may_use, charge_fetch
 from kafkapy._core.gate.fetch_request cimport (
     CONSUMER, FETCH_AT_DEADLINE, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, REPLICA_STATE_BYTES, FetchRequest)
 from kafkapy._core.gate.follower_fetch cimport (
@@ -312,7 +312,7 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     return not cursor.failed and max_bytes >= 0 and 0 <= isolation_level <= READ_COMMITTED
 
 
-cdef bint may_pay(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
+cdef bint quota_allows(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
     """Returns whether the consumer's quota allows the answer.
 
     Its size is estimated; with a session the estimate omits partitions without records, which the answer may contain.
@@ -334,7 +334,7 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
     """
     cdef int64_t available = request.readable if request.moment == FETCH_WHILE_HELD else request.found
     if request.moment == FETCH_AT_DEADLINE or (available > 0 and available >= request.min_bytes):
-        return GATE_ANSWERED if may_pay(gate, request, count) else GATE_DECLINED
+        return GATE_ANSWERED if quota_allows(gate, request, count) else GATE_DECLINED
     if gate.max_wait_ms <= 0 or available >= request.min_bytes or request.must_not_wait:
         return GATE_DECLINED
     gate.read_count = count
@@ -659,7 +659,7 @@ cdef bint answer(GateContext gate, ConnectionState *connection, const FetchReque
                 return False
     store_int32(prefix, <int32_t> total)
     if request.replica_id == CONSUMER:
-        pay_fetch(gate, total - flexible)  # the size that Kafka computes has no tags of the header
+        charge_fetch(gate, total - flexible)  # the size that Kafka computes has no tags of the header
     return True
 
 

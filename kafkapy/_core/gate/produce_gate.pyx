@@ -26,7 +26,7 @@ from kafkapy._core.bytes.frame_cursor cimport (
 from kafkapy._core.broker_state.client_rights cimport MAY_WRITE
 from kafkapy._core.gate.answer_fields cimport put_length, put_tags
 from kafkapy._core.gate.awaited_produce cimport await_offset, await_produce, begin_wait, complete_reached
-from kafkapy._core.gate.client_admission cimport admits_produce, may_use, pay_produce
+from kafkapy._core.gate.client_admission cimport admits_produce, may_use, charge_produce
 from kafkapy._core.gate.gate_context cimport UUID_BYTES, AwaitedProduce, GatheredBatch, GatheredRequest
 from kafkapy._core.gate.request_versions cimport (
     FIRST_FLEXIBLE_PRODUCE, FIRST_PRODUCE_WITH_LOG_START_OFFSET, FIRST_PRODUCE_WITH_RECORD_ERRORS,
@@ -264,7 +264,7 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
     request.slab = frame.slab
     request.received_us = frame.received_us
     slab_retain(frame.slab)
-    pay_produce(gate, frame.size)
+    charge_produce(gate, frame.size)
     request.first_batch = first
     request.batch_count = gate.batch_count - first
     for index in range(first, gate.batch_count):
