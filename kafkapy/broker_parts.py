@@ -223,7 +223,7 @@ def build_parts(
         disk_thread=SerialThread("kafka-log-directories", on_fatal),
         on_topics_deleted=lambda topics: forget_topics(services, topics),
         report_directories=link.assign_directories,
-        on_broker_config=lambda: None if tls is None else tls.refresh(),
+        on_broker_config=lambda: broker_config_changed(tls, link),
     )  # fmt: skip
     handler_pool = build_handler_pool(config, reactor)
     services = Services(
@@ -273,10 +273,20 @@ def _build_link(
             reactor.schedule,
             on_fatal,
             broker_epoch,
+            cordoned,
         )
 
+    cordoned = foundation.log_manager.cordoned_directories
     is_alone = controller.quorum.is_alone
-    return ControllerLink(local_ports(config, controller, reactor.post) if is_alone else make_remote(-1), make_remote)
+    ports = local_ports(config, controller, reactor.post, cordoned) if is_alone else make_remote(-1)
+    return ControllerLink(ports, make_remote)
+
+
+def broker_config_changed(tls: TlsListeners | None, link: ControllerLink) -> None:
+    """Applies the dynamic keys that the parts do not read at each use."""
+    if tls is not None:
+        tls.refresh()
+    link.lifecycle.report_cordoned()
 
 
 def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkapy.config import role_rules
+from kafkapy.config.cordoned_directories import check_cordoned
 from kafkapy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -56,4 +57,5 @@ def check(config: BrokerConfig) -> None:
             f"connection.failed.authentication.delay.ms={delay_ms} should always be less than "
             f"connections.max.idle.ms={idle_ms} to prevent failed authentication responses from timing out"
         )
+    check_cordoned(config.cordoned_log_dirs, config["log.dirs"] or config["log.dir"])
     role_rules.check(config)

@@ -69,9 +69,11 @@ class BrokerHeartbeats:
         *,
         cluster_id: str,
         metadata_offset: Callable[[], int],
+        cordoned_directories: Callable[[], tuple[bytes, ...]],
         on_fatal: Callable[[BaseException], None],
     ) -> None:
-        """`metadata_offset` returns the offset of the last metadata record that this broker has applied. `on_fatal` is
+        """`metadata_offset` returns the offset of the last metadata record that this broker has applied,
+        `cordoned_directories` the ids of the log directories that get no new partitions. `on_fatal` is
         called, on the node thread, if a failed log directory cannot be reported to the controller within
         log.dir.failure.timeout.ms."""
         self.broker_epoch = -1
@@ -82,6 +84,7 @@ class BrokerHeartbeats:
         self._channel = channel
         self._cluster_id = cluster_id
         self._metadata_offset = metadata_offset
+        self._cordoned_directories = cordoned_directories
         self._on_fatal = on_fatal
         self._backoff = ExponentialBackoff(RETRY_MS, config.broker_session_timeout_ms)
         self._registered: Future[int] = Future()
@@ -98,7 +101,7 @@ class BrokerHeartbeats:
         self._last_failure = "no controller is known"
         self._timer: Timer | None = None
         self._offline: dict[bytes, bool] = {}  # id of a failed directory -> the controller knows
-        self._has_reported_cordoned = False
+        self._reported_cordoned: frozenset[bytes] | None = None  # the controller knows these cordoned directories
 
     # -- the thread that starts and stops the broker
 
@@ -135,6 +138,12 @@ class BrokerHeartbeats:
         """Asks to be unfenced, because all requests can be served, and waits until the broker is unfenced."""
         self._thread.post(self._become_ready)
         self._unfenced.result()
+
+    def report_cordoned(self) -> None:
+        """Reports the cordoned log directories with the next heartbeat, which is sent at once. Any thread; does not
+        wait."""
+        if self.broker_epoch >= 0:  # else the first heartbeat contains them
+            self._thread.post(self._communicate)
 
     def report_offline(self, directory_id: bytes) -> None:
         """Reports a failed log directory with the next heartbeat, which is sent at once. Any thread; does not wait."""
@@ -268,6 +277,7 @@ class BrokerHeartbeats:
 
     def _send_heartbeat(self) -> None:
         reported: list[bytes] = []  # the failed directories that the request names
+        cordoned = frozenset(self._cordoned_directories())
 
         def build(version: int) -> Message:
             request = BrokerHeartbeatRequest(
@@ -282,9 +292,9 @@ class BrokerHeartbeats:
                 request.offline_log_dirs = list(reported)
             if (
                 version >= BrokerHeartbeatRequest.FIRST_VERSION_WITH_CORDONED_LOG_DIRS
-                and not self._has_reported_cordoned
+                and self._reported_cordoned != cordoned
             ):
-                request.cordoned_log_dirs = []
+                request.cordoned_log_dirs = sorted(cordoned)
             return request
 
         def done(response: BrokerHeartbeatResponse | None, version: int, error: Exception | None) -> None:
@@ -293,7 +303,8 @@ class BrokerHeartbeats:
                 return
             assert response is not None
             self._offline.update(dict.fromkeys(reported, True))
-            self._has_reported_cordoned |= version >= BrokerHeartbeatRequest.FIRST_VERSION_WITH_CORDONED_LOG_DIRS
+            if version >= BrokerHeartbeatRequest.FIRST_VERSION_WITH_CORDONED_LOG_DIRS:
+                self._reported_cordoned = cordoned
             self._on_heartbeat(response)
 
         self._channel.send(build, ApiKey.BROKER_HEARTBEAT, done)

@@ -10,13 +10,14 @@ handles.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.controller.broker_registration import (
     begin_controlled_shutdown,
+    cordon_directories,
     fence_broker,
     register_broker,
     take_directories_offline,
@@ -34,10 +35,14 @@ logger = logging.getLogger("kafka.server.BrokerLifecycleManager")
 class BrokerLifecycle:
     """Owns this broker's registration. Used by the thread that starts and stops the broker."""
 
-    def __init__(self, loop: Controller, config: BrokerConfig) -> None:
+    def __init__(
+        self, loop: Controller, config: BrokerConfig, cordoned_directories: Callable[[], tuple[bytes, ...]]
+    ) -> None:
+        """`cordoned_directories` returns the ids of the log directories that get no new partitions."""
         self.broker_epoch = -1
         self._loop = loop
         self._config = config
+        self._cordoned_directories = cordoned_directories
         self._node_id = config.node_id
         self._settings = ControllerSettings.from_config(config)
 
@@ -75,6 +80,15 @@ class BrokerLifecycle:
         )
         reported.add_done_callback(_log_failure)
 
+    def report_cordoned(self) -> None:
+        """Reports the cordoned log directories of a registered broker, if they have changed. Any thread; does not
+        wait."""
+        if self.broker_epoch < 0:
+            return  # the registration contains them
+        cordoned = self._cordoned_directories()
+        reported = self._loop.submit(lambda image: cordon_directories(image, self._node_id, cordoned))
+        reported.add_done_callback(_log_failure)
+
     def give_up_leaderships(self) -> None:
         """Begins a controlled shutdown: the partitions lose their leader, but clients still see the broker in the
         cluster."""
@@ -106,7 +120,7 @@ class BrokerLifecycle:
             fenced=True,
             in_controlled_shutdown=False,
             log_dirs=tuple(directory_ids),
-            cordoned_log_dirs=(),
+            cordoned_log_dirs=self._cordoned_directories(),
             is_migrating_zk_broker=False,
         )
 
@@ -114,4 +128,4 @@ class BrokerLifecycle:
 def _log_failure(reported: Future[None]) -> None:
     error = reported.exception()
     if error is not None:
-        logger.error("the failure of a log directory could not be recorded: %s", error)
+        logger.error("the state of a log directory could not be recorded: %s", error)

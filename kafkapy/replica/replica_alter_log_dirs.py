@@ -19,6 +19,7 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.cordoned_directories import is_cordoned
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.storage.future_replica import FutureReplica
@@ -121,8 +122,7 @@ class ReplicaAlterLogDirsManager:
         if is_too_long_to_move(partition):
             raise ApiError(Error.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
         directory = self._log_manager.directory_at(path)
-        cordoned = self._config.cordoned_log_dirs or ()
-        if path in cordoned or "*" in cordoned:
+        if is_cordoned(path, self._config.cordoned_log_dirs):
             raise ApiError(Error.INVALID_REPLICA_ASSIGNMENT, f"Log directory {path} is cordoned")
         found = self._run_on_owner(lambda: self._replica_manager.find_partition(partition))
         if isinstance(found, Error):

@@ -37,6 +37,7 @@ class Lifecycle(Protocol):
     ) -> int: ...
     def unfence(self) -> None: ...
     def report_offline(self, directory_id: bytes) -> None: ...
+    def report_cordoned(self) -> None: ...
     def give_up_leaderships(self) -> None: ...
     def fence(self) -> None: ...
 
@@ -93,7 +94,12 @@ class ControllerLink:
             self._ports = self._make_remote(former.lifecycle.broker_epoch)
 
 
-def local_ports(config: BrokerConfig, controller: ControllerLoop, post: Post) -> ControllerPorts:
+def local_ports(
+    config: BrokerConfig,
+    controller: ControllerLoop,
+    post: Post,
+    cordoned_directories: Callable[[], tuple[bytes, ...]],
+) -> ControllerPorts:
     """Returns the ports of a broker whose node is the whole cluster: direct calls to the controller."""
     settings, node_id = ControllerSettings.from_config(config), config.node_id
 
@@ -101,7 +107,7 @@ def local_ports(config: BrokerConfig, controller: ControllerLoop, post: Post) ->
         return controller.submit(lambda image: assign_directories(image, node_id, dict(found)))
 
     return ControllerPorts(
-        BrokerLifecycle(controller, config),
+        BrokerLifecycle(controller, config, cordoned_directories),
         LocalAlterPartition(controller, node_id, post, settings),
         assign,
         blocks_from_controller(controller, post, node_id),
@@ -118,6 +124,7 @@ def remote_ports(
     schedule: Schedule,
     on_fatal: Callable[[BaseException], None],
     broker_epoch: int,
+    cordoned_directories: Callable[[], tuple[bytes, ...]],
 ) -> ControllerPorts:
     """Returns the ports of a broker in a cluster of several nodes: requests to the active controller.
 
@@ -146,6 +153,7 @@ def remote_ports(
         channels.heartbeats,
         cluster_id=cluster_id,
         metadata_offset=lambda: controller.image.offset - 1,
+        cordoned_directories=cordoned_directories,
         on_fatal=on_fatal,
     )
     if broker_epoch >= 0:

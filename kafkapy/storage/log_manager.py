@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from kafkapy.config.cordoned_directories import is_cordoned
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.checkpoint import MalformedCheckpoint, OffsetCheckpointFile
@@ -452,7 +453,16 @@ class LogManager:
         for directory in self._online():
             if wanted.directory_id is not None and directory.directory_id == wanted.directory_id:
                 return directory
-        return min(self._online(), key=lambda directory: counts[directory])
+        # A broker whose directories are all cordoned still gets the partitions that are assigned to it by hand.
+        candidates = [each for each in self._online() if not self._is_cordoned(each)] or self._online()
+        return min(candidates, key=lambda directory: counts[directory])
+
+    def _is_cordoned(self, directory: LogDirectory) -> bool:
+        return is_cordoned(directory.path, self._config.cordoned_log_dirs)
+
+    def cordoned_directories(self) -> tuple[bytes, ...]:
+        """Returns the ids of the directories that get no new partitions (KIP-1066). Any thread."""
+        return tuple(each.directory_id for each in self._online() if self._is_cordoned(each))
 
     def _partition_counts(self) -> dict[LogDirectory, int]:
         """Returns the number of logs in each online log directory."""

@@ -69,6 +69,7 @@ class BrokerRequests:
             self.channels.heartbeats,
             cluster_id=cluster.cluster_id,
             metadata_offset=lambda: FAR,
+            cordoned_directories=tuple,
             on_fatal=self.fatal.append,
         )
         self.clients = ApiServer(

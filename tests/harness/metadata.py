@@ -152,7 +152,7 @@ class QuorumHarness:
         image = self.open()
         self.loop = ControllerLoop(self.quorum, MetadataCache(), self.clock, self.faults.append)
         self.loop.start(image)
-        self.lifecycle = BrokerLifecycle(self.loop, self.config)
+        self.lifecycle = BrokerLifecycle(self.loop, self.config, tuple)
         clean = self.broker_epoch if clean_broker_epoch is None else clean_broker_epoch
         self.lifecycle.register([self.directory_id], clean)
         self.lifecycle.unfence()

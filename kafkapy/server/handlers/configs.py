@@ -17,8 +17,11 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from kafkapy.config.cordoned_directories import check_cordoned
 from kafkapy.config.describe import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
 from kafkapy.config.row import ConfigSource
+from kafkapy.config.table import BROKER_ROWS
+from kafkapy.config.value import parse_value
 from kafkapy.controller.configs import (
     ConfigChange,
     ConfigResource,
@@ -29,7 +32,7 @@ from kafkapy.controller.configs import (
 )
 from kafkapy.controller.result import ControllerResult, ErrorMessage
 from kafkapy.controller.topic_name import validate_topic_name
-from kafkapy.errors import ApiError, Error
+from kafkapy.errors import ApiError, ConfigError, Error
 from kafkapy.metadata.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -61,6 +64,7 @@ DescribedResource = DescribeConfigsResponse.DescribeConfigsResult
 DescribedEntry = DescribeConfigsResponse.DescribeConfigsResourceResult
 Results = dict[ConfigResource, ErrorMessage]
 Changes = TypeVar("Changes")
+_CORDONED = "cordoned.log.dirs"
 # Type of configuration resource -> the type of the resource whose permissions protect it, and the error.
 _SECURED_AS = {
     TOPIC_RESOURCE: (ResourceType.TOPIC, Error.TOPIC_AUTHORIZATION_FAILED),
@@ -397,6 +401,7 @@ def _find_invalid(
                 _check_node_id(context.services, resource[1])
             _check_changes(resource_changes)
             _check_stores(context, resource, resource_changes, replaces_all=replaces_all)
+            _check_cordoned(context.services, resource, resource_changes)
         except ApiError as error:
             failed[resource] = ErrorMessage(error.error, error.message)
     return failed
@@ -417,6 +422,19 @@ def _check_stores(
         overrides = overrides_after(image, services.config, resource, changes)
         names = {change.name for change in changes}
     check_store_changes(services.tls_listeners, overrides, names)
+
+
+def _check_cordoned(services: Services, resource: ConfigResource, changes: list[ConfigChange]) -> None:
+    """Raises ApiError if the changes cordon a directory that is not a log directory of this broker."""
+    own = resource == (BROKER_RESOURCE, str(services.node_id))
+    if not own or all(change.name != _CORDONED for change in changes):
+        return
+    config = services.config
+    text = overrides_after(services.metadata.image, config, resource, changes).get(_CORDONED, "")
+    try:
+        check_cordoned(parse_value(BROKER_ROWS[_CORDONED], text), config["log.dirs"] or config["log.dir"])
+    except ConfigError as error:
+        raise ApiError(Error.INVALID_REQUEST, f"requirement failed: {error}") from error
 
 
 def _check_node_id(services: Services, name: str) -> None:

@@ -7,6 +7,7 @@ Permissions: Describe or Alter on the cluster.
 
 from __future__ import annotations
 
+from kafkapy.config.cordoned_directories import is_cordoned
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
@@ -38,10 +39,10 @@ def handle_describe_log_dirs(context: RequestContext, request: DescribeLogDirsRe
     wanted: set[TopicPartition] | None = None
     if request.topics is not None:
         wanted = {TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions}
-    cordoned = set(services.config.cordoned_log_dirs or ())
+    cordoned = services.config.cordoned_log_dirs
     return DescribeLogDirsResponse(
         results=[
-            _describe(context, described, wanted, is_cordoned="*" in cordoned or described.directory.path in cordoned)
+            _describe(context, described, wanted, is_cordoned=is_cordoned(described.directory.path, cordoned))
             for described in services.log_manager.describe_directories()
         ]
     )

@@ -137,6 +137,8 @@ def test_keys_that_mean_nothing_are_named(key, warning):
         ({"queued.max.request.bytes": "1000"}, "larger or equal to socket"),
         ({"max.connections.per.ip": "0"}, "can be set to zero only if"),
         ({"replica.fetch.wait.max.ms": "40000"}, "less than or equal to"),
+        ({"cordoned.log.dirs": "*,/a"}, "must not contain other values"),
+        ({"cordoned.log.dirs": "/b,/c", "log.dirs": "/a,/b"}, "Missing entries : /c"),
     ],
 )
 def test_configurations_that_cannot_be_served_are_refused(properties, message):

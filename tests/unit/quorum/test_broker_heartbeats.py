@@ -34,6 +34,7 @@ class Broker:
     def __init__(self, port: int | None, **keys: str) -> None:
         self.port = port
         self.offset = 0
+        self.cordoned: tuple[bytes, ...] = ()
         self.fatal: list[BaseException] = []
         properties = {
             "process.roles": "broker,controller",
@@ -55,6 +56,7 @@ class Broker:
             channel,
             cluster_id="cluster",
             metadata_offset=lambda: self.offset,
+            cordoned_directories=lambda: self.cordoned,
             on_fatal=self.fatal.append,
         )
 
@@ -196,6 +198,19 @@ def test_a_failed_directory_is_reported_at_once(active: Active, brokers: list[Br
     broker.heartbeats.report_offline(DIRECTORY)
     until(lambda: active.registered().log_dirs == (directory_of(5),))
     assert active.registered().cordoned_log_dirs == ()
+
+
+def test_a_cordoned_directory_is_reported_at_once(active: Active, brokers: list[Broker]) -> None:
+    broker = started(brokers, active.port, broker_heartbeat_interval_ms="60000")
+    broker.heartbeats.report_cordoned()  # not registered yet: nothing is sent
+    broker.cordoned = (DIRECTORY,)
+    broker.offset = broker.heartbeats.register([DIRECTORY, directory_of(5)], -1) + 100
+    broker.heartbeats.unfence()
+    assert active.registered().cordoned_log_dirs == (DIRECTORY,)
+    for cordoned in ((), (DIRECTORY, directory_of(5))):
+        broker.cordoned = cordoned
+        broker.heartbeats.report_cordoned()
+        until(lambda wanted=cordoned: set(active.registered().cordoned_log_dirs or ()) == set(wanted))
 
 
 def test_a_failed_directory_that_cannot_be_reported_ends_the_broker(brokers: list[Broker]) -> None:

@@ -43,6 +43,7 @@ def test_producer_ids_do_not_wait_for_a_heartbeat_without_an_answer() -> None:
             lambda delay_ms, work: None,  # type: ignore[arg-type, return-value]
             lambda error: None,
             -1,
+            tuple,
         )
         threading.Thread(target=link.lifecycle.register, args=([bytes(16)], -1), daemon=True).start()
         assert asked.wait(WAIT_S)

@@ -113,6 +113,21 @@ def test_a_new_partition_goes_where_there_are_fewest(two):
     manager.unlock()
 
 
+@pytest.mark.parametrize(("cordoned", "counts"), [([1], [4, 0]), ([0, 1], [2, 2])], ids=["one", "all"])
+def test_a_cordoned_directory_gets_no_new_partitions(two, cordoned, counts):
+    """If all directories are cordoned, the partitions that are assigned to the broker by hand are spread over them."""
+    value = ",".join(str(two.paths[index]) for index in cordoned)
+    two.config = BrokerConfig({**two.config.originals, "cordoned.log.dirs": value})
+    manager = two.start()
+    assert set(manager.cordoned_directories()) == {two.directory_ids[index] for index in cordoned}
+    for partition in range(4):
+        two.create(manager, partition=partition)
+    assert [sum(log.directory is directory for log in manager.logs()) for directory in manager.directories] == counts
+    named = two.create(manager, partition=9, directory_id=two.directory_ids[1])
+    assert named.directory.path == str(two.paths[1])
+    manager.unlock()
+
+
 def test_a_log_that_may_be_in_an_offline_directory_is_not_created_anew(two):
     manager = two.start()
     manager.take_offline(str(two.paths[1]), OSError(5, "Input/output error"))
