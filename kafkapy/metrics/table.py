@@ -414,6 +414,17 @@ MUTATION_QUEUE_SIZE = gauge(
 QUOTA_LIMITS = {
     "producer_byte_rate": PRODUCE_LIMIT, "consumer_byte_rate": FETCH_LIMIT, "request_percentage": REQUEST_LIMIT
 }  # fmt: skip
+LEADER_REPLICATION = gauge(
+    "kafka_server_leaderreplication_byte_rate",
+    "Bytes per second that the leaders here send to throttled followers (KIP-73).",
+)
+FOLLOWER_REPLICATION = gauge(
+    "kafka_server_followerreplication_byte_rate", "Bytes per second that throttled followers here fetch (KIP-73)."
+)
+ALTER_LOG_DIRS_REPLICATION = gauge(
+    "kafka_server_alterlogdirsreplication_byte_rate",
+    "Bytes per second that are copied to move replicas between log directories.",
+)
 MUTED_CONNECTIONS = gauge(
     "kafkapy_network_muted_connections", "Connections that are not read because their client has exceeded a quota."
 )

@@ -17,7 +17,9 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from math import inf
 
+from kafkapy._core.broker_state.quota_sensor import QuotaSensor
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.cordoned_directories import is_cordoned
 from kafkapy.errors import ApiError, Error, StorageError
@@ -96,6 +98,13 @@ class ReplicaAlterLogDirsManager:
         self._running: dict[TopicPartition, Move] = {}
         self._start_thread = start_thread
         self._threads: list[threading.Thread | None] = []
+        # The copied bytes of all moves; `_condition` guards records, any thread may read the rate.
+        self.copied = QuotaSensor(
+            inf,
+            config.alter_log_dirs_replication_quota_window_num,
+            config.alter_log_dirs_replication_quota_window_size_seconds * 1000,
+            is_simple=True,
+        )
         self._busy_threads = 0
         self._is_stopping = False
 
@@ -264,6 +273,8 @@ class ReplicaAlterLogDirsManager:
             self._check(move)
             while size := replica.copy_some():
                 copied += size
+                with self._condition:
+                    self.copied.record(size, self._clock.monotonic_ms())
                 throttle.count(size)
                 self._check(move)
             move.future.flush()

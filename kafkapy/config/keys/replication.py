@@ -66,13 +66,13 @@ ROWS = (
         "replication.quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY,
         "Length of a sample for replication quotas.",
     ),
-    inert(
+    key(
         "alter.log.dirs.replication.quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY,
-        "Samples kept for the quota of moves between directories.",
+        "Samples kept for the byte rate of moves between directories.",
     ),
-    inert(
+    key(
         "alter.log.dirs.replication.quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY,
-        "Length of a sample for the quota of moves between directories.",
+        "Length of a sample for the byte rate of moves between directories.",
     ),
 )
 

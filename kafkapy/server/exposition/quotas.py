@@ -1,4 +1,4 @@
-"""The quotas of clients: what they spend, and who is throttled."""
+"""The quotas of clients and of replication: what is spent, and who is throttled."""
 
 from __future__ import annotations
 
@@ -34,6 +34,10 @@ def write_quotas(page: Page, services: Services, limit: int) -> None:
         page.one(table.QUEUE_SIZES[key], 0 if quotas is None else quotas.waiting(key, now_ms))
     page.one(table.EXEMPT_TIME, 0.0 if quotas is None else quotas.exempt_time(now_ms))
     _write_mutations(page, services.mutation_quotas, now_ms, limit)
+    throttles = services.replica_manager.hosted.throttles
+    page.one(table.LEADER_REPLICATION, throttles.leader.rate(now_ms))
+    page.one(table.FOLLOWER_REPLICATION, throttles.follower.rate(now_ms))
+    page.one(table.ALTER_LOG_DIRS_REPLICATION, services.alter_log_dirs.copied.rate(now_ms))
 
 
 def _write_mutations(page: Page, mutations: MutationQuotas | None, now_ms: int, limit: int) -> None:

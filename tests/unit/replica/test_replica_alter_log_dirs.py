@@ -95,6 +95,15 @@ def test_idempotent_producers_go_on(tmp_path):
     assert (following.error, current_of(harness).log_end_offset) == (Error.NONE, 2)
 
 
+def test_the_copied_bytes_are_counted(harness, threads):
+    now_ms = harness.clock.monotonic_ms()
+    assert harness.moves.copied.rate(now_ms) == 0
+    size = current_of(harness).size
+    harness.move(harness.second)
+    threads.run()
+    assert harness.moves.copied.rate(now_ms) == size  # a simple sensor's time is at least one second
+
+
 def test_codes(harness, tmp_path):
     moves = harness.moves
     assert moves.alter({T0: "/nowhere"}) == {T0: Error.LOG_DIR_NOT_FOUND}
