@@ -129,7 +129,7 @@ ROWS = (
     ),
     client_key(
         "sasl.oauthbearer.assertion.private.key.passphrase", PASSWORD, None, ANY, MEDIUM,
-        "Passphrase of that key.",
+        "Passphrase of the key that signs assertions.",
     ),
     client_key(
         "sasl.oauthbearer.assertion.template.file", STRING, None, ANY, MEDIUM,
@@ -173,7 +173,7 @@ ROWS = (
     ),
     inert_client_key(
         "sasl.oauthbearer.jwks.endpoint.url", STRING, None, ANY, MEDIUM,
-        "Where the provider's keys are.",
+        "URL of the provider's keys.",
     ),
     client_key(
         "sasl.oauthbearer.jwt.retriever.class", CLASS, "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever", ANY, MEDIUM,

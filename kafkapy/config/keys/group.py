@@ -59,7 +59,7 @@ ROWS = (
         "group.max.session.timeout.ms", INT, 1800000, ANY, MEDIUM, READ_ONLY,
         "Longest session timeout of a classic member.",
     ),
-    key("group.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Members of one classic group."),
+    key("group.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Largest number of members of a classic group."),
     key(
         "group.coordinator.rebalance.protocols", LIST, "classic,consumer,streams", filled_list_of("consumer", "classic", "share", "streams"), MEDIUM, READ_ONLY,
         "Rebalance protocols that are enabled.",
@@ -94,7 +94,7 @@ ROWS = (
     ),
     key(
         "group.consumer.assignors", LIST, "uniform,range", filled_list_of(), MEDIUM, READ_ONLY,
-        "Assignors that run on the broker, the first is the default.",
+        "Assignors that run on the broker; the first one is the default.",
     ),
     key(
         "group.consumer.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM, READ_ONLY,
@@ -120,7 +120,7 @@ ROWS = (
         "group.consumer.max.session.timeout.ms", INT, 60000, at_least(1), MEDIUM, READ_ONLY,
         "Upper limit of a group's session timeout.",
     ),
-    key("group.consumer.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Members of one consumer group."),
+    key("group.consumer.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Largest number of members of a consumer group."),
     key(
         "group.consumer.migration.policy", STRING, "bidirectional", one_of_ignoring_case("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), MEDIUM, READ_ONLY,
         "Which groups may change between the classic and the consumer protocol.",

@@ -159,7 +159,7 @@ ROWS = (
     ),
     key(
         "log.cleaner.io.max.bytes.per.second", DOUBLE, DOUBLE_MAX, ANY, MEDIUM, CLUSTER_WIDE,
-        "Read and write rate of the cleaner.",
+        "Largest number of bytes that the cleaner reads and writes per second.",
     ),
     key(
         "log.cleaner.delete.retention.ms", LONG, 86400000, at_least(0), MEDIUM, CLUSTER_WIDE,

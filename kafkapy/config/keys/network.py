@@ -64,10 +64,10 @@ ROWS = (
         "num.network.threads", INT, 3, at_least(1), HIGH, CLUSTER_WIDE,
         "Network threads of a listener; kafkapy has one reactor thread.",
     ),
-    key("max.connections", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE, "Connections at any time on this broker."),
+    key("max.connections", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE, "Largest number of connections at a time on this broker."),
     key(
         "max.connections.per.ip", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE,
-        "Connections at any time from one address.",
+        "Largest number of connections at a time from one address.",
     ),
     key(
         "max.connections.per.ip.overrides", STRING, "", ANY, MEDIUM, CLUSTER_WIDE,
@@ -75,7 +75,7 @@ ROWS = (
     ),
     key(
         "max.connection.creation.rate", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE,
-        "New connections accepted per second.",
+        "Largest number of connections accepted per second.",
     ),
     key(
         "connections.max.idle.ms", LONG, 600000, ANY, MEDIUM, READ_ONLY,

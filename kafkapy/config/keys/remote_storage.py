@@ -46,7 +46,7 @@ ROWS = (
     ),
     inert(
         "remote.log.manager.thread.pool.size", INT, 2, at_least(1), MEDIUM, READ_ONLY,
-        "Older setting of the pools below.",
+        "Older key for the pools that copy and expire remote segments.",
     ),
     inert(
         "remote.log.manager.copier.thread.pool.size", INT, 10, at_least(1), MEDIUM, CLUSTER_WIDE,

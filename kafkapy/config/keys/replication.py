@@ -37,12 +37,12 @@ ROWS = (
     ),
     key(
         "replica.fetch.max.bytes", INT, 1048576, at_least(0), MEDIUM, READ_ONLY,
-        "Bytes that a follower asks for per partition.",
+        "Largest number of bytes that a follower requests of one partition.",
     ),
-    key("replica.fetch.min.bytes", INT, 1, ANY, HIGH, READ_ONLY, "Bytes that a follower waits for."),
+    key("replica.fetch.min.bytes", INT, 1, ANY, HIGH, READ_ONLY, "Number of bytes that a follower waits for."),
     key(
         "replica.fetch.response.max.bytes", INT, 10485760, at_least(0), MEDIUM, READ_ONLY,
-        "Bytes that a follower asks for in one fetch.",
+        "Largest number of bytes that a follower requests in one fetch.",
     ),
     key(
         "replica.fetch.wait.max.ms", INT, 500, ANY, HIGH, READ_ONLY,

@@ -24,11 +24,11 @@ ROWS = (
     key("sasl.enabled.mechanisms", LIST, "GSSAPI", list_of(), MEDIUM, PER_BROKER, "SASL mechanisms accepted."),
     key(
         "sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", ANY, MEDIUM, PER_BROKER,
-        "SASL mechanism between brokers.",
+        "SASL mechanism of connections between brokers.",
     ),
     key(
         "sasl.mechanism.controller.protocol", STRING, "GSSAPI", ANY, HIGH, READ_ONLY,
-        "SASL mechanism towards the controller.",
+        "SASL mechanism of connections to controllers.",
     ),
     key(
         "sasl.jaas.config", PASSWORD, None, ANY, MEDIUM, PER_BROKER,
@@ -133,7 +133,7 @@ ROWS = (
     ),
     inert(
         "sasl.oauthbearer.assertion.private.key.passphrase", PASSWORD, None, ANY, MEDIUM, READ_ONLY,
-        "Passphrase of that key.",
+        "Passphrase of the key that signs assertions.",
     ),
     inert(
         "sasl.oauthbearer.assertion.template.file", STRING, None, ANY, MEDIUM, READ_ONLY,
@@ -168,7 +168,7 @@ ROWS = (
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, ANY, LOW, READ_ONLY,
         "First pause between attempts to fetch the keys.",
     ),
-    key("sasl.oauthbearer.jwks.endpoint.url", STRING, None, ANY, MEDIUM, READ_ONLY, "Where the provider's keys are."),
+    key("sasl.oauthbearer.jwks.endpoint.url", STRING, None, ANY, MEDIUM, READ_ONLY, "URL of the provider's keys."),
     inert(
         "sasl.oauthbearer.jwt.retriever.class", CLASS, "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever", ANY, MEDIUM, READ_ONLY,
         "Java class that fetches tokens.",
@@ -177,11 +177,11 @@ ROWS = (
         "sasl.oauthbearer.jwt.validator.class", CLASS, "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator", ANY, MEDIUM, READ_ONLY,
         "Java class that checks tokens.",
     ),
-    inert("sasl.oauthbearer.scope", STRING, None, ANY, MEDIUM, READ_ONLY, "Scope asked for."),
+    inert("sasl.oauthbearer.scope", STRING, None, ANY, MEDIUM, READ_ONLY, "Scope to request in tokens."),
     key(
         "sasl.oauthbearer.scope.claim.name", STRING, "scope", ANY, LOW, READ_ONLY,
         "Name of the claim with the scope.",
     ),
     key("sasl.oauthbearer.sub.claim.name", STRING, "sub", ANY, LOW, READ_ONLY, "Name of the claim with the subject."),
-    inert("sasl.oauthbearer.token.endpoint.url", STRING, None, ANY, MEDIUM, READ_ONLY, "Where tokens come from."),
+    inert("sasl.oauthbearer.token.endpoint.url", STRING, None, ANY, MEDIUM, READ_ONLY, "URL that issues tokens."),
 )

@@ -76,15 +76,15 @@ ROWS = (
     ),
     key(
         "fetch.max.bytes", INT, 57671680, at_least(1024), MEDIUM, READ_ONLY,
-        "Upper limit of the bytes answered to one fetch, whatever the client asks.",
+        "Largest number of bytes in the response to a fetch, whatever the client requests.",
     ),
     key(
         "max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0), MEDIUM, READ_ONLY,
-        "Incremental fetch sessions kept (KIP-227).",
+        "Largest number of incremental fetch sessions (KIP-227).",
     ),
     key(
         "max.request.partition.size.limit", INT, 2000, at_least(1), MEDIUM, READ_ONLY,
-        "Partitions described by one DescribeTopicPartitions request.",
+        "Largest number of partitions in a response to DescribeTopicPartitions.",
     ),
     inert(
         "delete.records.purgatory.purge.interval.requests", INT, 1, ANY, MEDIUM, READ_ONLY,
@@ -109,7 +109,7 @@ ROWS = (
     ),
     key(
         "unclean.leader.election.enable", BOOLEAN, False, ANY, HIGH, CLUSTER_WIDE,
-        "Elect a leader outside the in-sync replicas when no other is alive, at the price of records.",
+        "Elect a leader outside the in-sync replicas if none of them is alive; records may be lost.",
     ),
     inert(
         "config.providers", LIST, "", list_of(), LOW, CLUSTER_WIDE,

@@ -69,7 +69,7 @@ ROWS = (
         "min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1), MEDIUM,
         "Share of uncleaned bytes from which on the log is cleaned.",
     ),
-    topic_key("min.compaction.lag.ms", LONG, 0, at_least(0), MEDIUM, "Time that a record stays uncompacted at least."),
+    topic_key("min.compaction.lag.ms", LONG, 0, at_least(0), MEDIUM, "Shortest time that a record stays uncompacted."),
     topic_key("min.insync.replicas", INT, 1, at_least(1), MEDIUM, "In-sync replicas that acks=all needs."),
     topic_key("preallocate", BOOLEAN, False, ANY, MEDIUM, "Allocate a new segment file at its full size."),
     topic_key("remote.log.copy.disable", BOOLEAN, False, ANY, MEDIUM, "Stop copying segments to tiered storage."),
@@ -88,7 +88,7 @@ ROWS = (
     ),
     topic_key("segment.bytes", INT, 1073741824, at_least(1048576), MEDIUM, "Largest size of one segment file."),
     topic_key("segment.index.bytes", INT, 10485760, at_least(4), MEDIUM, "Largest size of an index file."),
-    topic_key("segment.jitter.ms", LONG, 0, at_least(0), MEDIUM, "Random time taken off segment.ms."),
+    topic_key("segment.jitter.ms", LONG, 0, at_least(0), MEDIUM, "Largest random time subtracted from segment.ms, so that segments do not roll all at once."),
     topic_key(
         "segment.ms", LONG, 604800000, at_least(1), MEDIUM,
         "Roll to a new segment after this time, even if the old one is not full.",

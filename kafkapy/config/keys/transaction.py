@@ -46,10 +46,10 @@ ROWS = (
     ),
     key(
         "add.partitions.to.txn.retry.backoff.ms", INT, 20, at_least(1), HIGH, READ_ONLY,
-        "First pause before verifying a transaction's partition is tried again.",
+        "First pause before the verification of a transaction's partition is repeated.",
     ),
     key(
         "add.partitions.to.txn.retry.backoff.max.ms", INT, 100, at_least(0), HIGH, READ_ONLY,
-        "Longest pause before verifying a transaction's partition is tried again.",
+        "Longest pause before the verification of a transaction's partition is repeated.",
     ),
 )
