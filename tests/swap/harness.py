@@ -119,12 +119,8 @@ class SwappedHarness:
     def check(self, bootstrap: str) -> None:
         """Checks that the broker serves everything that was written, and nothing else."""
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        found = admin.list_topics(timeout=TIMEOUT).topics
-        assert {name for name in found if not name.startswith("__")} == {*self.records, *self.transactions.committed}
+        self._wait_for_leaders(admin)
         for topic in self.records:
-            partitions = found[topic].partitions
-            assert sorted(partitions) == list(range(self.partitions[topic])), topic
-            assert all(partition.leader == 1 and partition.isrs == [1] for partition in partitions.values()), topic
             self._check_config(admin, topic)
         found_records = self._read_everything(bootstrap)
         for topic, sent in self.records.items():
@@ -133,6 +129,26 @@ class SwappedHarness:
             assert committed_offsets(admin, group) == offsets, group
 
         self.transactions.check(bootstrap)
+
+    def _wait_for_leaders(self, admin: AdminClient) -> None:
+        """Waits until the broker names exactly the expected topics and leads all partitions: just after its start it
+        may respond with metadata from before it was unfenced."""
+        names = {*self.records, *self.transactions.committed}
+        wanted = {(topic, number) for topic, count in self.partitions.items() for number in range(count)}
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            topics = admin.list_topics(timeout=TIMEOUT).topics
+            found = {name for name in topics if not name.startswith("__")}
+            led = {
+                (topic, number)
+                for topic in found & self.records.keys()
+                for number, partition in topics[topic].partitions.items()
+                if partition.leader == 1 and partition.isrs == [1]
+            }
+            if (found, led) == (names, wanted):
+                return
+            assert time.monotonic() < deadline, (found ^ names, led ^ wanted)
+            time.sleep(0.1)
 
     def _read_everything(self, bootstrap: str) -> dict[str, list[SentRecord]]:
         """Returns the records by topic. Uses one consumer for all topics, because each consumer takes half a second to
