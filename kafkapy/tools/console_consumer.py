@@ -24,8 +24,8 @@ log = logging.getLogger("kafkapy.tools.console_consumer")
 EARLIEST, LATEST = -2, -1
 _METADATA_TIMEOUT_S = 5.0
 # The longest time of one poll without a timeout of the user's.
-_SLICE_S = 3600.0
-_DEPRECATED = "(DEPRECATED) Use {} instead."
+SLICE_S = 3600.0
+DEPRECATED = "(DEPRECATED) Use {} instead."
 _DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 
 
@@ -65,7 +65,9 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
     config = "consumer.config" if arguments.has("consumer.config") else "command-config"
     from_file = read_properties(arguments[config]) if arguments.has(config) else {}
     extra = parse_key_values(arguments.values("consumer-property") or arguments.values("command-property"))
-    group = _group(arguments, from_file, extra)
+    group = named_group(arguments, from_file, extra, "consumer.config")
+    if group is not None and arguments.has("partition"):
+        raise UsageError("Options group and partition cannot be specified together.")
     properties: dict[str, Any] = {**from_file, **extra}
     _set_reset(properties, is_from_beginning=arguments["from-beginning"])
     properties["bootstrap.servers"] = arguments["bootstrap-server"]
@@ -81,10 +83,10 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
     return properties
 
 
-def _group(arguments: Arguments, from_file: dict[str, str], extra: dict[str, str]) -> str | None:
+def named_group(arguments: Arguments, from_file: dict[str, str], extra: dict[str, str], config_flag: str) -> str | None:
     """Returns the group that the user named, in one or in several places; None if the user named no group.
 
-    `from_file` and `extra` are properties that may contain group.id.
+    `from_file` and `extra` are properties that may contain group.id; `config_flag` names the file for the error.
     """
     named = [arguments["group"], from_file.get("group.id"), extra.get("group.id")]
     groups = list(dict.fromkeys(name for name in named if name is not None))
@@ -92,10 +94,8 @@ def _group(arguments: Arguments, from_file: dict[str, str], extra: dict[str, str
         shown = ", ".join(f"'{group}'" for group in groups)
         raise UsageError(
             "The group ids provided in different places (directly using '--group', via '--consumer-property', or via "
-            f"'--consumer.config') do not match. Detected group ids: {shown}"
+            f"'--{config_flag}') do not match. Detected group ids: {shown}"
         )
-    if groups and arguments.has("partition"):
-        raise UsageError("Options group and partition cannot be specified together.")
     return groups[0] if groups else None
 
 
@@ -185,7 +185,7 @@ class ConsoleConsumer:
 
     def _receive(self, timeout_ms: int | None) -> list[ConsumerRecord] | None:
         start = time.monotonic()
-        limit_s = _SLICE_S if timeout_ms is None else timeout_ms / 1000
+        limit_s = SLICE_S if timeout_ms is None else timeout_ms / 1000
         while True:
             records = self._consumer.poll(limit_s)
             if records:
@@ -284,26 +284,19 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     return 128 + signals[0] if signals else 0
 
 
-OPTIONS = (
-    Option("topic", "The topic to read.", "topic"),
-    Option("include", "A regular expression; topics whose whole name matches it are read.", "Java regex (String)"),
-    Option("partition", "The partition to read, from its end without --offset.", "partition", INTEGER),
+DESERIALIZER_OPTIONS = (
     Option(
-        "offset",
-        "The offset to begin with, or earliest or latest.",
-        "consume offset",
-        default="latest",
-        choices=("earliest", "latest"),
+        "key-deserializer",
+        "The deserializer of keys: a class of Kafka's, or a Python callable as module:name.",
+        "deserializer for keys",
     ),
-    Option("consumer-property", _DEPRECATED.format("--command-property"), "consumer_prop", is_deprecated=True),
-    Option("command-property", "A configuration key of the consumer, as key=value; may be repeated.", "consumer_prop"),
-    Option("consumer.config", _DEPRECATED.format("--command-config"), "config file", is_deprecated=True),
     Option(
-        "command-config",
-        "A file of the consumer's configuration; --command-property takes precedence over it.",
-        "config file",
-        completes="file",
+        "value-deserializer",
+        "The deserializer of values: a class of Kafka's, or a Python callable as module:name.",
+        "deserializer for values",
     ),
+)
+FORMATTER_OPTIONS = (
     Option(
         "formatter",
         "The class of the formatter, one of Kafka's, such as "
@@ -311,7 +304,7 @@ OPTIONS = (
         "class",
         default=_DEFAULT_FORMATTER,
     ),
-    Option("property", _DEPRECATED.format("--formatter-property"), "prop", is_deprecated=True),
+    Option("property", DEPRECATED.format("--formatter-property"), "prop", is_deprecated=True),
     Option(
         "formatter-property",
         "A property of the formatter, as key=value; may be repeated:\n" + FORMATTER_PROPERTIES,
@@ -323,6 +316,28 @@ OPTIONS = (
         "config file",
         completes="file",
     ),
+)
+OPTIONS = (
+    Option("topic", "The topic to read.", "topic"),
+    Option("include", "A regular expression; topics whose whole name matches it are read.", "Java regex (String)"),
+    Option("partition", "The partition to read, from its end without --offset.", "partition", INTEGER),
+    Option(
+        "offset",
+        "The offset to begin with, or earliest or latest.",
+        "consume offset",
+        default="latest",
+        choices=("earliest", "latest"),
+    ),
+    Option("consumer-property", DEPRECATED.format("--command-property"), "consumer_prop", is_deprecated=True),
+    Option("command-property", "A configuration key of the consumer, as key=value; may be repeated.", "consumer_prop"),
+    Option("consumer.config", DEPRECATED.format("--command-config"), "config file", is_deprecated=True),
+    Option(
+        "command-config",
+        "A file of the consumer's configuration; --command-property takes precedence over it.",
+        "config file",
+        completes="file",
+    ),
+    *FORMATTER_OPTIONS,
     Option("from-beginning", "Begin with the earliest record, unless the group has committed an offset."),
     Option(
         "max-messages",
@@ -333,16 +348,7 @@ OPTIONS = (
     Option("timeout-ms", "End when no record is received for this many milliseconds.", "timeout_ms", LONG),
     Option("skip-message-on-error", "Continue after a record that cannot be formatted."),
     BOOTSTRAP_SERVER,
-    Option(
-        "key-deserializer",
-        "The deserializer of keys: a class of Kafka's, or a Python callable as module:name.",
-        "deserializer for keys",
-    ),
-    Option(
-        "value-deserializer",
-        "The deserializer of values: a class of Kafka's, or a Python callable as module:name.",
-        "deserializer for values",
-    ),
+    *DESERIALIZER_OPTIONS,
     Option("enable-systest-events", "Print shutdown_complete at the end."),
     Option(
         "isolation-level",

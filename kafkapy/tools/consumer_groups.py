@@ -21,7 +21,7 @@ from kafkapy.tools.group_description import (
 )
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
-from kafkapy.tools.offset_reset import STRATEGIES, OffsetReset, Plan, parse_partitions
+from kafkapy.tools.offset_reset import STRATEGIES, OffsetReset, Plan, parse_partitions, plan_rows, print_plans
 from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import run_tool, script_name
 from kafkapy.types import TopicPartition
@@ -306,9 +306,7 @@ class ConsumerGroups:
         raise UsageError("One of the reset scopes should be defined: --all-topics, --topic.")
 
     def _show(self, plans: dict[str, Plan]) -> None:
-        rows = [
-            (group, *partition, offset) for group, plan in plans.items() for partition, offset in sorted(plan.items())
-        ]
+        rows = plan_rows(plans)
         if self._arguments["json"]:
             names = ("group", "topic", "partition", "new_offset")
             print_json([dict(zip(names, row, strict=True)) for row in rows])
@@ -318,15 +316,7 @@ class ConsumerGroups:
                 print(",".join(map(str, row[1:] if is_single else row)))
             print()
         else:
-            print_table(
-                [
-                    ("GROUP", 15, lambda row: row[0]),
-                    ("TOPIC", 15, lambda row: row[1]),
-                    ("PARTITION", -10, lambda row: row[2]),
-                    ("NEW-OFFSET", 0, lambda row: row[3]),
-                ],
-                rows,
-            )
+            print_plans(plans)
 
     def _groups(self) -> list[str]:
         if not self._arguments.has("all-groups"):

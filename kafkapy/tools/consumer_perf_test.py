@@ -18,8 +18,8 @@ from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, Us
 from kafkapy.tools.progress import Progress
 from kafkapy.tools.tool import Termination, run_tool, stops_by
 
-_MEGABYTE = 1024 * 1024
-_POLL_S = 0.1
+MEGABYTE = 1024 * 1024
+POLL_S = 0.1
 _HEADER = (
     "{}, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, "
     "fetch.nMsg.sec"
@@ -96,14 +96,14 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _per_second(amount: float, elapsed_ms: int) -> float:
+def per_second(amount: float, elapsed_ms: int) -> float:
     """Returns the rate as Java's division does: infinite or NaN if no time has passed."""
     if elapsed_ms:
         return amount * 1000.0 / elapsed_ms
     return float("inf") if amount else float("nan")
 
 
-def _shown(number: float) -> str:
+def shown_decimal(number: float) -> str:
     """Formats a number as `%.4f` does in Java."""
     if number != number:
         return "NaN"
@@ -135,13 +135,13 @@ class ConsumerTest:
         reported_count = reported_bytes = 0
         with Progress(self._wanted, "records") as progress:
             while self.count < self._wanted and now - consumed_ms <= self._timeout_ms and not self._is_stopped:
-                records = self._consumer.poll(_POLL_S)
+                records = self._consumer.poll(POLL_S)
                 now = wall_ms()
                 if not records:
                     continue
                 consumed_ms = now
                 self.count += len(records)
-                self.bytes += sum(map(_size, records))
+                self.bytes += sum(map(content_size, records))
                 progress.advance(len(records))
                 if now - reported_ms >= self._interval_ms:
                     if self._shows_details:
@@ -159,18 +159,18 @@ class ConsumerTest:
     def _report(self, start_ms: int, end_ms: int, count: int, size: int) -> None:
         """Prints the line of the reporting interval from `start_ms` to `end_ms`, with its records and bytes."""
         fetch_ms = end_ms - start_ms - self.joins.round_ms
-        megabytes = size / _MEGABYTE
-        fetch_rates = (0.0, 0.0) if fetch_ms <= 0 else (_per_second(megabytes, fetch_ms), _per_second(count, fetch_ms))
+        megabytes = size / MEGABYTE
+        fetch_rates = (0.0, 0.0) if fetch_ms <= 0 else (per_second(megabytes, fetch_ms), per_second(count, fetch_ms))
         cells = [
             self._dates.format(end_ms),
             "0",
-            _shown(self.bytes / _MEGABYTE),
-            _shown(_per_second(megabytes, end_ms - start_ms)),
+            shown_decimal(self.bytes / MEGABYTE),
+            shown_decimal(per_second(megabytes, end_ms - start_ms)),
             str(self.count),
-            _shown(_per_second(count, end_ms - start_ms)),
+            shown_decimal(per_second(count, end_ms - start_ms)),
             str(self.joins.round_ms),
             str(fetch_ms),
-            *map(_shown, fetch_rates),
+            *map(shown_decimal, fetch_rates),
         ]
         print(", ".join(cells), flush=True)
 
@@ -178,22 +178,23 @@ class ConsumerTest:
         """Returns the values of the summary, by the names of its columns."""
         elapsed_ms = self.end_ms - self.start_ms
         fetch_ms = elapsed_ms - self.joins.total_ms
-        megabytes = self.bytes / _MEGABYTE
+        megabytes = self.bytes / MEGABYTE
         return {
             "start.time": self._dates.format(self.start_ms),
             "end.time": self._dates.format(self.end_ms),
             "data.consumed.in.MB": megabytes,
-            "MB.sec": _per_second(megabytes, elapsed_ms),
+            "MB.sec": per_second(megabytes, elapsed_ms),
             "data.consumed.in.nMsg": self.count,
-            "nMsg.sec": _per_second(self.count, elapsed_ms),
+            "nMsg.sec": per_second(self.count, elapsed_ms),
             "rebalance.time.ms": self.joins.total_ms,
             "fetch.time.ms": fetch_ms,
-            "fetch.MB.sec": _per_second(megabytes, fetch_ms),
-            "fetch.nMsg.sec": _per_second(self.count, fetch_ms),
+            "fetch.MB.sec": per_second(megabytes, fetch_ms),
+            "fetch.nMsg.sec": per_second(self.count, fetch_ms),
         }
 
 
-def _size(record: ConsumerRecord) -> int:
+def content_size(record: ConsumerRecord) -> int:
+    """Returns the number of bytes of a record's key and value."""
     return len(record.key or b"") + len(record.value or b"")
 
 
@@ -215,7 +216,7 @@ def run(arguments: Arguments) -> int:
     if arguments["json"]:
         print(json_text(totals))
     elif not arguments["show-detailed-stats"]:
-        print(", ".join(_shown(each) if isinstance(each, float) else str(each) for each in totals.values()))
+        print(", ".join(shown_decimal(each) if isinstance(each, float) else str(each) for each in totals.values()))
     if arguments["print-metrics"]:
         client_id, times = properties["client.id"], consumer.throttle_times
         print_metrics(

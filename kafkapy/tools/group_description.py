@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from kafkapy.client.admin import LATEST, Admin, GroupDescription, MemberDescription, OffsetAndMetadata
 from kafkapy.client.admin.groups import CONSUMER
+from kafkapy.client.cluster import Node
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import TopicPartition
@@ -173,7 +174,7 @@ def print_states(groups: Sequence[GroupDescription], *, verbose: bool) -> None:
         (
             "COORDINATOR (ID)",
             25,
-            lambda group: f"{group.coordinator.host}:{group.coordinator.port}  ({group.coordinator.node_id})",
+            lambda group: coordinator_text(group.coordinator),
         ),
         ("ASSIGNMENT-STRATEGY", -20, lambda group: group.assignor or None),
         ("STATE", -20, lambda group: group.state),
@@ -185,6 +186,11 @@ def print_states(groups: Sequence[GroupDescription], *, verbose: bool) -> None:
         ]
     columns.append(("#MEMBERS", 0, lambda group: len(group.members)))
     print_table(columns, groups)
+
+
+def coordinator_text(coordinator: Node) -> str:
+    """Returns the address and id of a group's coordinator, as the tools for groups print it."""
+    return f"{coordinator.host}:{coordinator.port}  ({coordinator.node_id})"
 
 
 def assignment_text(partitions: Iterable[TopicPartition]) -> str:

@@ -60,7 +60,7 @@ class MessageFormatter(Protocol):
 class DefaultFormatter:
     """A formatter that prints the parts that the properties select, with a separator between them.
 
-    Like Kafka's, it prints a placeholder for the epoch and for the delivery count.
+    Like Kafka's, it prints a placeholder for the epoch, and for the delivery count outside of share groups.
     """
 
     def configure(self, properties: Mapping[str, str]) -> None:
@@ -82,7 +82,7 @@ class DefaultFormatter:
             self._timestamp,
             lambda record: b"Partition:%d" % record.partition,
             lambda record: b"Offset:%d" % record.offset,
-            lambda record: b"Delivery:NOT_PRESENT",
+            lambda record: b"Delivery:%d" % record.delivery_count if record.delivery_count else b"Delivery:NOT_PRESENT",
             lambda record: b"Epoch:NOT_PRESENT",
             self._headers,
             lambda record: self._decoded(record.key, self._key_decoder),
@@ -190,6 +190,8 @@ class JsonFormatter:
             "key": _json_text(record.key),
             "value": _json_text(record.value),
         }
+        if record.delivery_count:
+            shown["deliveryCount"] = record.delivery_count
         return json_text(shown).encode() + b"\n"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kafkapy.client.admin import EARLIEST, LATEST, Admin
 from kafkapy.errors import ApiError
+from kafkapy.tools.group_description import print_table
 from kafkapy.tools.option import Arguments, ToolError, UsageError
 from kafkapy.types import TopicPartition
 
@@ -107,6 +108,24 @@ def read_plans(path: str, group: str | None) -> dict[str, Plan]:
     return plans
 
 
+def print_plans(plans: Mapping[str, Plan]) -> None:
+    """Prints the new offsets of each group as a table."""
+    print_table(
+        [
+            ("GROUP", 15, lambda row: row[0]),
+            ("TOPIC", 15, lambda row: row[1]),
+            ("PARTITION", -10, lambda row: row[2]),
+            ("NEW-OFFSET", 0, lambda row: row[3]),
+        ],
+        plan_rows(plans),
+    )
+
+
+def plan_rows(plans: Mapping[str, Plan]) -> list[tuple[str, str, int, int]]:
+    """Returns group, topic, partition and new offset of each partition."""
+    return [(group, *partition, offset) for group, plan in plans.items() for partition, offset in sorted(plan.items())]
+
+
 class OffsetReset:
     """Chooses new offsets by the strategy that the arguments name. Not thread-safe."""
 
@@ -122,23 +141,27 @@ class OffsetReset:
         Raises UsageError without a strategy, and ToolError if the offsets cannot be determined.
         """
         arguments = self._arguments
+
+        def has(name: str) -> bool:
+            return arguments.declares(name) and arguments.has(name)
+
         if partitions:
             self._ensure_exist(partitions)
-        if arguments.has("to-offset"):
+        if has("to-offset"):
             return self._within_range(dict.fromkeys(partitions, arguments["to-offset"]))
-        if arguments.has("to-earliest"):
+        if has("to-earliest"):
             return self._ends(partitions, EARLIEST)
-        if arguments.has("to-latest"):
+        if has("to-latest"):
             return self._ends(partitions, LATEST)
-        if arguments.has("shift-by"):
+        if has("shift-by"):
             return self._within_range(self._shifted(partitions, committed))
-        if arguments.has("to-datetime"):
+        if has("to-datetime"):
             return self._at_time(partitions, parse_datetime(arguments["to-datetime"]))
-        if arguments.has("by-duration"):
+        if has("by-duration"):
             return self._at_time(partitions, int(time.time() * 1000) - parse_duration(arguments["by-duration"]))
-        if arguments.has("from-file"):
+        if has("from-file"):
             return self._from_file(group)
-        if arguments.has("to-current"):
+        if has("to-current"):
             known = {partition: committed[partition] for partition in partitions if partition in committed}
             return {**known, **self._ends([partition for partition in partitions if partition not in known], LATEST)}
         scenarios = ", ".join(f"[{name}]" for name in STRATEGIES)

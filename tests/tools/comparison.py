@@ -9,6 +9,7 @@ by a path.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,12 +38,17 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    host: ToolHost, comparison: Comparison, bootstrap: str, directory: Path, bootstrap_controllers: str = ""
+    host: ToolHost,
+    comparison: Comparison,
+    bootstrap: str,
+    directory: Path,
+    bootstrap_controllers: str = "",
+    run: Callable[..., Done] = run_ours,
 ) -> None:
-    """Runs both tools. Raises AssertionError with their output if it differs."""
+    """Runs both tools, ours by `run`. Raises AssertionError with their output if it differs."""
     places = (bootstrap, bootstrap_controllers, directory)
     theirs = host.run(comparison.tool, *_words(comparison, THEIRS, *places))
-    ours = run_ours(comparison.tool, *_words(comparison, OURS, *places))
+    ours = run(comparison.tool, *_words(comparison, OURS, *places))
     shown = f"{comparison.tool} {comparison.words}\n--- theirs\n{theirs}\n--- ours\n{ours}"
     assert (theirs.code, ours.code) == (comparison.exits or (ours.code, ours.code)), shown
     assert _normal(theirs, comparison) == _normal(ours, comparison), shown

@@ -118,6 +118,6 @@ def test_the_time_without_partitions_is_measured():
 
 
 def test_rates_without_time_are_javas():
-    assert consumer_perf_test._shown(consumer_perf_test._per_second(5, 0)) == "Infinity"
-    assert consumer_perf_test._shown(consumer_perf_test._per_second(0, 0)) == "NaN"
-    assert consumer_perf_test._shown(consumer_perf_test._per_second(5, 2000)) == "2.5000"
+    assert consumer_perf_test.shown_decimal(consumer_perf_test.per_second(5, 0)) == "Infinity"
+    assert consumer_perf_test.shown_decimal(consumer_perf_test.per_second(0, 0)) == "NaN"
+    assert consumer_perf_test.shown_decimal(consumer_perf_test.per_second(5, 2000)) == "2.5000"

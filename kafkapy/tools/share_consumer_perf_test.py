@@ -1,0 +1,272 @@
+"""The tool `kafka-share-consumer-perf-test`: measures how fast share consumers read a topic."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from kafkapy.client import ShareConsumer
+from kafkapy.config.properties import read_properties
+from kafkapy.protocol.message_json import json_text
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
+from kafkapy.tools.consumer_perf_test import MEGABYTE, POLL_S, content_size, per_second, shown_decimal, wall_ms
+from kafkapy.tools.declaration import Example, Tool
+from kafkapy.tools.java_date import JavaDateFormat
+from kafkapy.tools.metric_table import print_metrics
+from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
+from kafkapy.tools.progress import Progress
+from kafkapy.tools.tool import Termination, run_tool, stops_by
+
+_SHARE_HEADER = "start.time, end.time, data.consumed.in.MB, MB.sec, nMsg.sec, data.consumed.in.nMsg, fetch.time.ms"
+
+
+def check(arguments: Arguments) -> None:
+    """Raises UsageError for flags that are missing or exclude each other; prints warnings of deprecated flags."""
+    arguments.require("topic", "bootstrap-server")
+    arguments.require_one_of("messages", "num-records")
+    arguments.exclude("consumer.config", "command-config")
+    if arguments.has("messages"):
+        print("Warning: --messages is deprecated. Use --num-records instead.")
+    if arguments.has("consumer.config"):
+        print("Warning: --consumer.config is deprecated. Use --command-config instead.")
+    if not str(arguments["reporting-interval"]).isdigit():
+        raise UsageError(f"Value [{arguments['reporting-interval']}] did not match regex [^\\d+$]")
+    if int(arguments["reporting-interval"]) <= 0:
+        raise ToolError("Reporting interval must be greater than 0.")
+
+
+def consumer_properties(arguments: Arguments) -> dict[str, Any]:
+    """Returns the configuration of the share consumers."""
+    config = "consumer.config" if arguments.has("consumer.config") else "command-config"
+    properties: dict[str, Any] = read_properties(arguments[config]) if arguments.has(config) else {}
+    properties.update(parse_key_values(arguments.values("command-property")))
+    properties |= {
+        "bootstrap.servers": arguments["bootstrap-server"],
+        "group.id": arguments["group"],
+        "receive.buffer.bytes": str(arguments["socket-buffer-size"]),
+        "fetch.max.bytes": str(arguments["fetch-size"]),
+        "key.deserializer": "bytes",
+        "value.deserializer": "bytes",
+        "check.crcs": "false",
+    }
+    properties.setdefault("client.id", "perf-share-consumer-client")
+    return properties
+
+
+class Reader:
+    """One share consumer of the test, which reads on a thread of its own."""
+
+    def __init__(self, test: ShareConsumerTest, properties: dict[str, Any], number: int) -> None:
+        self._test = test
+        self._number = number
+        self.client_id: str = properties["client.id"]
+        self.consumer = ShareConsumer(properties)
+        self.count = 0
+        self.bytes = 0
+        self.error: Exception | None = None
+        self.thread = threading.Thread(target=self._run, name=self.client_id)
+
+    def _run(self) -> None:
+        try:
+            self._read()
+        except Exception as error:
+            self.error = error
+            self._test.stop()
+
+    def _read(self) -> None:
+        test = self._test
+        reported_ms = consumed_ms = now = wall_ms()
+        reported_count = reported_bytes = 0
+        while test.wants_more and now - consumed_ms <= test.timeout_ms:
+            records = self.consumer.poll(POLL_S)
+            now = wall_ms()
+            if not records:
+                continue
+            consumed_ms = now
+            size = sum(map(content_size, records))
+            self.count += len(records)
+            self.bytes += size
+            test.add(len(records), size)
+            if now - reported_ms >= test.interval_ms:
+                if test.shows_details:
+                    self._report(reported_ms, now, self.count - reported_count, self.bytes - reported_bytes)
+                reported_ms, reported_count, reported_bytes = now, self.count, self.bytes
+
+    def _report(self, start_ms: int, end_ms: int, count: int, size: int) -> None:
+        elapsed_ms = end_ms - start_ms
+        dates = self._test.dates
+        rates = (self.bytes / MEGABYTE, per_second(size / MEGABYTE, elapsed_ms), per_second(count, elapsed_ms))
+        cells = [dates.format(start_ms), dates.format(end_ms), *map(shown_decimal, rates), str(self.count)]
+        self._test.print(f"{', '.join(cells)}, {elapsed_ms} for share consumer {self._number}")
+
+
+class ShareConsumerTest:
+    """One run of the test. `stop` may be called by any thread, and by a signal's handler."""
+
+    def __init__(self, properties: dict[str, Any], arguments: Arguments, dates: JavaDateFormat) -> None:
+        self._wanted: int = arguments["num-records" if arguments.has("num-records") else "messages"]
+        self._topic: str = arguments["topic"]
+        self.timeout_ms: int = arguments["timeout"]
+        self.interval_ms = int(arguments["reporting-interval"])
+        self.shows_details: bool = arguments["show-detailed-stats"]
+        self.dates = dates
+        self._is_stopped = False
+        self._lock = threading.Lock()
+        self._progress: Progress | None = None
+        self.count = 0
+        self.bytes = 0
+        count = arguments["threads"]
+        names = [properties["client.id"] if count == 1 else f"{properties['client.id']}-{n + 1}" for n in range(count)]
+        self.readers = [Reader(self, {**properties, "client.id": name}, number) for number, name in enumerate(names, 1)]
+
+    @property
+    def wants_more(self) -> bool:
+        """Returns whether the readers continue."""
+        return self.count < self._wanted and not self._is_stopped
+
+    def stop(self) -> None:
+        """Ends the readers."""
+        self._is_stopped = True
+
+    def add(self, count: int, size: int) -> None:
+        """Adds the records and bytes of one poll."""
+        with self._lock:
+            self.count += count
+            self.bytes += size
+            if self._progress is not None:
+                self._progress.advance(count)
+
+    def print(self, line: str) -> None:
+        """Prints a line of one reader."""
+        with self._lock:
+            if self._progress is not None:
+                self._progress.clear()
+            print(line, flush=True)
+
+    def run(self) -> None:
+        """Reads until the wanted number of records was delivered, or no record arrives in time, or until `stop`.
+
+        Raises the first error of a reader.
+        """
+        self.start_ms = wall_ms()
+        with Progress(self._wanted, "records") as self._progress:
+            for reader in self.readers:
+                reader.consumer.subscribe(self._topic)
+                reader.thread.start()
+            for reader in self.readers:
+                reader.thread.join()
+        self._progress = None
+        self.end_ms = wall_ms()
+        for reader in self.readers:
+            if reader.error is not None:
+                raise reader.error
+        if self.count < self._wanted and not self._is_stopped:
+            print(
+                "WARNING: Exiting before consuming the expected number of records: timeout "
+                f"({self.timeout_ms} ms) exceeded. You can use the --timeout option to increase the timeout."
+            )
+
+    def summary(self, count: int, size: int) -> str:
+        """Returns the cells of a summary: times, MB, MB per second, records per second, records, ms."""
+        elapsed_ms = self.end_ms - self.start_ms
+        megabytes = size / MEGABYTE
+        rates = (megabytes, per_second(megabytes, elapsed_ms), per_second(count, elapsed_ms))
+        cells = [self.dates.format(self.start_ms), self.dates.format(self.end_ms), *map(shown_decimal, rates)]
+        return f"{', '.join(cells)}, {count}, {elapsed_ms}"
+
+
+def run(arguments: Arguments) -> int:
+    """Runs the test and prints its results."""
+    check(arguments)
+    dates = JavaDateFormat(arguments["date-format"])
+    properties = consumer_properties(arguments)
+    await_broker(properties)
+    if not arguments["hide-header"] and not arguments["json"]:
+        print(_SHARE_HEADER)
+    test = ShareConsumerTest(properties, arguments, dates)
+    try:
+        with stops_by(test.stop) as signals:
+            test.run()
+        for reader in test.readers:
+            reader.consumer.commit()
+    finally:
+        for reader in test.readers:
+            reader.consumer.close(0.5)
+    if arguments["show-consumer-stats"]:
+        for number, reader in enumerate(test.readers, 1):
+            shown = test.summary(reader.count, reader.bytes)
+            print(f"Share consumer {number} having client id {reader.client_id} consumption metrics- {shown}")
+    if arguments["json"]:
+        elapsed_ms = test.end_ms - test.start_ms
+        print(json_text({"records": test.count, "bytes": test.bytes, "fetch.time.ms": elapsed_ms}))
+    else:
+        print(test.summary(test.count, test.bytes))
+    if arguments["print-metrics"]:
+        for reader in test.readers:
+            group = "consumer-share-fetch-manager-metrics"
+            print_metrics(
+                {
+                    f"{group}:bytes-consumed-total:{{client-id={reader.client_id}}}": reader.bytes,
+                    f"{group}:records-consumed-total:{{client-id={reader.client_id}}}": reader.count,
+                }
+            )
+    if signals:
+        raise Termination(signals[0])
+    return 0
+
+
+OPTIONS = (
+    BOOTSTRAP_SERVER,
+    Option("topic", "REQUIRED: The topic to read.", "topic"),
+    Option("group", "The share group to read in.", "gid", default="perf-share-consumer"),
+    Option("fetch-size", "fetch.max.bytes: the bytes of one response.", "size", INTEGER, 1048576),
+    Option("command-property", "A configuration key of the consumers, as key=value; may be repeated.", "prop1=val1"),
+    Option("socket-buffer-size", "receive.buffer.bytes: the size of the socket's buffer.", "size", INTEGER, 2097152),
+    Option(
+        "consumer.config",
+        "(DEPRECATED) Use --command-config instead.",
+        "config file",
+        is_deprecated=True,
+        completes="file",
+    ),
+    Option("command-config", "A file of the consumers' configuration.", "config file", completes="file"),
+    Option("print-metrics", "Print the consumers' metrics at the end."),
+    Option("show-detailed-stats", "Print a line of each consumer in each reporting interval."),
+    Option(
+        "timeout",
+        "The longest time in milliseconds without a record.",
+        "milliseconds",
+        LONG,
+        10000,
+        argument_is_optional=True,
+    ),
+    Option("messages", "(DEPRECATED) Use --num-records instead.", "count", LONG, is_deprecated=True),
+    Option("num-records", "REQUIRED: The number of records to read.", "count", LONG),
+    Option("reporting-interval", "The milliseconds between progress lines.", "interval_ms", default="5000"),
+    Option(
+        "date-format",
+        "The format of times, as in java.text.SimpleDateFormat.",
+        "date format",
+        default="yyyy-MM-dd HH:mm:ss:SSS",
+    ),
+    Option("hide-header", "Do not print the header."),
+    Option("threads", "The number of share consumers, each on a thread of its own.", "count", INTEGER, 1),
+    Option("show-consumer-stats", "Print a summary of each share consumer too."),
+    JSON,
+)
+TOOL = Tool(
+    name="share-consumer-perf-test",
+    description="This tool is used to verify the share consumer performance.",
+    run=run,
+    options=OPTIONS,
+    examples=(
+        Example(
+            "Read a million records with three share consumers",
+            "--bootstrap-server localhost:9092 --topic test --group perf --num-records 1000000 --threads 3",
+        ),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)
