@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafkapy.errors import ConfigError
 from kafkapy.security.tls import der
+from kafkapy.security.tls.libcrypto import FunctionTypes, LibcryptoError, load
 
 _PSS_PADDING = 6
 _SALT_LENGTH_OF_DIGEST = -1
 _SET_PADDING, _SET_SALT_LENGTH = 0x1001, 0x1002  # EVP_PKEY_ALG_CTRL + 1, + 2
 _RSA = 6  # EVP_PKEY_RSA
 _ALL_OPERATIONS = -1
+_Pointer, _Size = ctypes.c_void_p, ctypes.c_size_t
+_TYPES: FunctionTypes = {
+    "d2i_PUBKEY": (_Pointer, [_Pointer, ctypes.POINTER(ctypes.c_char_p), ctypes.c_long]),
+    "EVP_PKEY_free": (None, [_Pointer]),
+    "EVP_MD_CTX_new": (_Pointer, []),
+    "EVP_MD_CTX_free": (None, [_Pointer]),
+    "EVP_get_digestbyname": (_Pointer, [ctypes.c_char_p]),
+    "EVP_DigestVerifyInit": (ctypes.c_int, [_Pointer, ctypes.POINTER(_Pointer), _Pointer, _Pointer, _Pointer]),
+    "EVP_DigestVerify": (ctypes.c_int, [_Pointer, ctypes.c_char_p, _Size, ctypes.c_char_p, _Size]),
+    "EVP_PKEY_CTX_ctrl": (ctypes.c_int, [_Pointer, *[ctypes.c_int] * 4, _Pointer]),
+    "ERR_clear_error": (None, []),
+}
 
 
 class Algorithm(NamedTuple):
@@ -76,30 +88,12 @@ class PublicKey:
 
 
 @cache
-def libcrypto() -> Any:
+def libcrypto() -> ctypes.CDLL:
     """Returns libcrypto with the types of the functions used here. Raises ConfigError if it cannot be loaded."""
-    name = ctypes.util.find_library("crypto") or "libcrypto.so.3"
     try:
-        library = ctypes.CDLL(name)
-    except OSError as error:
-        raise ConfigError(
-            f"OpenSSL's libcrypto, which verifies the signatures of OAUTHBEARER tokens, cannot be loaded: {error}"
-        ) from error
-    pointer, size = ctypes.c_void_p, ctypes.c_size_t
-    for function, result, arguments in (
-        ("d2i_PUBKEY", pointer, [pointer, ctypes.POINTER(ctypes.c_char_p), ctypes.c_long]),
-        ("EVP_PKEY_free", None, [pointer]),
-        ("EVP_MD_CTX_new", pointer, []),
-        ("EVP_MD_CTX_free", None, [pointer]),
-        ("EVP_get_digestbyname", pointer, [ctypes.c_char_p]),
-        ("EVP_DigestVerifyInit", ctypes.c_int, [pointer, ctypes.POINTER(pointer), pointer, pointer, pointer]),
-        ("EVP_DigestVerify", ctypes.c_int, [pointer, ctypes.c_char_p, size, ctypes.c_char_p, size]),
-        ("EVP_PKEY_CTX_ctrl", ctypes.c_int, [pointer, *[ctypes.c_int] * 4, pointer]),
-        ("ERR_clear_error", None, []),
-    ):
-        found = getattr(library, function)
-        found.restype, found.argtypes = result, arguments
-    return library
+        return load(_TYPES)
+    except LibcryptoError as error:
+        raise ConfigError(f"the signatures of OAUTHBEARER tokens cannot be verified: {error}") from error
 
 
 def ecdsa_der(signature: bytes) -> bytes:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Any
 
 from kafkapy.errors import ConfigError
-from kafkapy.security.oauth.signatures import libcrypto
+from kafkapy.security.tls.libcrypto import FunctionTypes, LibcryptoError, load, sign_sha256
 
 ALGORITHMS = {"RS256": 6, "ES256": 408}  # -> the type of the key (EVP_PKEY_RSA, EVP_PKEY_EC)
-_HASH = b"SHA256"
-_MOST_SIGNATURE_BYTES = 2048
 _COORDINATE_BYTES = 32
+_Pointer = ctypes.c_void_p
+_TYPES: FunctionTypes = {
+    "BIO_new_mem_buf": (_Pointer, [ctypes.c_char_p, ctypes.c_int]),
+    "BIO_free": (ctypes.c_int, [_Pointer]),
+    "PEM_read_bio_PrivateKey": (_Pointer, [_Pointer, _Pointer, _Pointer, ctypes.c_char_p]),
+    "EVP_PKEY_free": (None, [_Pointer]),
+    "ERR_clear_error": (None, []),
+}
 
 
 class SigningKey:
@@ -39,22 +46,11 @@ class SigningKey:
 
     def sign(self, content: bytes) -> bytes:
         """Returns the signature in the form of JSON web tokens."""
-        library = self._library
-        state = library.EVP_MD_CTX_new()
         try:
-            signature = ctypes.create_string_buffer(_MOST_SIGNATURE_BYTES)
-            length = ctypes.c_size_t(_MOST_SIGNATURE_BYTES)
-            digest = library.EVP_get_digestbyname(_HASH)
-            if (
-                library.EVP_DigestSignInit(state, None, digest, None, self._key) != 1
-                or library.EVP_DigestSign(state, signature, ctypes.byref(length), content, len(content)) != 1
-            ):
-                raise ConfigError(f"the private key cannot sign with {self._algorithm}")
-        finally:
-            library.EVP_MD_CTX_free(state)
-            library.ERR_clear_error()
-        made = signature.raw[: length.value]
-        return made if self._algorithm == "RS256" else _both_numbers(made)
+            signature = sign_sha256(self._key, content)
+        except LibcryptoError as error:
+            raise ConfigError(f"the private key cannot sign with {self._algorithm}") from error
+        return signature if self._algorithm == "RS256" else _both_numbers(signature)
 
 
 def _both_numbers(der: bytes) -> bytes:
@@ -67,20 +63,14 @@ def _both_numbers(der: bytes) -> bytes:
     return numbers
 
 
+@cache
 def _library() -> Any:
-    library = libcrypto()
-    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    try:
+        library: Any = load(_TYPES)
+    except LibcryptoError as error:
+        raise ConfigError(f"tokens cannot be signed: {error}") from error
     # OpenSSL 3 has renamed the function, and the old name is a macro.
     if not hasattr(library, "EVP_PKEY_get_base_id"):
         library.EVP_PKEY_get_base_id = library.EVP_PKEY_base_id
-    for function, result, arguments in (
-        ("BIO_new_mem_buf", pointer, [ctypes.c_char_p, ctypes.c_int]),
-        ("BIO_free", ctypes.c_int, [pointer]),
-        ("PEM_read_bio_PrivateKey", pointer, [pointer, pointer, pointer, ctypes.c_char_p]),
-        ("EVP_PKEY_get_base_id", ctypes.c_int, [pointer]),
-        ("EVP_DigestSignInit", ctypes.c_int, [pointer, pointer, pointer, pointer, pointer]),
-        ("EVP_DigestSign", ctypes.c_int, [pointer, pointer, ctypes.POINTER(size), ctypes.c_char_p, size]),
-    ):
-        found = getattr(library, function)
-        found.restype, found.argtypes = result, arguments
+    library.EVP_PKEY_get_base_id.restype, library.EVP_PKEY_get_base_id.argtypes = ctypes.c_int, [_Pointer]
     return library

@@ -26,7 +26,7 @@ from kafkapy.security.tls.der import (
     set_of,
 )
 from kafkapy.security.tls.distinguished_name import KEYWORDS
-from kafkapy.security.tls.libcrypto import SigningKey
+from kafkapy.security.tls.libcrypto import GeneratedKey
 from kafkapy.security.tls.pem import CERTIFICATE, PRIVATE_KEY, encode_block
 
 # A certificate is valid from an hour before its creation, because the clocks of clients may be slow.
@@ -66,7 +66,7 @@ class CertificateAuthority:
     def __init__(self, name: Name, days: int, *, now_s: float | None = None) -> None:
         """Generates a key. `name` has keywords and values, such as `CN`; LibcryptoError is raised without OpenSSL."""
         self._now_s = int(time.time() if now_s is None else now_s)
-        self._key = SigningKey()
+        self._key = GeneratedKey()
         self._name = _name(name)
         extensions = (
             _extension(BASIC_CONSTRAINTS, sequence(_TRUE), is_critical=True),
@@ -92,7 +92,7 @@ class CertificateAuthority:
         `hosts` are host names and IP addresses; `usages` are object identifiers of extended key usages. With negative
         `days` the certificate has expired.
         """
-        key = SigningKey()
+        key = GeneratedKey()
         extensions = [
             _extension(_KEY_USAGE, _END_USAGE, is_critical=True),
             _extension(_EXTENDED_KEY_USAGE, sequence(*map(oid, usages))),

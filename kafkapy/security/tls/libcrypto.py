@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,9 +18,11 @@ _Bytes = ctypes.c_char_p
 _Int = ctypes.c_int
 _EVP_PKEY_EC = 408
 _CURVE = b"ec_paramgen_curve"
-_MAXIMUM_SIGNATURE_BYTES = 1024
+_MAXIMUM_SIGNATURE_BYTES = 2048
+
 # Function -> (type of the result, types of the arguments).
-_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+FunctionTypes = Mapping[str, tuple[Any, list[Any]]]
+_TYPES: FunctionTypes = {
     "EVP_CIPHER_CTX_new": (_Pointer, []),
     "EVP_CIPHER_CTX_free": (None, [_Pointer]),
     "EVP_get_cipherbyname": (_Pointer, [_Bytes]),
@@ -50,20 +52,31 @@ class LibcryptoError(Exception):
     """A call of libcrypto that failed, or a library that is missing."""
 
 
-@cache
-def _library() -> ctypes.CDLL:
-    found = ctypes.util.find_library("crypto")
-    for name in (*_NAMES, *([found] if found else [])):
+def load(types: FunctionTypes) -> ctypes.CDLL:
+    """Returns a new handle of libcrypto on which these functions have types. Raises LibcryptoError if it is missing."""
+    for name in _candidates():
         try:
             library = ctypes.CDLL(name)
         except OSError:
             continue
-        for function, (result, arguments) in _SIGNATURES.items():
+        for function, (result, arguments) in types.items():
             loaded = getattr(library, function)
             loaded.restype = result
             loaded.argtypes = arguments
         return library
     raise LibcryptoError(f"OpenSSL's library is missing ({', '.join(_NAMES)}); install libssl3 or openssl-libs")
+
+
+def _candidates() -> Iterator[str]:
+    yield from _NAMES
+    found = ctypes.util.find_library("crypto")
+    if found:
+        yield found
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return load(_TYPES)
 
 
 @cache
@@ -112,7 +125,7 @@ def decrypt(cipher_names: Sequence[str], key: bytes, iv: bytes, content: bytes) 
         library.ERR_clear_error()
 
 
-class SigningKey:
+class GeneratedKey:
     """A new private key on an elliptic curve. Its representation shows nothing of the key."""
 
     def __init__(self, curve: str = "P-256") -> None:
@@ -152,22 +165,27 @@ class SigningKey:
 
     def sign(self, content: bytes) -> bytes:
         """Returns the signature, ECDSA with SHA-256, in DER."""
-        library = self._library
-        state = library.EVP_MD_CTX_new()
-        try:
-            signature = ctypes.create_string_buffer(_MAXIMUM_SIGNATURE_BYTES)
-            length = ctypes.c_size_t(_MAXIMUM_SIGNATURE_BYTES)
-            if (
-                library.EVP_DigestSignInit(state, None, library.EVP_get_digestbyname(b"SHA256"), None, self._key) != 1
-                or library.EVP_DigestSign(
-                    state, ctypes.addressof(signature), ctypes.byref(length), content, len(content)
-                )
-                != 1
-            ):
-                raise LibcryptoError("OpenSSL cannot sign with the key")
-            return signature.raw[: length.value]
-        finally:
-            library.EVP_MD_CTX_free(state)
+        return sign_sha256(self._key, content)
+
+
+def sign_sha256(key: Any, content: bytes) -> bytes:
+    """Returns the signature over the SHA-256 hash with a private key, an `EVP_PKEY *`. That of an EC key is in DER."""
+    library = _library()
+    state = library.EVP_MD_CTX_new()
+    try:
+        signature = ctypes.create_string_buffer(_MAXIMUM_SIGNATURE_BYTES)
+        length = ctypes.c_size_t(_MAXIMUM_SIGNATURE_BYTES)
+        digest = library.EVP_get_digestbyname(b"SHA256")
+        address = ctypes.addressof(signature)
+        if (
+            library.EVP_DigestSignInit(state, None, digest, None, key) != 1
+            or library.EVP_DigestSign(state, address, ctypes.byref(length), content, len(content)) != 1
+        ):
+            raise LibcryptoError("OpenSSL cannot sign with the key")
+        return signature.raw[: length.value]
+    finally:
+        library.EVP_MD_CTX_free(state)
+        library.ERR_clear_error()
 
 
 def _encoded(encode: Callable[..., int], value: Any) -> bytes:
