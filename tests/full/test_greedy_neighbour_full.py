@@ -1,5 +1,7 @@
 """The greedy neighbour: five unbounded producers next to a client that sends 1,000 requests per second with acks=all.
 
+The client sends each request when it is due, also while it waits for the responses to earlier ones.
+
 Each producer has a quota of 2 MiB per second (`producer_byte_rate` of its client id). The latency of the client is
 measured alone, and next to the producers after their first burst, on kafkapy and on Apache Kafka in the same run. Needs
 a quiet machine. The figures are printed; run with -s.
@@ -10,9 +12,11 @@ KAFKAPY_NEIGHBOUR_SECONDS: the length of each measurement (30).
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +30,6 @@ from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka
 from tests.reactor_harness import frame
 from tests.server_process import ServerProcess
-from tests.twin_brokers import receive
 from tests.wire.test_quota_changes import alter
 from tests.wire.test_quotas import TOPIC, create, produce
 
@@ -42,27 +45,48 @@ JAVA = ["java", "-Xmx192M", "-XX:+UseSerialGC"]
 
 
 def latencies(server: ServerProcess) -> list[float]:
-    """Returns the milliseconds of each request, sorted; each is due at a moment of its own, also if one was late."""
+    """Returns the milliseconds of each request from the moment at which it was due to its response, sorted.
+
+    The requests are sent when they are due, whether the earlier ones were answered or not.
+    """
     builder = RecordBatchBuilder()
     builder.append(1_700_000_000_000, None, bytes(100))
     data = ProduceRequest.PartitionProduceData(index=0, records=builder.build())
     topic = ProduceRequest.TopicProduceData(name=TOPIC, partition_data=[data])
     request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic])
-    sent = frame(request_bytes(ApiKey.PRODUCE, 9, request, client_id="modest"))
-    found = []
+    encoded = frame(request_bytes(ApiKey.PRODUCE, 9, request, client_id="modest"))
+    total = SECONDS * PER_SECOND
+    found: list[float] = []
+    received = bytearray()
     with socket.create_connection(("localhost", server.port), timeout=60) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         began_s = time.monotonic() + 0.1
-        for number in range(SECONDS * PER_SECOND):
-            due_s = began_s + number / PER_SECOND
-            while (wait_s := due_s - time.monotonic()) > 0:
-                time.sleep(wait_s)
-            connection.sendall(sent)
-            response = ProduceResponse.decode(receive(connection), 9, 5)
-            assert response.responses[0].partition_responses[0].error_code == 0
-            assert response.throttle_time_ms == 0
-            found.append((time.monotonic() - due_s) * 1000)
+        sent = 0
+        while len(found) < total:
+            now_s = time.monotonic()
+            while sent < total and began_s + sent / PER_SECOND <= now_s:
+                connection.sendall(encoded)
+                sent += 1
+            wait_s = 60.0 if sent == total else max(0.0, began_s + sent / PER_SECOND - time.monotonic())
+            if not select.select([connection], [], [], wait_s)[0]:
+                assert sent < total, f"{total - len(found)} requests were not answered"
+                continue
+            part = connection.recv(1 << 16)
+            assert part, "the broker has closed the connection"
+            received += part
+            now_s = time.monotonic()
+            for response in responses_in(received):
+                assert response.responses[0].partition_responses[0].error_code == 0
+                assert response.throttle_time_ms == 0
+                found.append((now_s - began_s - len(found) / PER_SECOND) * 1000)
     return sorted(found)
+
+
+def responses_in(received: bytearray) -> Iterator[ProduceResponse]:
+    """Yields the whole responses at the beginning of the bytes, and removes them."""
+    while len(received) >= 4 and len(received) >= (end := 4 + int.from_bytes(received[:4], "big")):
+        yield ProduceResponse.decode(bytes(received[4:end]), 9, 5)
+        del received[:end]
 
 
 def produce_error(server: ServerProcess) -> int:
