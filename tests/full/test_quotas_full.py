@@ -4,6 +4,11 @@ Both brokers run at the same time, each with a throttled producer and consumer o
 time is limited. The quotas of bytes are doubled in the middle. Rates are taken over whole periods of the sawtooth of 11
 seconds, after the first burst of each part. The figures are printed; run with -s.
 
+Throttle times depend on how fast a client spends what the quota allows: within a second, it then waits for a second
+before each request; within several, it waits shorter and more often. librdkafka's producer therefore sends requests of
+the same size at moments that do not depend on the speed of the broker. The number of requests under
+`request_percentage` depends on what a request costs the broker; compared is the time that the brokers' metrics show.
+
 KAFKAPY_QUOTA_PERIODS: periods of 11 s before and after the change (11).
 """
 
@@ -14,6 +19,7 @@ import json
 import os
 import re
 import socket
+import statistics
 import subprocess
 import threading
 import time
@@ -24,11 +30,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from kafkapy.metrics import table
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.api_client import request_bytes
-from tests.broker_process import BrokerProcess
+from tests.operations.watched_broker import WatchedBroker
 from tests.peers import ApacheKafka, run_tool
+from tests.ports import free_port
 from tests.reactor_harness import frame
 from tests.server_process import ServerProcess
 from tests.twin_brokers import receive
@@ -42,6 +50,8 @@ PART_S = SETTLING_S + PERIODS * PERIOD_S
 RATE = 262_144
 REQUEST_PERCENTAGE = 5
 RECORD = 1_000
+# librdkafka's producer sends so many records in a request, and requests at most so often: three times the first quota.
+REQUEST_RECORDS, REQUEST_EVERY_S = 16, 0.02
 CPU_TICKS = os.sysconf("SC_CLK_TCK")
 JAVA = ["java", "-Xmx192M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
@@ -69,11 +79,6 @@ class Meter:
         return (self.at(to_s) - self.at(from_s)) / (to_s - from_s)
 
     @property
-    def throttled_share(self) -> float:
-        """The share of the time in which the client had to wait."""
-        return self.throttle_ms / 1000 / (self.points[-1][0] - self.points[0][0])
-
-    @property
     def average_ms(self) -> float:
         return self.throttle_ms / self.responses if self.responses else 0.0
 
@@ -81,11 +86,14 @@ class Meter:
 class Load:
     """The throttled clients of one broker."""
 
-    def __init__(self, server: ServerProcess, kafka: Path) -> None:
+    def __init__(self, server: ServerProcess, kafka: Path, jmx_port: int = -1) -> None:
+        """`jmx_port` is the port of Apache Kafka's metrics."""
         self.server = server
         self.kafka = kafka
+        self.jmx_port = jmx_port
         self.meters: dict[str, Meter] = {}
         self.cpu: list[tuple[float, float]] = []
+        self.used: list[tuple[float, float]] = []  # (monotonic seconds, percentage of a thread's time)
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._processes: list[subprocess.Popen[str]] = []
@@ -118,7 +126,7 @@ class Load:
         alter(self.server, {"client-id": "requests"}, "request_percentage", REQUEST_PERCENTAGE)
         for run in (
             self._java_producer, self._java_consumer, self._rdkafka_producer, self._rdkafka_consumer, self._requests,
-            self._watch_cpu,
+            self._watch_cpu, self._watch_time,
         ):  # fmt: skip
             thread = threading.Thread(target=run, daemon=True)
             thread.start()
@@ -201,15 +209,17 @@ class Load:
                 total += RECORD
                 meter.note(total)
 
-        settings = {"queue.buffering.max.messages": 1000, "batch.num.messages": 16, "linger.ms": 1000}
-        settings["max.in.flight"] = 1  # every request has the same size, whatever the speed of the broker
+        settings = {"batch.num.messages": REQUEST_RECORDS, "linger.ms": 1000, "max.in.flight": 1}
         producer = Producer({**self._rdkafka(meter), **settings, "message.timeout.ms": 0})
         value = bytes(RECORD)
+        due_s = time.monotonic()
         while not self._stopping.is_set():
-            try:
+            for _ in range(REQUEST_RECORDS):
                 producer.produce("rdkafka-producer", value, on_delivery=delivered)
-            except BufferError:
-                producer.poll(0.1)
+            while producer.flush(1) and not self._stopping.is_set():
+                pass
+            due_s = max(due_s + REQUEST_EVERY_S, time.monotonic())
+            time.sleep(max(0.0, due_s - time.monotonic()))
 
     def _rdkafka_consumer(self) -> None:
         meter = self._meter("rdkafka-consumer")
@@ -236,6 +246,27 @@ class Load:
                 meter.throttle_ms += response.throttle_time_ms
                 meter.responses += 1
 
+    def _watch_time(self) -> None:
+        """Reads each second which percentage of a thread's time the requests for metadata have used."""
+        if isinstance(self.server, WatchedBroker):
+            while not self._stopping.wait(1):
+                values = self.server.page().values(table.REQUEST_TIME.name, client_id="requests")
+                self.used += [(time.monotonic(), value) for value in values]
+            return
+        process = self._java(
+            "JmxTool", "--jmx-url", f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{self.jmx_port}/jmxrmi", "--object-name",
+            "kafka.server:type=Request,client-id=requests", "--attributes", "request-time", "--reporting-interval",
+            "1000", "--wait",
+        )  # fmt: skip
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := re.match(r"\d+,([\d.E-]+)$", line.strip()):
+                self.used.append((time.monotonic(), float(found[1])))
+
+    def percentage(self, from_s: float, to_s: float) -> float:
+        """Returns the average percentage of a thread's time that the requests for metadata have used."""
+        return statistics.fmean(value for moment, value in self.used if from_s <= moment <= to_s)
+
     def _watch_cpu(self) -> None:
         while not self._stopping.wait(1):
             with contextlib.suppress(OSError):
@@ -245,10 +276,17 @@ class Load:
 
 @pytest.fixture(scope="module")
 def loads(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Load]]:
-    ours = BrokerProcess(tmp_path_factory.mktemp("ours"))
-    kafka = ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka"), heap=("-Xmx512M",))
+    ours = WatchedBroker(tmp_path_factory.mktemp("ours"))
+    jmx_port = free_port()
+    options = {
+        "com.sun.management.jmxremote.port": jmx_port, "com.sun.management.jmxremote.rmi.port": jmx_port,
+        "com.sun.management.jmxremote.host": "127.0.0.1", "java.rmi.server.hostname": "127.0.0.1",
+        "com.sun.management.jmxremote.authenticate": "false", "com.sun.management.jmxremote.ssl": "false",
+    }  # fmt: skip
+    heap = ("-Xmx512M", *(f"-D{key}={value}" for key, value in options.items()))
+    kafka = ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka"), heap=heap)
     with kafka, ours:
-        yield [Load(kafka, kafka_43), Load(ours, kafka_43)]
+        yield [Load(kafka, kafka_43, jmx_port), Load(ours, kafka_43)]
 
 
 @pytest.mark.full
@@ -285,11 +323,10 @@ def test_rates_and_throttle_times_are_those_of_apache_kafka(loads: list[Load]) -
             f"throttle avg ms {theirs.average_ms:.1f} / {own.average_ms:.1f}",
         )  # fmt: skip
         if name == "requests":
-            # What a request costs differs, and with it the number of requests and the time that follows each of them.
-            shares = [each.throttled_share for each in (theirs, own)]
-            print("    share of time throttled", *(f"{share:.3f}" for share in shares))
-            if not 0.9 * shares[0] <= shares[1] <= 1.1 * shares[0]:
-                faults.append(f"{name}: throttled for {shares[0]:.3f} and {shares[1]:.3f} of the time")
+            used = [(kafka.percentage(*span), ours.percentage(*span)) for span in spans]
+            costs = [[each[0] / rate[0] * 1e4, each[1] / rate[1] * 1e4] for each, rate in zip(used, rates, strict=True)]
+            print("    percentage of a thread's time", used, "us per request", costs)
+            faults += [f"{name}: {a:.2f} and {b:.2f} % of a thread's time" for a, b in used if not 0.9 <= b / a <= 1.1]
             continue
         faults += [f"{name}: {a:.0f} and {b:.0f} bytes/s" for a, b in rates if not 0.9 <= b / a <= 1.1]
         if not 0.75 * theirs.average_ms <= own.average_ms <= 1.25 * theirs.average_ms:
