@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from struct import Struct
 
+from kafkapy._core.bytes.record_batch import BATCH_MAGIC, LOG_OVERHEAD, TRANSACTIONAL_ATTRIBUTE
 from kafkapy._core.bytes.segment_file import FileRange
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.storage.transaction_index import AbortedTransaction
 
 # Base offset, length, magic, attributes, last offset delta, producer id.
 _HEADER = Struct(">qi4xb4xhi16xq10x")
-_LOG_OVERHEAD = 12
 _CHUNK_BYTES = 16 * 1024
-_TRANSACTIONAL, _CONTROL = 0x10, 0x20
+_CONTROL_ATTRIBUTE = 0x20
 
 
 class BatchHeader(NamedTuple):
@@ -41,14 +41,16 @@ def batch_headers(records: FileRange | bytes, end_offset: int) -> list[BatchHead
             chunk_at, start = position, 0
             chunk = _read(records, position, min(_CHUNK_BYTES, length - position))
         base, rest, magic, attributes, delta, producer_id = _HEADER.unpack_from(chunk, start)
-        size = _LOG_OVERHEAD + rest
+        size = LOG_OVERHEAD + rest
         if position + size > length or rest <= 0:
             break
-        if magic < 2:
+        if magic < BATCH_MAGIC:
             found.append(BatchHeader(position, size, base, base, -1, False))
         else:
-            producer = producer_id if attributes & _TRANSACTIONAL else -1
-            found.append(BatchHeader(position, size, base, base + delta, producer, bool(attributes & _CONTROL)))
+            producer = producer_id if attributes & TRANSACTIONAL_ATTRIBUTE else -1
+            found.append(
+                BatchHeader(position, size, base, base + delta, producer, bool(attributes & _CONTROL_ATTRIBUTE))
+            )
         position += size
         if found[-1].last >= end_offset:
             break
