@@ -50,6 +50,10 @@ TOOLS = {
         "kafkapy.tools.share_consumer_perf_test",
         "measure how fast a share group consumes records",
     ),
+    "verifiable-share-consumer": (
+        "kafkapy.tools.verifiable_share_consumer",
+        "read in a share group and print the events as JSON",
+    ),
     "end-to-end-latency": ("kafkapy.tools.end_to_end_latency", "measure the time from producer to consumer"),
     "metrics": ("kafkapy.tools.metrics", "print the metrics of a running broker, once or repeatedly"),
     "probe": ("kafkapy.tools.probe", "send records through a broker and print how long they take"),

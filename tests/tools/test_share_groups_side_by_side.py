@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -211,6 +212,31 @@ def test_the_perf_tests_print_the_same_lines(
         done = run("share-consumer-perf-test", *words.split(), "--group", group)
         assert done.code == 0, done
         shown.append(without_numbers(done.out).splitlines())
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("mode", ["auto", "sync", "async"])
+def test_the_verifiable_share_consumers_print_the_same_events(
+    broker: BrokerProcess, host: ToolHost, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    topic = f"verified-{mode}"
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        admin.create_topics([NewTopic(topic, partitions=1)]).check()
+    with Producer(bootstrap_servers=broker.bootstrap, linger_ms=1000) as producer:
+        for number in range(3):
+            producer.send(topic, f"value {number}")
+    words = f"--bootstrap-server {broker.bootstrap} --topic {topic} --max-messages 3 --acknowledgement-mode {mode}"
+    shown = []
+    for run, group in ((host.run, f"{mode}-a"), (run_here(capsys), f"{mode}-b")):
+        options = ("--verbose", "--offset-reset-strategy", "earliest", "--group-id", group)
+        done = run("verifiable-share-consumer", *words.split(), *options)
+        assert done.code == 0, done
+        events = [json.loads(line) for line in done.out.splitlines()]
+        for event in events:
+            assert event.pop("timestamp")
+            for partition in event.get("partitions", ()):
+                partition["offsets"].sort()  # Java prints a set
+        shown.append(events)
     assert shown[0] == shown[1]
 
 

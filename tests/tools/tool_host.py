@@ -28,6 +28,7 @@ CLASSES = {
     "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
     "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+    "verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
     "share-consumer-perf-test": "org.apache.kafka.tools.ShareConsumerPerformance",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
