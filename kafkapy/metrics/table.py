@@ -302,7 +302,7 @@ GROUPS_COMPLETING = gauge(f"{_GROUPS}_numgroupscompletingrebalance", "Groups tha
 GROUPS_STABLE = gauge(f"{_GROUPS}_numgroupsstable", "Groups whose members have their assignment.")
 GROUPS_DEAD = gauge(f"{_GROUPS}_numgroupsdead", "Groups that are about to be removed.")
 GROUPS_BY_STATE = gauge(
-    "kafkapy_groups", "Groups by protocol (classic, consumer, streams) and state.", "protocol", "state"
+    "kafkapy_groups", "Groups by protocol (classic, consumer, share, streams) and state.", "protocol", "state"
 )
 GROUP_MEMBERS = gauge("kafka_consumergroup_members", "Members of a group.", "consumergroup")
 GROUP_OFFSET = gauge(
@@ -323,6 +323,47 @@ GROUP_STABLE_LAG = gauge(
 GROUP_LAG_SUM = gauge(
     "kafka_consumergroup_lag_sum", "Sum of a group's lags in all partitions of a topic.", "consumergroup", "topic"
 )
+
+# -- share groups: one series for each share partition that this broker has loaded -------------------------------------
+
+_SHARE_SESSIONS = "kafka_server_sharesessioncache"
+SHARE_SESSIONS = gauge(f"{_SHARE_SESSIONS}_sharesessionscount", "Share sessions of members of share groups.")
+SHARE_SESSION_PARTITIONS = gauge(
+    f"{_SHARE_SESSIONS}_sharepartitionscount", "Partitions in all share sessions together."
+)
+SHARE_SESSION_EVICTIONS = counter(
+    f"{_SHARE_SESSIONS}_sharesessionevictions_total",
+    "Share sessions that ended with the connection that had opened them.",
+)
+_SHARE_PARTITIONS = "kafka_server_sharepartitionmetrics"
+SHARE_IN_FLIGHT = gauge(
+    f"{_SHARE_PARTITIONS}_inflightmessagecount",
+    "Offsets from the first that the group has not finished to the last that it has acquired.",
+    "group", "topic", "partition",
+)  # fmt: skip
+SHARE_IN_FLIGHT_BATCHES = gauge(
+    f"{_SHARE_PARTITIONS}_inflightbatchcount",
+    "Ranges of offsets in flight that have one state each.",
+    "group", "topic", "partition",
+)  # fmt: skip
+SHARE_LOCK_TIMEOUTS = counter(
+    f"{_SHARE_PARTITIONS}_acquisitionlocktimeout_total",
+    "Acquisition locks that have expired, which made their records available again.",
+    "group", "topic", "partition",
+)  # fmt: skip
+SHARE_LAG = gauge(
+    "kafkapy_sharegroup_lag",
+    "Records up to the high watermark that a share group has not finished.",
+    "group", "topic", "partition",
+)  # fmt: skip
+SHARE_LAST_DELIVERIES = gauge(
+    "kafkapy_sharegroup_last_deliveries",
+    "Records in flight whose present or next delivery is the last one that the group's limit allows.",
+    "group", "topic", "partition",
+)  # fmt: skip
+
+# -- transactions ------------------------------------------------------------------------------------------------------
+
 TRANSACTIONS = gauge("kafkapy_transactions", "Transactional ids by state.", "state")
 TRANSACTION_AGE = gauge(
     "kafkapy_transaction_oldest_seconds",

@@ -22,6 +22,7 @@ from kafkapy.tools.diagnosis.configuration import check_configuration
 from kafkapy.tools.diagnosis.data import check_data, check_idle_topics, take_inventory
 from kafkapy.tools.diagnosis.disks import check_disks
 from kafkapy.tools.diagnosis.finding import GOOD, PROBLEM, Finding, Findings
+from kafkapy.tools.diagnosis.groups import check_groups, check_last_deliveries, read_groups
 from kafkapy.tools.diagnosis.limits import check_limits
 from kafkapy.tools.diagnosis.ports import check_ports
 from kafkapy.tools.diagnosis.quotas import check_quotas
@@ -81,6 +82,7 @@ def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system
     yield from check_ports(config, is_running=inventory.is_running)
     if path is not None and inventory.is_running and config.kafkapy_metrics_listener:
         yield from check_quotas(path)
+        yield from check_last_deliveries(path)
     yield from check_clock(system, inventory.newest_change_s, synchronized=is_synchronized())
     yield from check_idle_topics(config, system, inventory, idle_days)
 
@@ -93,7 +95,7 @@ def run(arguments: Arguments) -> int:
     overrides = {key.strip(): value.strip() for key, _, value in pairs}
     if arguments.has("bootstrap-server"):
         with Admin(admin_properties(arguments)) as admin:
-            findings = list(check_cluster(read_cluster(admin)))
+            findings = [*check_cluster(read_cluster(admin)), *check_groups(read_groups(admin))]
     else:
         findings = list(diagnose(arguments["config"], overrides, arguments["idle-days"], System()))
     shown = [finding for finding in findings if not arguments["quiet"] or finding.level != GOOD]

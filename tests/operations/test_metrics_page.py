@@ -22,6 +22,7 @@ MAY_BE_EMPTY = {
     "kafkapy_replica_max_lag_records",
     "kafkapy_authorizations_total",
     *(name for name in METRICS if name.startswith("kafka_server_plugins_")),
+    *(name for name, metric in METRICS.items() if metric.labels[:1] == ("group",)),
     *(name for name, metric in METRICS.items() if metric.labels[:2] == ("user", "client_id")),
 }
 # Families that only a broker with a listener of SASL or TLS has; tests/security reads them.

@@ -28,6 +28,7 @@ from kafkapy.server.exposition.cluster import ClusterMetrics
 from kafkapy.server.exposition.coordinators import write_groups, write_transactions
 from kafkapy.server.exposition.quotas import write_quotas
 from kafkapy.server.exposition.requests import RequestMetrics
+from kafkapy.server.exposition.share_groups import write_share_groups
 from kafkapy.server.exposition.storage import write_storage
 from kafkapy.server.exposition.topics import TopicMetrics
 from kafkapy.server.services import Services
@@ -79,6 +80,7 @@ class BrokerPage:
         self._authorization.write(page)
         write_storage(page, services, self._log_cleaner)
         write_groups(page, services, self._limit)
+        write_share_groups(page, services, self._limit)
         write_transactions(page, services)
         write_quotas(page, services, self._limit)
         page.one(table.MUTED_CONNECTIONS, services.reactor.counters()["connections_muted"])

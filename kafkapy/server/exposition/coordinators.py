@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
-from kafkapy.coordinator.group.consumer_group import ConsumerGroup
-from kafkapy.coordinator.group.streams.streams_group import StreamsGroup
+from kafkapy.coordinator.group.member_group import MemberGroup
 from kafkapy.coordinator.transaction.transaction_state import RESTING_STATES, TransactionState
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
@@ -43,7 +42,7 @@ def write_groups(page: Page, services: Services, limit: int) -> None:
         if isinstance(group, ClassicGroup):
             by_state["classic", group.state.value] += 1
             members.append((group.group_id, len(group.members)))
-        elif isinstance(group, ConsumerGroup | StreamsGroup):
+        elif isinstance(group, MemberGroup):
             by_state[group.group_type, group.state_name] += 1
             members.append((group.group_id, len(group.members)))
         page.pace()
