@@ -253,7 +253,7 @@ def _tools() -> Iterator[str]:
             yield from _flags(f"{command.name} ", command.options)
         yield ""
         for flag, reason in tool.not_here:
-            yield f"`--{flag}` is not taken: {reason}."
+            yield f"`--{flag}` is not accepted: {reason}."
             yield ""
 
 
@@ -261,7 +261,7 @@ def _flags(prefix: str, options: Iterable[Option]) -> Iterator[str]:
     for option in options:
         flags = ", ".join(f"`{prefix}{flag}`" for flag in option.flags)
         value = "" if option.argument is None else option.argument or option.type.name
-        default = "" if option.default is None else f"`{repr(option.default).strip(chr(39))}`"
+        default = "" if option.default is None else f"`{option.default_text}`"
         meaning = option.description.replace("\n", " ") + (" *Ours.*" if option.is_ours else "")
         yield f"| {flags} | {_cell(value)} | {default} | {_cell(meaning)} |"
 

@@ -73,7 +73,7 @@ def _options_table(options: Sequence[Any]) -> str:
 
 
 def _meaning(option: Any) -> str:
-    default = "" if option.default is None else f" Default: <code>{escape(str(option.default))}</code>."
+    default = "" if option.default is None else f" Default: <code>{escape(option.default_text)}</code>."
     return escape(option.description) + default
 
 

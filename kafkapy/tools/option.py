@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from kafkapy.named_tuple import NamedTuple
@@ -103,6 +104,15 @@ class Option:
     def flag(self) -> str:
         """The long form of the flag, as it is typed: `--topic`."""
         return self.flags[0]
+
+    @property
+    def default_text(self) -> str:
+        """The default as `--help` and the pages print it; "" without one."""
+        if isinstance(self.default, Enum):
+            return self.default.name
+        if isinstance(self.default, str):
+            return repr(self.default)[1:-1]
+        return "" if self.default is None else str(self.default)
 
 
 class Arguments:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from kafkapy.tools.declaration import Command, Grammar, Tool
 from kafkapy.tools.option import Option, UnknownOption, UsageError
@@ -74,11 +73,7 @@ def _shown(option: Option) -> str:
 def _described(option: Option) -> str:
     if option.default is None:
         return option.description
-    return f"{option.description} (default: {_default(option.default)})"
-
-
-def _default(value: Any) -> str:
-    return repr(value)[1:-1] if isinstance(value, str) else str(value)
+    return f"{option.description} (default: {option.default_text})"
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy.security.acl import PatternType
 from kafkapy.tools.argument_parser import ArgumentParser
 from kafkapy.tools.option import INTEGER, LONG, Option, UsageError, parse_key_values
 from kafkapy.tools.option_parser import OptionParser
@@ -57,6 +58,11 @@ def test_defaults_are_no_arguments():
     assert arguments["time"] == "-1"
     assert not arguments.has("time")
     assert arguments.values("time") == ["-1"]
+
+
+@pytest.mark.parametrize(("default", "text"), [(None, ""), (5, "5"), ("\t", r"\t"), (PatternType.LITERAL, "LITERAL")])
+def test_defaults_are_shown_as_the_user_types_them(default, text):
+    assert Option("flag", "Text.", "value", default=default).default_text == text
 
 
 def test_separated_values_are_divided():
