@@ -38,6 +38,7 @@ class Record(NamedTuple):
     timestamp: int = 1_700_000_000_000
     timestamp_type: int = 0
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    delivery_count: int = 0
 
 
 def numbered(count: int, partition: int = 0) -> list[Record]:
