@@ -58,6 +58,7 @@ TOOLS = {
     "metrics": ("kafkapy.tools.metrics", "print the metrics of a running broker, once or repeatedly"),
     "probe": ("kafkapy.tools.probe", "send records through a broker and print how long they take"),
     "replica-verification": ("kafkapy.tools.replica_verification", "compare the replicas of topics"),
+    "rebalance": ("kafkapy.tools.rebalance", "even out the replicas and leaders of the brokers; moves the controller"),
     "explain": ("kafkapy.tools.explain", "print the history of a partition, or the cluster as it was at a time"),
     "server-start": (
         "kafkapy.tools.server_start",
@@ -75,7 +76,7 @@ ABOUT_TOOLS = {
     "install-links": ("kafkapy.script_links", "create links with the names of Apache Kafka's scripts"),
 }
 # Tools without a script in Apache Kafka.
-OUR_OWN = ("broker", "doctor", "explain", "jobs", "metrics", "probe", "sandbox", "security")
+OUR_OWN = ("broker", "doctor", "explain", "jobs", "metrics", "probe", "rebalance", "sandbox", "security")
 # Scripts of Apache Kafka whose name is not the tool's name after `kafka-`.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
 RUN_CLASS = "kafka-run-class"

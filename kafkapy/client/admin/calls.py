@@ -85,8 +85,8 @@ class AdminCalls:
         forwards requests to the controller.
         """
         cluster = self._network.cluster
-        if cluster.controller_id in cluster.nodes:
-            return cluster.controller_id
+        if cluster.controller_id >= 0 and cluster.controller_id in cluster.nodes:
+            return cluster.controller_id  # an unknown controller has the id of the first bootstrap address
         if not self._network.metadata.updates:
             return None
         return self._network.least_loaded()

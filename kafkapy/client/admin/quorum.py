@@ -14,10 +14,11 @@ from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.add_raft_voter import AddRaftVoterRequest
 from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest
+from kafkapy.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.fetch_snapshot import FetchSnapshotRequest
 from kafkapy.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
-from kafkapy.types import METADATA_TOPIC, METADATA_TOPIC_ID
+from kafkapy.types import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
 
 _FETCH_BYTES = 8 * 1024 * 1024
 
@@ -156,6 +157,36 @@ class QuorumOperations(AdminLookups):
             content += part
             if not part or len(content) >= result.size:
                 return content
+
+    def resign_controller(self, successor: int, *, timeout: float | None = None) -> None:
+        """Asks the active controller to give up the leadership of the quorum in favour of another voter. Blocks.
+
+        The client must be connected to controllers, and needs the permission of a broker (CLUSTER_ACTION). The caller
+        has to look at the quorum afterwards: another voter may win the election, and Apache Kafka's controllers ignore
+        the request.
+        """
+        deadline_ms = self._deadline_ms(timeout)
+        quorum = self.describe_metadata_quorum(timeout=timeout)
+        directories = {each.node_id: each.directory_id for each in quorum.voters}
+        candidate = EndQuorumEpochRequest.ReplicaInfo(
+            candidate_id=successor, candidate_directory_id=directories.get(successor, ZERO_UUID)
+        )
+        partition = EndQuorumEpochRequest.PartitionData(
+            partition_index=0,
+            leader_id=quorum.leader,
+            leader_epoch=quorum.leader_epoch,
+            preferred_successors=[successor],
+            preferred_candidates=[candidate],
+        )
+        topic = EndQuorumEpochRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+        request = EndQuorumEpochRequest(cluster_id=None, topics=[topic], leader_endpoints=[])
+        self._request(
+            self._any_broker,
+            ApiKey.END_QUORUM_EPOCH,
+            constant(request),
+            _partition_error("topics"),
+            deadline_ms=deadline_ms,
+        )
 
     def add_raft_voter(
         self,

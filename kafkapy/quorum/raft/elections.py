@@ -227,16 +227,37 @@ def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) 
 
 def handle_end(node: RaftNode, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
     """Handles EndQuorumEpoch of a leader that resigns: shortens the fetch timeout according to this node's rank among
-    the preferred candidates."""
+    the preferred candidates. Resigns if the request names this node as the leader that it is."""
     if not is_our_cluster(node, request.cluster_id):
         return EndQuorumEpochResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
     error = _voter_error(node, request.leader_id, request.epoch)
+    leader = node.state
+    if error == Error.NONE and isinstance(leader, Leader) and (request.leader_id, request.epoch) == _identity(leader):
+        return _resign(node, leader, request)
     if error == Error.NONE and not _may_lead(node, request.leader_id, request.epoch, request.endpoints):
         error = Error.INVALID_REQUEST
     state = node.state
     if error == Error.NONE and isinstance(state, Follower) and state.leader_id == request.leader_id:
         state.deadline_ms = node.now_ms + election_backoff_ms(node, request.preferred)
     return EndQuorumEpochResponse(error, *node.leader_fields())
+
+
+def _identity(leader: Leader) -> tuple[int, int]:
+    return leader.leader_id, leader.epoch
+
+
+def _resign(node: RaftNode, leader: Leader, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
+    """Gives up the leadership on request of an administrator, in favour of the preferred candidates.
+
+    Nodes never send such a request: it is an extension of kafkapy. Apache Kafka's leaders ignore it.
+    """
+    others = leader.candidates()
+    wanted = [each.node_id for each in request.preferred]
+    preferred = sorted(others, key=lambda key: wanted.index(key.node_id) if key.node_id in wanted else len(wanted))
+    if not others or any(each not in [key.node_id for key in others] for each in wanted):
+        return EndQuorumEpochResponse(Error.INCONSISTENT_VOTER_SET, *node.leader_fields())
+    node.become_resigned(leader.epoch, tuple(preferred))
+    return EndQuorumEpochResponse(Error.NONE, *node.leader_fields())
 
 
 def election_backoff_ms(node: RaftNode, preferred: tuple[ReplicaKey, ...]) -> int:

@@ -305,6 +305,45 @@ def test_a_snapshot_download_counts_for_check_quorum_and_an_observer_does_not():
     assert node.machine.state_name == "resigned"
 
 
+def end_of(*preferred, leader_id=1, epoch=4):
+    return EndQuorumEpochRequest(CLUSTER, leader_id, epoch, tuple(map(key_of, preferred)), ())
+
+
+@pytest.mark.parametrize(("wanted", "order"), [((2,), (2, 3)), ((), (3, 2))])
+def test_a_leader_resigns_on_request_in_favour_of_a_voter(wanted, order):
+    """The voters that the request does not name follow, the most caught up first."""
+    node = leader()
+    node.fetch(3, node.machine.log.end_offset, 4)
+    node.fetch(2, 10, 3)
+    assert node.receive(end_of(*wanted)).error == Error.NONE
+    assert node.machine.state_name == "resigned"
+    node.answer(2, None)
+    node.answer(3, None)
+    node.wait(50)
+    expected = EndQuorumEpochRequest(CLUSTER, 1, 4, tuple(map(key_of, order)), (listener_of(1),))
+    assert node.sent(EndQuorumEpochRequest) == {2: expected, 3: expected}
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (end_of(2, epoch=3), Error.FENCED_LEADER_EPOCH),
+        (end_of(2, leader_id=2), Error.INVALID_REQUEST),
+        (end_of(4), Error.INCONSISTENT_VOTER_SET),
+        (end_of(1), Error.INCONSISTENT_VOTER_SET),
+    ],
+)
+def test_a_leader_does_not_resign_for_another_epoch_leader_or_replica(request_, error):
+    node = leader()
+    assert node.receive(request_).error == error
+    assert node.machine.is_leader
+
+
+def test_the_only_voter_does_not_resign():
+    node = leader(voters=(1,))
+    assert node.receive(end_of(epoch=node.machine.epoch)).error == Error.INCONSISTENT_VOTER_SET
+
+
 def test_a_resigned_leader_tells_the_voters_in_the_order_of_their_logs():
     node = leader()
     node.fetch(3, node.machine.log.end_offset, 4)

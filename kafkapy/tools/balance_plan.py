@@ -1,0 +1,309 @@
+"""Plans that even out the replicas and leaders of a cluster. Pure: loads and rules in, new replicas out.
+
+The planner first moves replicas from where they may not be (an emptied broker, brokers that a topic does not use), then
+from loaded to less loaded brokers until the loads are within a tolerance, and at last changes preferred leaders, which
+moves no data. A replica is moved at most once. A move never lowers the number of racks that have a partition's
+replicas.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf
+
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.types import TopicPartition
+
+# A move has to lower the imbalance, the sum of squared shares, by more than this.
+_LEAST_GAIN = 1e-9
+
+
+class BrokerState(NamedTuple):
+    """A live broker; `accepts_replicas` is False if all of its log directories are cordoned."""
+
+    broker_id: int
+    rack: str | None = None
+    accepts_replicas: bool = True
+
+
+class PartitionLoad(NamedTuple):
+    """A partition: its replicas, the preferred leader first, and the load of each replica by the name of a resource,
+    such as the bytes of "disk"."""
+
+    partition: TopicPartition
+    replicas: tuple[int, ...]
+    loads: Mapping[str, float]
+
+
+class Rules(NamedTuple):
+    """The rules of a plan.
+
+    `resources` are balanced to within `tolerance`, a share of the mean. `topics` may be changed (None: all). `kept`
+    names the brokers that a topic may use. `emptied` brokers get no replicas and lose theirs. At most `most_per_broker`
+    replicas are moved from and to a broker, and at most `most_per_topic` replicas of a topic.
+    """
+
+    resources: tuple[str, ...] = ("disk",)
+    leaders: bool = True
+    tolerance: float = 0.1
+    topics: Collection[str] | None = None
+    kept: Mapping[str, Collection[int]] = {}
+    emptied: Collection[int] = ()
+    most_per_broker: float = inf
+    most_per_topic: float = inf
+    rack_aware: bool = True
+
+
+class BalancePlan(NamedTuple):
+    """The new replicas of the partitions that change; `unmoved` has, by partition, why a replica that has to move
+    cannot."""
+
+    replicas: dict[TopicPartition, tuple[int, ...]]
+    unmoved: dict[TopicPartition, str]
+
+
+def plan_balance(brokers: Iterable[BrokerState], partitions: Iterable[PartitionLoad], rules: Rules) -> BalancePlan:
+    """Returns a plan for the live brokers and all partitions of a cluster."""
+    planner = _Planner(brokers, partitions, rules)
+    planner.move_from_forbidden()
+    planner.balance_replicas()
+    if rules.leaders:
+        planner.balance_leaders()
+    return planner.plan()
+
+
+def broker_loads(partitions: Iterable[PartitionLoad], resource: str) -> Counter[int]:
+    """Returns the load of each broker that has replicas."""
+    loads: Counter[int] = Counter()
+    for each in partitions:
+        for broker in each.replicas:
+            loads[broker] += each.loads.get(resource, 0)  # type: ignore[assignment]
+    return loads
+
+
+class _Planner:
+    """The replicas and loads while the plan is made."""
+
+    def __init__(self, brokers: Iterable[BrokerState], partitions: Iterable[PartitionLoad], rules: Rules) -> None:
+        self._rules = rules
+        self._brokers = {each.broker_id: each for each in brokers}
+        # Racks are a rule only if every broker has one, as for the placement of new partitions.
+        racks = {each.broker_id: each.rack for each in self._brokers.values() if each.rack is not None}
+        self._racks = racks if rules.rack_aware and len(racks) == len(self._brokers) else {}
+        self._before = {each.partition: each for each in partitions}
+        self._replicas = {each.partition: each.replicas for each in self._before.values()}
+        self._movable = [each for each in self._before if rules.topics is None or each.topic in rules.topics]
+        self._targets = [
+            number
+            for number, each in sorted(self._brokers.items())
+            if each.accepts_replicas and number not in rules.emptied
+        ]
+        self._resources = [name for name in rules.resources if self._total(name) > 0]
+        self._loads = {name: broker_loads(self._before.values(), name) for name in self._resources}
+        # The mean of the brokers that can have replicas when the plan is done.
+        count = max(len([each for each in self._brokers if each not in rules.emptied]), 1)
+        self._means = {name: self._total(name) / count for name in self._resources}
+        # The share of the mean that a replica of the partition has of each resource.
+        self._shares = {
+            each.partition: tuple(each.loads.get(name, 0) / self._means[name] for name in self._resources)
+            for each in self._before.values()
+        }
+        self._moves_of_broker: Counter[int] = Counter()
+        self._moves_of_topic: Counter[str] = Counter()
+        self._unmoved: dict[TopicPartition, str] = {}
+
+    def _total(self, resource: str) -> float:
+        return sum(each.loads.get(resource, 0) * len(each.replicas) for each in self._before.values())
+
+    # -- single moves
+
+    def _may_have(self, broker: int, topic: str) -> bool:
+        kept = self._rules.kept.get(topic)
+        return broker not in self._rules.emptied and (kept is None or broker in kept)
+
+    def _keeps_racks(self, replicas: Sequence[int], source: int, target: int) -> bool:
+        if not self._racks:
+            return True
+        before = {self._racks.get(each) for each in replicas}
+        after = {self._racks.get(each) for each in replicas if each != source} | {self._racks[target]}
+        return len(after) >= len(before)
+
+    def _is_within_limits(self, partition: TopicPartition, source: int, target: int) -> bool:
+        most = self._rules.most_per_broker
+        return (
+            self._moves_of_topic[partition.topic] < self._rules.most_per_topic
+            and self._moves_of_broker[source] < most
+            and self._moves_of_broker[target] < most
+        )
+
+    def _move(self, partition: TopicPartition, source: int, target: int) -> None:
+        replicas = self._replicas[partition]
+        self._replicas[partition] = tuple(target if each == source else each for each in replicas)
+        for name in self._resources:
+            size = self._before[partition].loads.get(name, 0)
+            self._loads[name][source] -= size  # type: ignore[assignment]
+            self._loads[name][target] += size  # type: ignore[assignment]
+        self._moves_of_broker[source] += 1
+        self._moves_of_broker[target] += 1
+        self._moves_of_topic[partition.topic] += 1
+
+    # -- replicas that have to move
+
+    def move_from_forbidden(self) -> None:
+        """Moves replicas away from brokers that may not have them, the largest partitions first."""
+        self._replica_counts = Counter(each for replicas in self._replicas.values() for each in replicas)
+        for partition in sorted(self._movable, key=lambda each: (-self._weight(each), each)):
+            for source in self._replicas[partition]:
+                if not self._may_have(source, partition.topic):
+                    self._move_away(partition, source)
+
+    def _weight(self, partition: TopicPartition) -> float:
+        return sum(self._shares[partition])
+
+    def _fullness(self, broker: int) -> tuple[float, int, int]:
+        share = sum(self._loads[name][broker] / self._means[name] for name in self._resources)
+        return share, self._replica_counts[broker], broker
+
+    def _move_away(self, partition: TopicPartition, source: int) -> None:
+        replicas = self._replicas[partition]
+        allowed = [each for each in self._targets if each not in replicas and self._may_have(each, partition.topic)]
+        if not allowed:
+            self._unmoved[partition] = f"no other broker may have the replica on broker {source}"
+            return
+        allowed = [each for each in allowed if self._keeps_racks(replicas, source, each)]
+        if not allowed:
+            self._unmoved[partition] = f"without the replica on broker {source} the replicas would be in fewer racks"
+            return
+        allowed = [each for each in allowed if self._is_within_limits(partition, source, each)]
+        if not allowed:
+            self._unmoved[partition] = f"a limit leaves the replica on broker {source}"
+            return
+        target = min(allowed, key=self._fullness)
+        self._move(partition, source, target)
+        self._replica_counts[source] -= 1
+        self._replica_counts[target] += 1
+
+    # -- balance
+
+    def balance_replicas(self) -> None:
+        """Moves replicas from loaded brokers to less loaded ones until the loads are within the tolerance."""
+        movable: dict[int, dict[TopicPartition, None]] = {}
+        for partition in self._movable:
+            before = self._before[partition].replicas
+            for broker in self._replicas[partition]:
+                if broker in before:  # a replica is moved at most once
+                    movable.setdefault(broker, {})[partition] = None
+        while move := self._best_move(movable) if self._resources else None:
+            partition, source, target = move
+            self._move(partition, source, target)
+            del movable[source][partition]
+
+    def _best_move(self, movable: Mapping[int, Collection[TopicPartition]]) -> tuple[TopicPartition, int, int] | None:
+        """Returns the best move between the first pair of brokers that has one, those that differ most first; a move is
+        a partition with its source and its target."""
+        for source, target in self._uneven_pairs():
+            differences = self._differences(source, target)
+            best, best_gain = None, _LEAST_GAIN
+            for partition in movable.get(source, ()):
+                gain = 0.0
+                for share, difference in zip(self._shares[partition], differences, strict=True):
+                    gain += share * (difference - share)
+                if gain > best_gain and self._may_move(partition, source, target):
+                    best, best_gain = partition, gain
+            if best is not None:
+                return best, source, target
+        return None
+
+    def _differences(self, source: int, target: int) -> list[float]:
+        """Returns by how much the source's share of each resource exceeds the target's."""
+        return [(self._loads[name][source] - self._loads[name][target]) / self._means[name] for name in self._resources]
+
+    def _may_move(self, partition: TopicPartition, source: int, target: int) -> bool:
+        replicas = self._replicas[partition]
+        return (
+            target not in replicas
+            and target not in self._before[partition].replicas
+            and self._may_have(target, partition.topic)
+            and self._keeps_racks(replicas, source, target)
+            and self._is_within_limits(partition, source, target)
+        )
+
+    def _uneven_pairs(self) -> list[tuple[int, int]]:
+        """Returns pairs of a source and a target of which at least one is not within the tolerance."""
+        pairs: dict[tuple[int, int], float] = {}
+        for name in self._resources:
+            loads, mean = self._loads[name], self._means[name]
+            high, low = mean * (1 + self._rules.tolerance), mean * (1 - self._rules.tolerance)
+            for source in self._brokers:
+                for target in self._targets:
+                    gap = loads[source] - loads[target]
+                    if gap > 0 and (loads[source] > high or loads[target] < low):
+                        pairs[source, target] = max(pairs.get((source, target), 0.0), gap / mean)
+        return sorted(pairs, key=lambda pair: (-pairs[pair], pair))
+
+    # -- leaders
+
+    def balance_leaders(self) -> None:
+        """Evens out the number of partitions of which a broker is the preferred leader."""
+        counts = Counter(dict.fromkeys((each for each in self._brokers if each not in self._rules.emptied), 0))
+        for replicas in self._replicas.values():
+            if replicas[0] in counts:
+                counts[replicas[0]] += 1
+        led: dict[int, set[TopicPartition]] = {each: set() for each in self._brokers}
+        for partition in self._movable:
+            led.setdefault(self._replicas[partition][0], set()).add(partition)
+        while path := self._first_path(counts, led):
+            counts[self._replicas[path[0][0]][0]] -= 1
+            counts[path[-1][1]] += 1
+            for partition, target in path:
+                former = self._replicas[partition][0]
+                self._replicas[partition] = _led_by(self._replicas[partition], target)
+                led[former].remove(partition)
+                led[target].add(partition)
+
+    def _first_path(
+        self, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
+    ) -> list[tuple[TopicPartition, int]]:
+        """Returns the path of the broker with the most leaders that has one."""
+        for source in sorted(counts, key=lambda each: (-counts[each], each)):
+            if path := self._path(source, counts, led):
+                return path
+        return []
+
+    def _path(
+        self, source: int, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
+    ) -> list[tuple[TopicPartition, int]]:
+        """Returns the shortest chain of new leaders that ends at the broker with the fewest leaders, at least two fewer
+        than the source has."""
+        steps: dict[int, tuple[int, TopicPartition]] = {}
+        queue = deque([source])
+        while queue:
+            broker = queue.popleft()
+            for partition in sorted(led[broker]):
+                for follower in self._replicas[partition][1:]:
+                    if follower in counts and follower != source and follower not in steps:
+                        steps[follower] = broker, partition
+                        queue.append(follower)
+        broker = min(steps, key=counts.__getitem__, default=source)  # the nearest one of several
+        if counts[source] - counts[broker] < 2:
+            return []
+        path = []
+        while broker != source:
+            former, partition = steps[broker]
+            path.append((partition, broker))
+            broker = former
+        return path[::-1]
+
+    def plan(self) -> BalancePlan:
+        changed = {
+            partition: replicas
+            for partition, replicas in self._replicas.items()
+            if replicas != self._before[partition].replicas
+        }
+        return BalancePlan(changed, self._unmoved)
+
+
+def _led_by(replicas: tuple[int, ...], leader: int) -> tuple[int, ...]:
+    """Returns the replicas with the leader and the first one exchanged."""
+    return tuple(leader if each == replicas[0] else replicas[0] if each == leader else each for each in replicas)
