@@ -77,15 +77,10 @@ class QuorumOperations(AdminLookups):
             self._any_broker,
             ApiKey.DESCRIBE_QUORUM,
             constant(request),
-            top_level_error,
+            _partition_error("topics"),
             deadline_ms=self._deadline_ms(timeout),
         )
-        result = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None
-        if result is None:
-            raise ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the metadata log.")
-        error = error_of(result)
-        if error is not None:
-            raise error
+        result = response.topics[0].partitions[0]
         listeners = {
             node.node_id: {each.name: (each.host, each.port) for each in node.listeners} for node in response.nodes
         }
