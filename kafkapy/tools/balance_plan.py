@@ -99,11 +99,11 @@ class _Planner:
             for number, each in sorted(self._brokers.items())
             if each.accepts_replicas and number not in rules.emptied
         ]
-        self._resources = [name for name in rules.resources if self._total(name) > 0]
-        self._loads = {name: broker_loads(self._before.values(), name) for name in self._resources}
         # The mean of the brokers that can have replicas when the plan is done.
         count = max(len([each for each in self._brokers if each not in rules.emptied]), 1)
-        self._means = {name: self._total(name) / count for name in self._resources}
+        self._means = {name: mean for name in rules.resources if (mean := self._total(name) / count) > 0}
+        self._resources = tuple(self._means)
+        self._loads = {name: broker_loads(self._before.values(), name) for name in self._resources}
         # The share of the mean that a replica of the partition has of each resource.
         self._shares = {
             each.partition: tuple(each.loads.get(name, 0) / self._means[name] for name in self._resources)

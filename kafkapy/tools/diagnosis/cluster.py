@@ -43,6 +43,8 @@ _LAG_RECORDS = 1000
 _LAG_MS = 10_000
 _CLOCK_MS = 1000
 _SHOWN = 5
+# Within this time a quorum that is electing has a leader.
+_QUORUM_TIMEOUT_S = 10.0
 
 
 class ClusterFacts(NamedTuple):
@@ -84,8 +86,8 @@ def read_cluster(admin: Admin) -> ClusterFacts:
     failures = {int(resource.name): error.message for resource, error in configs.errors.items()}
     asked_ms = int(time.time() * 1000)
     try:
-        quorum: QuorumDescription | None = admin.describe_metadata_quorum()
-    except ApiError:
+        quorum: QuorumDescription | None = admin.describe_metadata_quorum(timeout=_QUORUM_TIMEOUT_S)
+    except (ApiError, TimeoutError):
         quorum = None
     answered_ms = int(time.time() * 1000)
     leader = None if quorum is None else next((x for x in quorum.voters if x.node_id == quorum.leader), None)

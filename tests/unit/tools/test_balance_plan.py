@@ -60,7 +60,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
         load(
             number,
             *each,
-            size=draw(st.floats(0, 100)),
+            size=draw(st.integers(0, 1 << 40)),
             traffic=draw(st.floats(0, 10)),
             topic=draw(st.sampled_from(["t", "u"])),
         )
