@@ -27,6 +27,7 @@ class Outcome(NamedTuple):
     completed: list[TopicPartition]
     failed: dict[TopicPartition, str]
     cancelled: list[TopicPartition]
+    running: list[TopicPartition]
     waiting: list[TopicPartition]
 
     def lines(self) -> list[str]:
@@ -34,6 +35,8 @@ class Outcome(NamedTuple):
         lines = [f"Completed: {_partitions(self.completed)}"]
         if self.cancelled:
             lines.append(f"Cancelled, with their former replicas: {_partitions(self.cancelled)}")
+        if self.running:
+            lines.append(f"In progress, and not watched any longer: {_partitions(self.running)}")
         if self.waiting:
             lines.append(f"Not begun: {_partitions(self.waiting)}")
         lines += [f"Failed: {partition}: {reason}" for partition, reason in sorted(self.failed.items())]
@@ -95,7 +98,7 @@ class Execution:
 
     @property
     def outcome(self) -> Outcome:
-        return Outcome(self._completed, self._failed, self._cancelled, self._waiting)
+        return Outcome(self._completed, self._failed, self._cancelled, sorted(self._running), self._waiting)
 
     def run(self, rate: int | None) -> None:
         """Carries out the plan with at most `rate` bytes/s for each broker, and elects the preferred leaders.
