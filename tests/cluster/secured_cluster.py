@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster, Spec, Voters
+from tests.harness.certificates import PASSWORD, CertificateAuthority
 from tests.ports import free_port
-from tests.security.certificates import PASSWORD, Authority
 from tests.security.secured_kafka import PLAIN_MODULE, SCRAM_MODULE
 
 USER, SECRET = "node", "node-secret"
@@ -63,13 +63,13 @@ class SecuredCluster(Cluster):
 
 
 def _tls(directory: Path) -> dict[str, str]:
-    authority = Authority(directory)
-    store = authority.issue("node", "/CN=node/OU=brokers/O=Test").pkcs12
+    authority = CertificateAuthority(directory)
+    store = authority.issue("node", subject="/CN=node/OU=brokers/O=Test").pkcs12_file
     return {
         "ssl.keystore.type": "PKCS12",
         "ssl.keystore.location": str(store),
         "ssl.keystore.password": PASSWORD,
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(authority.certificate),
+        "ssl.truststore.location": str(authority.certificate_file),
         "ssl.client.auth": "required",  # has no effect with SASL_SSL
     }

@@ -9,8 +9,8 @@ import pytest
 
 from tests.clients.legacy.program_client import ProgramClient
 from tests.clients.records import make_records
+from tests.harness.certificates import CertificateAuthority
 from tests.kerberos import KerberosRealm
-from tests.security.certificates import Authority
 from tests.security.client_matrix import FORMS, KINDS, USER, Form, Kind, Workshop
 from tests.security.matrix_servers import MatrixServer, running
 
@@ -29,18 +29,23 @@ def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KerberosRealm]:
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory, authority: Authority, realm: KerberosRealm) -> Workshop:
+def workshop(
+    tmp_path_factory: pytest.TempPathFactory, authority: CertificateAuthority, realm: KerberosRealm
+) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("clients"), authority, realm)
 
 
 @pytest.fixture(scope="module", params=["kafkapy", "apache"])
 def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, authority: Authority, realm: KerberosRealm
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    authority: CertificateAuthority,
+    realm: KerberosRealm,
 ) -> Iterator[MatrixServer]:
     directory = tmp_path_factory.mktemp(request.param)
     with running(directory, authority, realm, is_apache=request.param == "apache") as server:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+PASSWORD = "changeit"  # of the stores and keys that an Identity writes
 CONFIGURATION = """\
 [ca]
 default_ca = own
@@ -21,6 +22,7 @@ default_md = sha256
 default_crl_days = 30
 unique_subject = no
 policy = any
+preserve = yes
 copy_extensions = none
 [any]
 CN = optional
@@ -65,6 +67,30 @@ class Identity:
     @property
     def key_pem(self) -> bytes:
         return self.key_file.read_bytes()
+
+    @property
+    def pem_file(self) -> Path:
+        """Key and chain in one file."""
+        path = self.key_file.with_suffix(".pem")
+        path.write_bytes(self.key_pem + self.chain_pem)
+        return path
+
+    @property
+    def pkcs12_file(self) -> Path:
+        """Key and chain in a PKCS #12 store that PASSWORD opens."""
+        path = self.key_file.with_suffix(".p12")
+        openssl(
+            *("pkcs12", "-export", "-in", self.chain_file, "-inkey", self.key_file),
+            *("-name", path.stem, "-passout", f"pass:{PASSWORD}", "-out", path),
+        )
+        return path
+
+    @property
+    def encrypted_key_file(self) -> Path:
+        """The key in PKCS #8, encrypted with PASSWORD."""
+        path = self.key_file.with_suffix(".encrypted.key")
+        openssl("pkcs8", "-topk8", "-in", self.key_file, "-passout", f"pass:{PASSWORD}", "-out", path)
+        return path
 
 
 class CertificateAuthority:

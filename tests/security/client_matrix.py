@@ -15,11 +15,11 @@ from tests.clients.confluent_client import ConfluentClient
 from tests.clients.kcat_client import KcatClient
 from tests.clients.legacy import installation
 from tests.clients.legacy.program_client import ProgramClient
+from tests.harness.certificates import CertificateAuthority
 from tests.jks_writer import jks_file, key_entry, trusted_entry
 from tests.kerberos import REALM, KerberosRealm
 from tests.oauth_tokens import unsecured_token
 from tests.peers import kafka_directory
-from tests.security.certificates import Authority
 from tests.security.secured_kafka import USERS
 
 USER = "alice"
@@ -87,13 +87,13 @@ KINDS = (
 class Workshop:
     """Makes the clients with their certificates, tickets and files, which are in `directory`."""
 
-    def __init__(self, directory: Path, authority: Authority, realm: KerberosRealm | None) -> None:
+    def __init__(self, directory: Path, authority: CertificateAuthority, realm: KerberosRealm | None) -> None:
         self._directory = directory
         self._authority = authority
         self._realm = realm
-        self._identity = authority.issue("client", f"/O=Test/CN={USER}", "")
-        chain = [_der(each.read_text()) for each in (self._identity.certificate, authority.certificate)]
-        key = _der(self._identity.key.read_text())
+        self._identity = authority.issue("client", subject=f"/O=Test/CN={USER}", names=())
+        chain = [_der(each.read_text()) for each in (self._identity.chain_file, authority.certificate_file)]
+        key = _der(self._identity.key_file.read_text())
         self._trust_store, self._key_store = directory / "trust.jks", directory / "keys.jks"
         self._trust_store.write_bytes(jks_file(STORE_PASSWORD, trusted_entry("ca", chain[1])))
         self._key_store.write_bytes(jks_file(STORE_PASSWORD, key_entry("client", key, STORE_PASSWORD, chain)))
@@ -117,10 +117,10 @@ class Workshop:
     def _librdkafka(self, form: Form, password: str) -> dict[str, str]:
         settings = {"security.protocol": form.protocol}
         if form.has_tls:
-            settings["ssl.ca.location"] = str(self._authority.certificate)
+            settings["ssl.ca.location"] = str(self._authority.certificate_file)
         if form.protocol == "SSL":
-            settings["ssl.certificate.location"] = str(self._identity.certificate)
-            settings["ssl.key.location"] = str(self._identity.key)
+            settings["ssl.certificate.location"] = str(self._identity.chain_file)
+            settings["ssl.key.location"] = str(self._identity.key_file)
         if form.mechanism:
             settings["sasl.mechanisms"] = form.mechanism
         if form.mechanism in ("PLAIN", *SCRAM):
@@ -144,26 +144,36 @@ class Workshop:
 
         settings: dict[str, Any] = {"security_protocol": form.protocol}
         if form.has_tls:
-            own = (str(self._identity.certificate), str(self._identity.key)) if form.protocol == "SSL" else (None, None)
+            own = (
+                (str(self._identity.chain_file), str(self._identity.key_file))
+                if form.protocol == "SSL"
+                else (None, None)
+            )
             settings["ssl_context"] = create_ssl_context(
-                cafile=str(self._authority.certificate), certfile=own[0], keyfile=own[1]
+                cafile=str(self._authority.certificate_file), certfile=own[0], keyfile=own[1]
             )
         return settings | _sasl(form, password, {"sasl_oauth_token_provider": Provider()})
 
     def _python(self, form: Form, password: str) -> dict[str, str]:
         settings = {"security_protocol": form.protocol}
         if form.has_tls:
-            settings["ssl_cafile"] = str(self._authority.certificate)
+            settings["ssl_cafile"] = str(self._authority.certificate_file)
         if form.protocol == "SSL":
-            settings["ssl_certfile"], settings["ssl_keyfile"] = str(self._identity.certificate), str(self._identity.key)
+            settings["ssl_certfile"], settings["ssl_keyfile"] = (
+                str(self._identity.chain_file),
+                str(self._identity.key_file),
+            )
         return settings | _sasl(form, password, {"oauth_token": unsecured_token()})
 
     def _kafkajs(self, form: Form, password: str) -> dict[str, Any]:
         settings: dict[str, Any] = {}
         if form.has_tls:
-            settings["ssl"] = {"ca": [self._authority.certificate.read_text()]}
+            settings["ssl"] = {"ca": [self._authority.certificate_file.read_text()]}
         if form.protocol == "SSL":
-            settings["ssl"] |= {"cert": self._identity.certificate.read_text(), "key": self._identity.key.read_text()}
+            settings["ssl"] |= {
+                "cert": self._identity.chain_file.read_text(),
+                "key": self._identity.key_file.read_text(),
+            }
         if form.mechanism == "OAUTHBEARER":
             settings["oauthToken"] = unsecured_token()
         elif form.mechanism:

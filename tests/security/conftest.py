@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.harness.certificates import CertificateAuthority
 from tests.peers import kafka_directory
-from tests.security.certificates import Authority
 from tests.security.secured_kafka import SecuredKafka
 
 
 @pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="session")
-def secured_kafka(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[SecuredKafka]:
+def secured_kafka(tmp_path_factory: pytest.TempPathFactory, authority: CertificateAuthority) -> Iterator[SecuredKafka]:
     directory = tmp_path_factory.mktemp("secured-kafka")
     with SecuredKafka(kafka_directory("4.3.0"), directory, authority) as kafka:
         yield kafka

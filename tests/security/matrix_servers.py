@@ -9,9 +9,9 @@ from pathlib import Path
 from kafkapy.client.admin import Admin, NewScramCredential
 from kafkapy.protocol.scram_mechanism import MECHANISMS_BY_NAME
 from tests.broker_process import BrokerProcess
+from tests.harness.certificates import CertificateAuthority
 from tests.kerberos import REALM, KerberosRealm
 from tests.peers import kafka_directory
-from tests.security.certificates import Authority
 from tests.security.client_matrix import MECHANISMS, SCRAM, Form
 from tests.security.secured_kafka import USERS, SecuredKafka
 
@@ -52,7 +52,7 @@ class MatrixServer:
 
 @contextmanager
 def running(
-    directory: Path, authority: Authority, realm: KerberosRealm | None, *, is_apache: bool = False
+    directory: Path, authority: CertificateAuthority, realm: KerberosRealm | None, *, is_apache: bool = False
 ) -> Iterator[MatrixServer]:
     """Runs a server; Apache Kafka is installed only if it is the server, or has been."""
     mechanisms = [each for each in MECHANISMS if realm is not None or each != "GSSAPI"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.harness.certificates import PASSWORD, CertificateAuthority
 from tests.peers import ApacheKafka
 from tests.ports import free_ports
-from tests.security.certificates import PASSWORD, Authority
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -36,16 +36,16 @@ class SecuredKafka(ApacheKafka):
     """
 
     def __init__(
-        self, kafka: Path, directory: Path, authority: Authority, properties: Mapping[str, str] | None = None
+        self, kafka: Path, directory: Path, authority: CertificateAuthority, properties: Mapping[str, str] | None = None
     ) -> None:
         self.ports = dict(zip(("SSL", "SASL_PLAINTEXT", "SASL_SSL"), free_ports(3), strict=True))
-        store = authority.issue("broker", "/CN=broker/OU=brokers/O=Test", "subjectAltName=DNS:localhost").pkcs12
+        store = authority.issue("broker", subject="/CN=broker/OU=brokers/O=Test", names=("DNS:localhost",)).pkcs12_file
         self._secured = {
             "ssl.keystore.type": "PKCS12",
             "ssl.keystore.location": str(store),
             "ssl.keystore.password": PASSWORD,
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(authority.certificate),
+            "ssl.truststore.location": str(authority.certificate_file),
             "listener.name.ssl.ssl.client.auth": "required",
             "listener.name.sasl_ssl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
             "sasl.enabled.mechanisms": ",".join(("PLAIN", *_SCRAM)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.certificates import Authority
+from tests.harness.certificates import CertificateAuthority
 from tests.security.secured_kafka import SecuredKafka, sasl_client
 from tests.tools.tool_host import Done, run_ours
 
@@ -15,12 +15,12 @@ FILE = "--command-config"
 
 
 @pytest.fixture(scope="module")
-def config(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> str:
+def config(authority: CertificateAuthority, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Returns the path of a client's file for the listener SASL_SSL."""
     keys = {
         "security.protocol": "SASL_SSL",
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(authority.certificate),
+        "ssl.truststore.location": str(authority.certificate_file),
         **sasl_client("SCRAM-SHA-512", "admin"),
     }
     return write_keys(tmp_path_factory.mktemp("tools") / "client.properties", keys)
@@ -75,7 +75,9 @@ def test_a_tool_connects_with_the_keys_of_its_file(
     assert expected.replace("TOPIC", topic) in succeed(secured_kafka, tool, *filled).out
 
 
-def test_a_refused_tool_says_why_at_once(secured_kafka: SecuredKafka, authority: Authority, tmp_path: Path) -> None:
+def test_a_refused_tool_says_why_at_once(
+    secured_kafka: SecuredKafka, authority: CertificateAuthority, tmp_path: Path
+) -> None:
     keys = {"security.protocol": "SASL_PLAINTEXT", **sasl_client("PLAIN", password="wrong-secret")}
     path = write_keys(tmp_path / "wrong.properties", keys)
     done = run_ours("topics", "--bootstrap-server", secured_kafka.address("SASL_PLAINTEXT"), FILE, path, "--list")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.full.test_secured_clients_full import round_trip
-from tests.security.certificates import Authority
+from tests.harness.certificates import CertificateAuthority
 from tests.security.client_matrix import KINDS, Form, Workshop
 from tests.security.matrix_servers import MatrixServer, running
 
@@ -28,18 +28,22 @@ SAMPLE = [
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[MatrixServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, authority: CertificateAuthority) -> Iterator[MatrixServer]:
     with running(tmp_path_factory.mktemp("server"), authority, None) as server:
         yield server
 
 
 @pytest.mark.parametrize(("name", "form"), SAMPLE, ids=[f"{name}-{form}" for name, form in SAMPLE])
 def test_a_client_produces_and_consumes(
-    server: MatrixServer, tmp_path_factory: pytest.TempPathFactory, authority: Authority, name: str, form: Form
+    server: MatrixServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    authority: CertificateAuthority,
+    name: str,
+    form: Form,
 ) -> None:
     round_trip(server, Workshop(tmp_path_factory.mktemp("client"), authority, None), BY_NAME[name], form)

@@ -12,8 +12,8 @@ import pytest
 import word_count
 from kafkapy.client import Consumer, Producer
 from kafkapy.client.admin import Admin, NewTopic
+from tests.harness.certificates import CertificateAuthority
 from tests.peers import kafka_directory
-from tests.security.certificates import Authority
 from tests.security.secured_kafka import SecuredKafka, sasl_client
 
 WORDS = ["hello kafka", "hello"]
@@ -22,13 +22,13 @@ WORDS = ["hello kafka", "hello"]
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Returns the keys of a client of a running Apache Kafka with SASL_SSL."""
-    authority = Authority(tmp_path_factory.mktemp("authority"))
+    authority = CertificateAuthority(tmp_path_factory.mktemp("authority"))
     with SecuredKafka(kafka_directory("4.3.0"), tmp_path_factory.mktemp("kafka"), authority) as kafka:
         yield {
             "bootstrap.servers": kafka.address("SASL_SSL"),
             "security.protocol": "SASL_SSL",
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.certificates": authority.certificate.read_text().replace("\n", " "),
+            "ssl.truststore.certificates": authority.certificate_file.read_text().replace("\n", " "),
             **sasl_client("SCRAM-SHA-512"),
         }
 

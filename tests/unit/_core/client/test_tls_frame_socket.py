@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 from kafkapy._core.client.tls_frame_socket import TlsFrameSocket
-from tests.security.certificates import Authority
+from tests.harness.certificates import CertificateAuthority
 
 MOST = 1 << 24
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="module")
-def server_context(authority: Authority) -> ssl.SSLContext:
+def server_context(authority: CertificateAuthority) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(authority.issue("server", "/CN=localhost").pem)
+    context.load_cert_chain(authority.issue("server", subject="/CN=localhost").pem_file)
     return context
 
 
@@ -82,8 +82,10 @@ class Pair:
 
 
 @pytest.fixture(params=["TLSv1_2", "TLSv1_3"])
-def pair(request: pytest.FixtureRequest, authority: Authority, server_context: ssl.SSLContext) -> Iterator[Pair]:
-    context = client_context(authority.certificate)
+def pair(
+    request: pytest.FixtureRequest, authority: CertificateAuthority, server_context: ssl.SSLContext
+) -> Iterator[Pair]:
+    context = client_context(authority.certificate_file)
     context.maximum_version = ssl.TLSVersion[request.param]
     made = Pair(context, server_context)
     made.handshake()
@@ -158,8 +160,10 @@ def test_a_close_notify_is_sent(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(("host", "reason"), [("other.example", "Hostname mismatch"), ("::1", "IP address mismatch")])
-def test_another_host_is_refused(authority: Authority, server_context: ssl.SSLContext, host: str, reason: str) -> None:
-    made = Pair(client_context(authority.certificate), server_context, host)
+def test_another_host_is_refused(
+    authority: CertificateAuthority, server_context: ssl.SSLContext, host: str, reason: str
+) -> None:
+    made = Pair(client_context(authority.certificate_file), server_context, host)
     with pytest.raises(ssl.SSLCertVerificationError, match=reason):
         made.handshake()
     with pytest.raises(ssl.SSLError, match="ALERT"):
@@ -168,28 +172,28 @@ def test_another_host_is_refused(authority: Authority, server_context: ssl.SSLCo
 
 
 def test_an_unknown_authority_is_refused(server_context: ssl.SSLContext, tmp_path: Path) -> None:
-    made = Pair(client_context(Authority(tmp_path, "Other CA").certificate), server_context)
+    made = Pair(client_context(CertificateAuthority(tmp_path, "Other CA").certificate_file), server_context)
     with pytest.raises(ssl.SSLCertVerificationError):
         made.handshake()
     made.close()
 
 
-def test_a_server_without_tls_is_refused(authority: Authority) -> None:
+def test_a_server_without_tls_is_refused(authority: CertificateAuthority) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.setblocking(False)
-        client = TlsFrameSocket(ours.fileno(), MOST, client_context(authority.certificate), "localhost")
+        client = TlsFrameSocket(ours.fileno(), MOST, client_context(authority.certificate_file), "localhost")
         assert not client.handshake()
         theirs.send(b"HTTP/1.1 400 Bad Request\r\n")
         with pytest.raises(ssl.SSLError, match="WRONG_VERSION_NUMBER"):
             client.handshake()
 
 
-def test_a_connection_that_ends_in_the_handshake_is_lost(authority: Authority) -> None:
+def test_a_connection_that_ends_in_the_handshake_is_lost(authority: CertificateAuthority) -> None:
     ours, theirs = socket.socketpair()
     with ours:
         ours.setblocking(False)
-        client = TlsFrameSocket(ours.fileno(), MOST, client_context(authority.certificate), "localhost")
+        client = TlsFrameSocket(ours.fileno(), MOST, client_context(authority.certificate_file), "localhost")
         assert not client.handshake()
         theirs.close()
         with pytest.raises(ConnectionError):
