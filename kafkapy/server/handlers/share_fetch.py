@@ -64,12 +64,13 @@ def handle_share_fetch(context: RequestContext, request: ShareFetchRequest) -> N
     named = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
     wanted = [] if session is None else session.rotated(epoch)
     permitted, refused = _permitted(context, dict.fromkeys([*wanted, *named]))
-    acks = {
-        (topic.topic_id, each.partition_index): _ack_batches(each)
-        for topic in request.topics
-        for each in topic.partitions
-        if _has_acknowledgements(request)
-    }
+    acks: dict[PartitionId, list[AckBatch]] = {}
+    if _has_acknowledgements(request):
+        acks = {
+            (topic.topic_id, each.partition_index): _ack_batches(each)
+            for topic in request.topics
+            for each in topic.partitions
+        }
     _acknowledge(context, key, acks, permitted, refused, pending.acknowledged, is_renewal=is_renewal)
     if is_renewal:
         pending.fetched([])
