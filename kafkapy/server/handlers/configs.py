@@ -341,8 +341,11 @@ def _alter_loggers(context: RequestContext, changes: list[ConfigChange], *, vali
     except ApiError as error:
         return ErrorMessage(error.error, error.message)
     result = alter_logger_levels(changes, validate_only=validate_only)
-    if not context.session.is_controller and context.services.replica_manager.context.gate is not None:
-        follow_level(context.services.replica_manager.context.gate)
+    services = context.services
+    if isinstance(services, Services):  # a controller without the role broker has no gate
+        gate = services.replica_manager.context.gate
+        if gate is not None:
+            follow_level(gate)
     return result
 
 
