@@ -123,8 +123,9 @@ def test_the_readmes_first_use(newcomer: Newcomer) -> None:
     printed = newcomer.types(tools.text)
     assert "Topic: greetings" in printed and printed.endswith("hello\n")
 
-    records, admin = of_section(README, "Python client")
+    records, shares, admin = of_section(README, "Python client")
     assert newcomer.types(records.text, records.kind) == "2\nb'first' b'hello'\nNone b'hello'\nb'first' b'hello'\n"
+    assert newcomer.types(shares.text, shares.kind) == ""  # a new share group begins at the end of the topic
     printed = newcomer.types(admin.text, admin.kind)
     assert "UNKNOWN_TOPIC_OR_PARTITION" in printed and "listeners" in printed
 

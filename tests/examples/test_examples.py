@@ -26,7 +26,12 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with BrokerProcess(tmp_path_factory.mktemp("examples")) as broker:
+    settings = {
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "share.coordinator.state.topic.num.partitions": "1",
+    }
+    with BrokerProcess(tmp_path_factory.mktemp("examples"), settings) as broker:
         yield broker.bootstrap
 
 
@@ -123,6 +128,10 @@ def test_consumer_per_thread(bootstrap):
 
 def test_worker_pool(bootstrap):
     assert run("worker_pool", bootstrap, "pool", "pool", "50")[1:] == ["50 records processed"]
+
+
+def test_work_queue(bootstrap):
+    assert run("work_queue", bootstrap, "queue", "queue", "50")[1:] == ["45 tasks done, 5 rejected"]
 
 
 def test_idempotent_processing(bootstrap, tmp_path):
