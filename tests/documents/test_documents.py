@@ -61,6 +61,7 @@ NOT_RUN = {
     },
     ("docs/cluster.md", "From one node to three"): "tests/cluster/test_voter_changes.py runs these commands",
     ("docs/operations.md", "What happened to a partition"): "it names a host; tests/cluster/test_explain.py runs it",
+    ("docs/operations.md", "Evening out the load"): "it names a host; tests/cluster/test_rebalance.py runs it",
     ("docs/logging.md", "Levels"): "it names a host; tests/operations/test_log_files.py sets such levels",
     (README, "Test it"): "it is the command that runs these tests",
     (README, "Install it"): "it needs a container engine; tests/packaging and tests/full build and install the files",
