@@ -13,8 +13,8 @@ from kafkapy.tools.group_description import (
     MISSING,
     GroupOffsets,
     PartitionRow,
-    is_shown,
     print_members,
+    print_notice,
     print_offsets,
     print_states,
     print_table,
@@ -178,25 +178,22 @@ class ConsumerGroups:
     def describe(self) -> None:
         """Prints the offsets, members or states of groups, as `--describe` does."""
         described = self._described(self._groups(), accepts_missing=self._arguments.has("json"))
-        verbose = self._arguments.has("verbose")
         if self._arguments["json"]:
             self._describe_as_json(described)
-        elif self._arguments.has("members"):
-            for group, description in described.items():
-                if (
-                    is_shown(group, description and description.state, len(description.members) if description else 0)
-                    and description
-                ):
-                    print_members(description, verbose=verbose)
-        elif self._arguments.has("state"):
-            for group, description in described.items():
-                if is_shown(group, description and description.state, 1) and description:
-                    print_states([description], verbose=verbose)
-        else:
-            for group, description in described.items():
-                rows = self._rows(description) if description else []
-                if is_shown(group, description and description.state, len(rows)):
-                    print_offsets(rows, verbose=verbose)
+            return
+        verbose, shows_members = self._arguments.has("verbose"), self._arguments.has("members")
+        shows_offsets = not shows_members and not self._arguments.has("state")
+        for group, description in described.items():
+            rows = self._rows(description) if shows_offsets and description else []
+            print_notice(group, description and description.state)
+            if description is None or description.state == "Dead":
+                continue
+            if not shows_members and not shows_offsets:
+                print_states([description], verbose=verbose)
+            elif description.members and shows_members:
+                print_members(description, verbose=verbose)
+            elif rows:
+                print_offsets(rows, verbose=verbose)
 
     def _describe_as_json(self, described: dict[str, GroupDescription | None]) -> None:
         shown: list[dict[str, Any]] = []

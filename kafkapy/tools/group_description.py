@@ -101,11 +101,10 @@ class GroupOffsets:
         return {partition: each.offset for partition, each in found.values.items()}
 
 
-def is_shown(group: str, state: str | None, count: int) -> bool:
-    """Returns whether the group's table has to be printed; prints a notice unless the group is stable.
+def print_notice(group: str, state: str | None) -> None:
+    """Prints a notice unless the group is stable.
 
-    `count` is the number of the table's rows, and `state` is None for a group that does not exist. Raises ApiError for
-    an unknown state.
+    `state` is None for a group that does not exist. Raises ApiError for an unknown state.
     """
     if state is None:
         print(f"\nError: The consumer group '{group}' does not exist.")
@@ -121,7 +120,6 @@ def is_shown(group: str, state: str | None, count: int) -> bool:
         raise ApiError(
             Error.UNKNOWN_SERVER_ERROR, f"Expected a valid consumer group state, but found '{state or 'NONE'}'."
         )
-    return state not in (None, "Dead") and count > 0
 
 
 def print_offsets(rows: Sequence[PartitionRow], *, verbose: bool) -> None:
