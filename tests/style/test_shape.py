@@ -19,6 +19,7 @@ from tests.style.sources import (
 
 FILE_LINES = 700
 FUNCTION_LINES = 70
+LINE_LENGTH = 120
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 # Run by name, not imported: the program, and the generator that setup.py runs.
 ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.testing.plugin", "kafkapy.protocol.generator"}
@@ -33,6 +34,13 @@ def shown(path):
 def test_files_are_short():
     lengths = {path: path.read_text().count("\n") for path in all_sources() if not is_declarative(path)}
     assert not {shown(path): length for path, length in lengths.items() if length > FILE_LINES}
+
+
+def test_lines_of_cython_are_short():
+    """Python's lines are checked by ruff."""
+    sources = [path for path in all_sources() if path.suffix in (".pyx", ".pxd")]
+    lines = [(path, line) for path in sources for line in enumerate(path.read_text().splitlines(), 1)]
+    assert not [f"{shown(path)}:{number}" for path, (number, text) in lines if len(text) > LINE_LENGTH]
 
 
 def test_functions_are_short():

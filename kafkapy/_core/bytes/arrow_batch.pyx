@@ -46,7 +46,8 @@ cdef class ArrowBatch:
         if timestamp_unit not in ("us", "ms"):
             raise ValueError(f"timestamps are in us or in ms, not in {timestamp_unit}")
         if len(set(self.columns)) != len(self.columns) or not set(self.columns) <= set(COLUMNS):
-            raise ValueError(f"columns are some of {', '.join(COLUMNS)}, each once; not {', '.join(map(str, self.columns))}")
+            given = ", ".join(map(str, self.columns))
+            raise ValueError(f"columns are some of {', '.join(COLUMNS)}, each once; not {given}")
         if max_rows <= 0:
             raise ValueError(f"max_rows is {max_rows}; at least one row is needed")
         self.timestamp_unit = timestamp_unit

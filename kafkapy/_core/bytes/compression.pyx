@@ -13,8 +13,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, HEADER_OK, BatchHeader, parse_batch_header
 from kafkapy._core.bytes.codecs cimport (
-    CODEC_GZIP, CODEC_LZ4, CODEC_MASK, CODEC_NONE, CODEC_SNAPPY, CODEC_ZSTD, GZIP_COST, GZIP_WINDOW, LZ4_COST, LZ4_FLAGS_AT,
-    LZ4_INDEPENDENT_BLOCKS, SNAPPY_COST, XERIAL_HEADER_BYTES, XERIAL_MAGIC_BYTES, XERIAL_VERSION_AT, ZSTD_COST)
+    CODEC_GZIP, CODEC_LZ4, CODEC_MASK, CODEC_NONE, CODEC_SNAPPY, CODEC_ZSTD, GZIP_COST, GZIP_WINDOW, LZ4_COST,
+    LZ4_FLAGS_AT, LZ4_INDEPENDENT_BLOCKS, SNAPPY_COST, XERIAL_HEADER_BYTES, XERIAL_MAGIC_BYTES, XERIAL_VERSION_AT,
+    ZSTD_COST)
 from kafkapy._core.bytes.primitives cimport load_int32, read_unsigned_varint
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4, CODEC_ZSTD
@@ -345,7 +346,8 @@ def snappy_chunks(view):
     if view[:XERIAL_MAGIC_BYTES] != XERIAL_MAGIC:
         yield from snappy_block_chunks(view)
         return
-    if len(view) < XERIAL_HEADER_BYTES or int.from_bytes(view[XERIAL_VERSION_AT:XERIAL_VERSION_AT + 4], "big", signed=True) < 1:
+    stream_version = int.from_bytes(view[XERIAL_VERSION_AT:XERIAL_VERSION_AT + 4], "big", signed=True)
+    if len(view) < XERIAL_HEADER_BYTES or stream_version < 1:
         raise DecompressionError("snappy: bad header")
     start = XERIAL_HEADER_BYTES
     while len(view) - start >= 4:

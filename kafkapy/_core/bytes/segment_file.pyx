@@ -313,9 +313,9 @@ cdef class FileRange:
         """
         if already_sent < 0 or already_sent > self.length:
             raise ValueError(f"{already_sent} bytes sent of a range of {self.length}")
-        cdef int64_t sent
+        cdef int64_t sent, start = self.position + already_sent, length = self.length - already_sent
         with nogil:
-            sent = send_range(socket_fd, self.file.descriptor.fd, self.position + already_sent, self.length - already_sent)
+            sent = send_range(socket_fd, self.file.descriptor.fd, start, length)
         if sent < 0:
             raise OSError(-sent, os.strerror(-sent), self.file.path)
         return sent

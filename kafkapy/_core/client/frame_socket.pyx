@@ -155,7 +155,8 @@ cdef class FrameSocket:
             if got < room:
                 break                    # nothing more has arrived
         self.bytes_received += turn
-        self.wait_for(1 if self.frame is None else <int>min(len(self.frame) - self.filled, <Py_ssize_t>LARGEST_LOW_WATER))
+        cdef Py_ssize_t missing = 1 if self.frame is None else len(self.frame) - self.filled
+        self.wait_for(<int>min(missing, <Py_ssize_t>LARGEST_LOW_WATER))
         return frames
 
     cdef Py_ssize_t read_some(self, char *at, Py_ssize_t room) except -2:

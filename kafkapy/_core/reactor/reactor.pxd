@@ -35,7 +35,8 @@ cdef class Reactor:
     cdef list watches
 
     cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1
-    cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name, bint verifies) except? NULL
+    cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name,
+                                  bint verifies) except? NULL
     cdef int stop_tls(self) except -1
     cdef int loop(self) except -1
     cdef void end_wakeup(self) noexcept nogil

@@ -203,7 +203,7 @@ cdef class Reactor:
               TlsContext tls=None):
         """Takes over the descriptor of a connected, non-blocking socket and returns its Connection.
 
-        All requests of a connection that is not gated go to Python. With `tls` the client has to begin with a handshake.
+        All requests of a connection that is not gated go to Python. With `tls` the client must begin with a handshake.
         """
         cdef Connection connection = Connection.__new__(Connection)
         cdef TlsSession *session = self.open_session(tls, connection, fd, None, False)
@@ -235,7 +235,8 @@ cdef class Reactor:
         connection.native.connection = <PyObject *> connection
         return connection
 
-    cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name, bint verifies) except? NULL:
+    cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name,
+                                  bint verifies) except? NULL:
         """Returns a TLS session, which the connection owns; NULL without `tls`. The first call starts the handshake
         threads."""
         cdef epoll_event event

@@ -183,8 +183,10 @@ cdef class Connection:
         self.unmute_timer = self.reactor.schedule(delay_ms, self.unmute)
 
     def unmute(self):
-        """Ends the mute, and takes the requests that have arrived. Has to be called for a closed connection too, so that
-        its timer does not keep the connection alive."""
+        """Ends the mute, and takes the requests that have arrived.
+
+        Has to be called for a closed connection too, so that its timer does not keep the connection alive.
+        """
         if self.unmute_timer is not None:
             self.unmute_timer.cancel()
             self.unmute_timer = None

@@ -1,8 +1,8 @@
 # One side of a TLS connection without Python objects: ciphertext of a socket <-> plaintext.
 #
-# A session belongs to the reactor's thread, except while `in_pool`: then a thread of the handshake pool alone may use
-# it. Received bytes come from `received`, and then from the socket if `may_receive`; ciphertext is appended to `output`,
-# which the reactor sends.
+# A session belongs to the reactor's thread, except while `in_pool`: then only a thread of the handshake pool may use
+# it. Received bytes come from `received`, and then from the socket if `may_receive`. Ciphertext is appended to
+# `output`, which the reactor sends.
 from libc.stdint cimport int64_t, uint8_t
 
 from kafkapy._core.tls.openssl cimport SSL, SSL_CTX

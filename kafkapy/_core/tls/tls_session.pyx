@@ -208,7 +208,7 @@ cdef void tls_session_end(TlsSession *session) noexcept nogil:
 # ---- steps
 
 cdef int tls_handshake(TlsSession *session) noexcept nogil:
-    """Continues the handshake with the bytes in `received`. Returns and stores a TlsStatus; sets the phase at the end."""
+    """Continues the handshake with the bytes in `received`. Returns and stores a TlsStatus; finally sets the phase."""
     cdef int result
     openssl.ERR_clear_error()
     result = openssl.SSL_do_handshake(session.ssl)
