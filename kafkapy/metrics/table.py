@@ -335,6 +335,11 @@ SHARE_SESSION_EVICTIONS = counter(
     f"{_SHARE_SESSIONS}_sharesessionevictions_total",
     "Share sessions that ended with the connection that had opened them.",
 )
+SHARE_ACKNOWLEDGEMENTS = counter(
+    "kafka_server_sharegroupmetrics_recordacknowledgements_total",
+    "Records that members of share groups have accepted, released, rejected or renewed.",
+    "acktype",
+)
 _SHARE_PARTITIONS = "kafka_server_sharepartitionmetrics"
 SHARE_IN_FLIGHT = gauge(
     f"{_SHARE_PARTITIONS}_inflightmessagecount",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from kafkapy._core.reactor.reactor import Connection
 from kafkapy.coordinator.group.share_offsets import ShareOffsets
@@ -11,6 +11,7 @@ from kafkapy.coordinator.group.share_settings import ShareGroupSettings
 from kafkapy.coordinator.share.share_coordinator import ShareCoordinator
 from kafkapy.errors import Error
 from kafkapy.replica.partition import Partition
+from kafkapy.replica.share.in_flight import AckBatch, AckType
 from kafkapy.replica.share.persister import SharePartitionKey
 from kafkapy.replica.share.share_partitions import SharePartitions
 from kafkapy.server.share_persister import ClusterPersister
@@ -34,10 +35,20 @@ class ShareServices:
         self.persister = persister
         self.partitions = partitions
         self.sessions = ShareSessions()
+        self.acknowledged = [0] * len(AckType)  # records by the type of their acknowledgement, for the metrics page
 
     @property
     def settings(self) -> ShareGroupSettings:
         return self.groups.settings
+
+    def count_acknowledgements(self, batches: Iterable[AckBatch]) -> None:
+        """Counts the records of acknowledgements that a member sent, also of those that are refused later."""
+        for first, last, types in batches:
+            if len(types) == 1:
+                self.acknowledged[types[0]] += last - first + 1
+            else:
+                for each in types:
+                    self.acknowledged[each] += 1
 
     def on_leadership(self, led: list[Partition], followed: list[Partition]) -> None:
         """Handles a change of the partitions that this broker leads and follows."""

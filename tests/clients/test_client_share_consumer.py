@@ -176,17 +176,17 @@ def test_states_that_do_not_allow_a_call(make: Callable[..., Queue]) -> None:
 
 
 def test_a_renewed_record_is_returned_again_and_outlives_its_lock(make: Callable[..., Queue]) -> None:
-    queue = make(share_record_lock_duration_ms="3000")
+    queue = make(share_record_lock_duration_ms="5000")
     queue.send("slow", "fast")
     consumer, other = queue.explicit(), queue.explicit()
     slow, fast = read(consumer)
     consumer.acknowledge(slow, AcknowledgeType.RENEW)
     consumer.acknowledge(fast)
-    for _ in range(4):  # 4 seconds, with a lock of 3 seconds
+    for _ in range(4):  # 6 seconds, with a lock of 5 seconds
         (renewed,) = read(consumer)
         assert shown([renewed]) == [("slow", 1)]
-        assert consumer.acquisition_lock_timeout_ms == 3000
-        assert not other.poll(1.0)
+        assert consumer.acquisition_lock_timeout_ms == 5000
+        assert not other.poll(1.5)
         consumer.acknowledge(renewed, AcknowledgeType.RENEW)
     (renewed,) = read(consumer)
     consumer.acknowledge(renewed)
@@ -206,7 +206,7 @@ def test_an_expired_lock_delivers_the_record_to_another_member(make: Callable[..
 
 
 def test_the_callback_gets_offsets_and_errors_and_must_not_call(make: Callable[..., Queue]) -> None:
-    queue = make(share_record_lock_duration_ms="1000")
+    queue = make(share_record_lock_duration_ms="3000")
     partition = TopicPartition(queue.topic, 0)
     queue.send("a", "b", "c")
     consumer, other = queue.explicit(), queue.explicit()

@@ -56,6 +56,9 @@ def test_a_share_group_is_shown_with_its_lag_and_its_last_deliveries(broker: Wat
             assert page.value("kafka_server_sharepartitionmetrics_inflightmessagecount", **labels) == RECORDS
             assert page.value("kafka_server_sharepartitionmetrics_inflightbatchcount", **labels) >= 1
             assert page.value("kafka_server_sharepartitionmetrics_acquisitionlocktimeout_total", **labels) == 0
+            acknowledged = "kafka_server_sharegroupmetrics_recordacknowledgements_total"
+            assert page.value(acknowledged, acktype="Release") == RECORDS
+            assert page.value(acknowledged, acktype="Accept") == 0
             assert page.value("kafkapy_sharegroup_lag", **labels) == RECORDS
             assert page.value("kafkapy_sharegroup_last_deliveries", **labels) == RECORDS
             (finding,) = records_at_limit(page.text)

@@ -27,6 +27,8 @@ class ShareProgress(NamedTuple):
     last_deliveries: int
 
 
+# The types of acknowledgements by Kafka's names, from the protocol's number 1 on.
+_TYPES = ("Accept", "Release", "Reject", "Renew")
 _METRICS = (
     table.SHARE_IN_FLIGHT,
     table.SHARE_IN_FLIGHT_BATCHES,
@@ -43,12 +45,17 @@ def write_share_groups(page: Page, services: Services, limit: int) -> None:
         page.one(table.SHARE_SESSIONS, 0)
         page.one(table.SHARE_SESSION_PARTITIONS, 0)
         page.one(table.SHARE_SESSION_EVICTIONS, 0)
+        page.family(table.SHARE_ACKNOWLEDGEMENTS, [((name,), 0) for name in _TYPES])
         for metric in _METRICS:
             page.family(metric, ())
         return
     page.one(table.SHARE_SESSIONS, len(shares.sessions))
     page.one(table.SHARE_SESSION_PARTITIONS, shares.sessions.partition_count)
     page.one(table.SHARE_SESSION_EVICTIONS, shares.sessions.evictions)
+    page.family(
+        table.SHARE_ACKNOWLEDGEMENTS,
+        [((name,), shares.acknowledged[number]) for number, name in enumerate(_TYPES, 1)],
+    )
     found: list[ShareProgress] = []
     for each in shares.partitions.all():
         if each.is_active:

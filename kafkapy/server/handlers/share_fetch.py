@@ -366,6 +366,7 @@ def _acknowledge(
                 error = _absent(context, permitted[each].topic_partition)
                 done(each, error, error.message)
             else:
+                context.services.shares.count_acknowledgements(batches)
                 share_partition.acknowledge(
                     key.member_id,
                     batches,
