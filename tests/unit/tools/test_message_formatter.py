@@ -113,3 +113,8 @@ def test_json_has_all_fields_and_base64_for_bytes():
         "key": None,
         "value": {"base64": "/w=="},
     }
+
+
+def test_the_delivery_count_of_a_share_group_is_shown():
+    formatter = make_formatter("org.apache.kafka.tools.consumer.DefaultMessageFormatter", {"print.delivery": "true"})
+    assert formatter.format(Record(b"v", delivery_count=3)) == b"Delivery:3\tv\n"
