@@ -4,7 +4,8 @@ Two brokers serve the same requests in turns, one with three quotas for each of 
 Each turn uses many connections in waves; the order within a pair alternates. The median of the ratios is compared, so
 that other load on the machine, which disturbs single turns, has little influence.
 
-KAFKAPY_QUOTA_PAIRS: the number of pairs (60). KAFKAPY_QUOTA_CONNECTIONS: connections per broker (10000).
+KAFKAPY_QUOTA_PAIRS: the number of pairs (60). KAFKAPY_QUOTA_CONNECTIONS: connections per broker
+(10000); a multiple of 1,000, so that each connection has one client id, without which Python serves its requests.
 """
 
 from __future__ import annotations
@@ -121,6 +122,7 @@ def both(tmp_path: Path) -> Iterator[list[Driven]]:
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 def test_quotas_of_others_and_of_its_own_cost_a_client_little(both: list[Driven]) -> None:
+    assert CONNECTIONS % ENTITIES == 0
     free, limited = both
     for first in range(0, ENTITIES, 100):
         alter(
