@@ -250,9 +250,10 @@ def build_parts(
 
 def forget_topics(services: Services, topics: Sequence[TopicImage]) -> None:
     """Deletes the state that the coordinators have for deleted topics."""
-    services.group_coordinator.forget_topics([topic.name for topic in topics])
+    topic_ids = [topic.topic_id for topic in topics]
+    services.group_coordinator.forget_topics([topic.name for topic in topics], topic_ids)
     if services.loaded_shares is not None:
-        services.loaded_shares.forget_topics([topic.topic_id for topic in topics])
+        services.loaded_shares.forget_topics(topic_ids)
 
 
 def _build_link(

@@ -291,7 +291,7 @@ class GroupHarness:
         self._hear_records()
 
     def do_forget(self, *topics: str) -> None:
-        self.coordinator.forget_topics(topics)
+        self.coordinator.forget_topics(topics, [])
         self._hear_records()
 
     def do_describe(self, group: str) -> None:

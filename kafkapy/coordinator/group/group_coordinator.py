@@ -3,7 +3,7 @@ durable."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
@@ -102,10 +102,10 @@ class GroupCoordinator:
         """Is notified of partitions that this broker leads now, or no longer leads."""
         self._runtime.on_leadership(led, followed)
 
-    def forget_topics(self, topics: Sequence[str]) -> None:
-        """Deletes the committed offsets of deleted topics."""
-        names = frozenset(topics)
-        self._runtime.execute_on_all(lambda shard: shard.forget_topics(names))
+    def forget_topics(self, names: Iterable[str], topic_ids: Collection[bytes]) -> None:
+        """Deletes the committed offsets of deleted topics, and removes the topics from share groups."""
+        topics = frozenset(names)
+        self._runtime.execute_on_all(lambda shard: shard.forget_topics(topics, topic_ids))
 
     def shutdown(self) -> None:
         if self._expiry_timer is not None:

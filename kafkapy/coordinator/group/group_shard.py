@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -374,16 +374,18 @@ class GroupShard:
                 records.append(offset_tombstone(group_id, topic, partition))
         return CoordinatorResult(records, response=errors)
 
-    def forget_topics(self, topics: frozenset[str]) -> CoordinatorResult[None]:
-        """Deletes the offsets of deleted topics."""
-        return CoordinatorResult(
-            [
-                offset_tombstone(group_id, topic, partition)
-                for group_id in self.offsets.group_ids()
-                for topic, partition in sorted(self.offsets.partitions(group_id))
-                if topic in topics
-            ]
-        )
+    def forget_topics(self, names: frozenset[str], topic_ids: Collection[bytes]) -> CoordinatorResult[None]:
+        """Deletes the offsets of deleted topics, and removes the topics from share groups."""
+        records = [
+            offset_tombstone(group_id, topic, partition)
+            for group_id in self.offsets.group_ids()
+            for topic, partition in sorted(self.offsets.partitions(group_id))
+            if topic in names
+        ]
+        for group in self.groups.values():
+            if isinstance(group, ShareGroup):
+                records += self.shares.forget_topics(group, topic_ids)
+        return CoordinatorResult(records)
 
     def expire(self) -> CoordinatorResult[None]:
         """Deletes the offsets whose retention has ended, and empty groups that have no offsets."""

@@ -4,7 +4,7 @@ are initialized."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kafkapy.coordinator.group.assignment import topic_entries
 from kafkapy.coordinator.group.consumer_member import LEAVE_EPOCH
@@ -21,7 +21,7 @@ from kafkapy.coordinator.group.share_group import (
     with_partitions,
     without_partitions,
 )
-from kafkapy.coordinator.group.share_offset_changes import initializing
+from kafkapy.coordinator.group.share_offset_changes import forgotten, initializing
 from kafkapy.coordinator.group.share_records import (
     current_record,
     group_epoch_record,
@@ -258,6 +258,11 @@ class ShareMembership(NoClassicMembers):
         left = without_partitions(without_partitions(states.initializing, succeeded), failed)
         changed = states._replace(initializing=left, initialized=with_partitions(states.initialized, done))
         return CoordinatorResult([states_record(group_id, changed)], True)
+
+    def forget_topics(self, group: ShareGroup, topic_ids: Collection[bytes]) -> list[CoordinatorRecord]:
+        """Returns the record after which the group has no states of deleted topics, if it has any."""
+        left = forgotten(group.states, topic_ids)
+        return [] if left == group.states else [states_record(group.group_id, left)]
 
     # -- leaving
 

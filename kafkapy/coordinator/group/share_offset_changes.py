@@ -35,6 +35,12 @@ def initializing(states: StatePartitions, added: Mapping[bytes, TopicPartitions]
     return StatePartitions(union, states.initialized, deleting)
 
 
+def forgotten(states: StatePartitions, topic_ids: Collection[bytes]) -> StatePartitions:
+    """Returns the partitions of the group without those of topics that were deleted."""
+    deleting = {topic_id: name for topic_id, name in states.deleting.items() if topic_id not in topic_ids}
+    return StatePartitions(_without(states.initializing, topic_ids), _without(states.initialized, topic_ids), deleting)
+
+
 def begin_deletion(
     group: ShareGroup, topics: Mapping[bytes, str] | None, partition_counts: Mapping[bytes, int]
 ) -> CoordinatorResult[dict[bytes, frozenset[int]]]:

@@ -142,7 +142,7 @@ def test_offsets_of_a_topic_of_the_same_name(tmp_path: Path) -> None:
     harness.delete_topic("t")
     assert fetch(harness, 8, [("t", [0])]) == [(0, 5, "", 0)]
     assert fetch(harness, 10, None) == []
-    harness.coordinator.forget_topics(["t"])
+    harness.coordinator.forget_topics(["t"], [])
     assert fetch(harness, 8, [("t", [0])]) == [(0, -1, "", 0)]
 
 
