@@ -24,18 +24,21 @@ from kafkapy.replica.share.persister import (
 )
 
 SNAPSHOT_KEY, UPDATE_KEY = 0, 1
+# The number of batches from which on they are combined, if as many were written since the last time.
+MOST_UNCOMBINED = 1000
 
 
 class ShareState:
     """The state of a share partition. Only replay changes it. Owner thread only.
 
     `leader_epoch` is the newest leader epoch that has been read or written; records older than the newest snapshot are
-    not needed. The batches of updates are kept as they were written, and are combined when they are read.
+    not needed. The batches of updates are kept as they were written, and are combined when they are read or too many.
     """
 
     __slots__ = (
         "_batches",
         "_is_combined",
+        "_most_uncombined",
         "create_timestamp_ms",
         "delivery_complete_count",
         "leader_epoch",
@@ -60,6 +63,7 @@ class ShareState:
         self.update_count = 0
         self._batches = batches_from(snapshot.state_batches)
         self._is_combined = True
+        self._most_uncombined = 2 * len(self._batches) + MOST_UNCOMBINED
 
     def update(self, update: ShareUpdateValue) -> None:
         """Applies an update record."""
@@ -71,6 +75,8 @@ class ShareState:
         self._batches += batches_from(update.state_batches)
         self._is_combined = False
         self.update_count += 1
+        if len(self._batches) > self._most_uncombined:
+            self._most_uncombined = 2 * len(self.batches) + MOST_UNCOMBINED
 
     @property
     def batches(self) -> list[StateBatch]:
