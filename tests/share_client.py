@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy.client import Producer
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey, response_class
+from kafkapy.protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
+from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
 from kafkapy.protocol.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
@@ -85,6 +90,65 @@ class ShareClient:
         request = ProduceRequest(acks=-1, timeout_ms=30000, topic_data=[topic])
         answer = self._ask(ApiKey.PRODUCE, 9, request).responses[0].partition_responses[0]
         assert answer.error_code == 0, answer.error_code
+
+    def produce_in_transaction(self, *values: bytes, is_aborted: bool = False) -> None:
+        """Appends one batch, and the marker of the transaction."""
+        with self._producer() as producer:
+            self._send(producer, values)
+            if is_aborted:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+        self._await_marker()
+
+    @contextmanager
+    def open_transaction(self, *values: bytes) -> Iterator[None]:
+        """Appends one batch of a transaction that is committed at the end of the block."""
+        with self._producer() as producer:
+            self._send(producer, values)
+            yield
+            producer.commit_transaction()
+        self._await_marker()
+
+    def _await_marker(self) -> None:
+        """Waits until no transaction is open: its marker may be written after the producer got its answer."""
+
+        def end_offset(isolation_level: int) -> int:
+            kind = ListOffsetsRequest
+            partition = kind.ListOffsetsPartition(partition_index=0, timestamp=-1)
+            topic = kind.ListOffsetsTopic(name=self.topic, partitions=[partition])
+            request = kind(replica_id=-1, isolation_level=isolation_level, topics=[topic])
+            return int(self._ask(ApiKey.LIST_OFFSETS, 6, request).topics[0].partitions[0].offset)
+
+        self._until(lambda: (end_offset(0), end_offset(1)), lambda offsets: offsets[0] == offsets[1] >= 0)
+
+    def _producer(self) -> Producer:
+        server = f"localhost:{self._port}"
+        return Producer({"bootstrap.servers": server, "transactional.id": self.topic, "linger.ms": 1000})
+
+    def _send(self, producer: Producer, values: Sequence[bytes]) -> None:
+        producer.init_transactions()
+        producer.begin_transaction()
+        for value in values:
+            producer.send(self.topic, value)
+        producer.flush()
+
+    def delete_records(self, offset: int) -> None:
+        """Deletes the records below the offset."""
+        kind = DeleteRecordsRequest
+        partition = kind.DeleteRecordsPartition(partition_index=0, offset=offset)
+        topic = kind.DeleteRecordsTopic(name=self.topic, partitions=[partition])
+        answer = self._ask(ApiKey.DELETE_RECORDS, 2, kind(topics=[topic], timeout_ms=30000))
+        assert answer.topics[0].partitions[0].error_code == 0, answer
+
+    def alter_offset(self, title: str, offset: int) -> None:
+        """Sets the start offset of the partition."""
+        kind = AlterShareGroupOffsetsRequest
+        partition = kind.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=offset)
+        topic = kind.AlterShareGroupOffsetsRequestTopic(topic_name=self.topic, partitions=[partition])
+        answer = self._ask(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, kind(group_id=self.group, topics=[topic]))
+        results = [each.error_code for topic in answer.responses for each in topic.partitions]
+        self.said.append(f"{title}: {answer.error_code} {results}")
 
     def join(self, member: str = "m1") -> None:
         """Heartbeats until the member has a partition."""

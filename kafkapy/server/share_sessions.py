@@ -40,7 +40,10 @@ class ShareSession:
     def update(self, added: Iterable[PartitionId], forgotten: Iterable[PartitionId]) -> None:
         for partition in added:
             self.partitions.setdefault(partition, True)
-        for partition in forgotten:
+        self.forget(forgotten)
+
+    def forget(self, partitions: Iterable[PartitionId]) -> None:
+        for partition in partitions:
             self.partitions.pop(partition, None)
 
     def rotated(self, epoch: int) -> list[PartitionId]:
@@ -71,6 +74,11 @@ class ShareSessions:
         if session is None:
             raise ApiError(Error.SHARE_SESSION_NOT_FOUND)
         return session
+
+    def is_open(self, session: ShareSession | None) -> bool:
+        """Returns whether the session is in the table; it was removed if its connection was closed or another session
+        has replaced it."""
+        return session is not None and self._sessions.get(session.key) is session
 
     def open(self, key: SessionKey, partitions: Iterable[PartitionId], connection_id: str, limit: int) -> ShareSession:
         """Opens a session, which replaces the one of the member. Raises ApiError SHARE_SESSION_LIMIT_REACHED if there

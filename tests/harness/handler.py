@@ -34,6 +34,9 @@ class RecordingConnection:
             return
         self.answers.append(b"".join(bytes(chunk.read() if hasattr(chunk, "read") else chunk) for chunk in chunks))
 
+    def mute(self, throttle_ms):
+        """Does nothing: the test sends no requests while a connection is muted."""
+
     def note_follower_fetch(self):
         """Does nothing: the meters of a request belong to real connections."""
 
@@ -76,8 +79,8 @@ class HandlerHarness(ReplicaHarness):
             tls_listeners=None,
         )
 
-    def send(self, handler, request, version, *, client_id="test", correlation_id=7):
-        """Calls the handler and returns an Answer, which may still be pending."""
+    def send(self, handler, request, version, *, client_id="test", correlation_id=7, cost=None):
+        """Calls the handler and returns an Answer, which may still be pending. `cost` measures the request."""
         (served,) = getattr(handler, DECLARATIONS)
         assert served.lowest <= version <= served.highest
         encoded = bytearray(request.encode(version))
@@ -87,6 +90,7 @@ class HandlerHarness(ReplicaHarness):
         )
         connection: Any = RecordingConnection()
         context = RequestContext(self.services, connection, Session(), header, False, 0)
+        context.cost = cost
         try:
             response = handler(context, decoded)
         except ApiError as error:

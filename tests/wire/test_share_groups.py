@@ -141,10 +141,94 @@ def deleted_groups(client: ShareClient) -> None:
     client.offsets("gone")
 
 
+def acknowledgements_of_others(client: ShareClient) -> None:
+    client.produce(*values(10))
+    client.join()
+    client.first_fetch("first")
+    client.fetch("opens a session", "m2", epoch=0, wait_ms=0)
+    client.acknowledge("not its own", "m2", (2, 5, [ACCEPT]))
+    client.acknowledge("not its own, by record", "m2", (2, 3, [ACCEPT, RELEASE]))
+    client.acknowledge("released", "m1", (0, 9, [RELEASE]))
+    client.fetch("again", "m2")
+
+
+def uncommitted_transactions(client: ShareClient) -> None:
+    client.produce_in_transaction(*values(3))
+    client.produce_in_transaction(*values(3), is_aborted=True)
+    client.produce(b"last")
+    client.join()
+    client.first_fetch("all, with the markers")
+    client.acknowledge("the markers are gaps", "m1", (0, 8, [ACCEPT] * 3 + [GAP] + [ACCEPT] * 3 + [GAP] + [ACCEPT]))
+    client.offsets("all")
+
+
+def committed_transactions(client: ShareClient) -> None:
+    client.configure(share_isolation_level="read_committed")
+    client.produce_in_transaction(*values(3))
+    client.produce_in_transaction(*values(3), is_aborted=True)
+    client.produce(b"last")
+    client.join()
+    client.first_fetch("without the aborted records")
+    client.acknowledge("accepted", "m1", (0, 3, [ACCEPT] * 3 + [GAP]), (7, 8, [GAP, ACCEPT]))
+    client.offsets("all")
+    client.produce_in_transaction(*values(2), is_aborted=True)
+    client.fetch("only a marker", wait_ms=0)
+    with client.open_transaction(*values(2)):
+        client.fetch("an open transaction", wait_ms=0)
+    client.fetch("a committed transaction", "m1", (11, 11, [GAP]))
+    client.acknowledge("the rest", "m1", (12, 14, [ACCEPT, ACCEPT, GAP]))
+    client.offsets("all of the rest")
+
+
+def isolation_that_changes(client: ShareClient) -> None:
+    client.join()
+    with client.open_transaction(*values(2)):
+        client.first_fetch("uncommitted")
+        client.configure(share_isolation_level="read_committed")
+        client.fetch("nothing is stable", wait_ms=0)
+        client.acknowledge("still acquired", "m1", (0, 1, [ACCEPT]))
+        client.offsets("accepted")
+    client.produce_in_transaction(b"last")
+    client.fetch("the markers and the last")
+    client.acknowledge("all", "m1", (2, 4, [GAP, ACCEPT, GAP]))
+    client.offsets("all")
+
+
+def deleted_records(client: ShareClient) -> None:
+    client.produce(*values(5))
+    client.produce(*values(5))
+    client.join()
+    client.first_fetch("first", max_records=5)
+    client.delete_records(3)
+    client.acknowledge("half is deleted", "m1", (0, 4, [RELEASE]))
+    client.offsets("released")
+    client.fetch("below the start of the log", wait_ms=0)
+    client.fetch("what is left")
+    client.delete_records(8)
+    client.acknowledge("deleted records", "m1", (3, 6, [ACCEPT]))
+    client.acknowledge("the others", "m1", (7, 9, [ACCEPT]))
+    client.offsets("all")
+
+
+def altered_offsets(client: ShareClient) -> None:
+    client.produce(*values(10))
+    client.join()
+    client.first_fetch("first")
+    client.acknowledge("accepted", "m1", (0, 4, [ACCEPT]))
+    client.alter_offset("has a member", 0)
+    client.heartbeat("m1", -1)
+    client.alter_offset("behind an open session", 2)
+    client.offsets("altered")
+    client.acknowledge("in the old state", "m1", (5, 9, [ACCEPT]))
+    client.offsets("nothing has changed")
+    client.first_fetch("from the new start")
+
+
 @pytest.mark.parametrize(
     "conversation",
     [accepted_once, every_type, malformed_acknowledgements, sessions, delivery_limit, exact_numbers, renewal,
-     deleted_groups],
+     deleted_groups, acknowledgements_of_others, uncommitted_transactions, committed_transactions,
+     isolation_that_changes, deleted_records, altered_offsets],
     ids=lambda conversation: conversation.__name__,
 )  # fmt: skip
 def test_the_same_answers_as_apache_kafka(conversation: Callable[[ShareClient], None], ports: tuple[int, int]) -> None:

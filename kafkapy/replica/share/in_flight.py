@@ -208,6 +208,16 @@ class InFlightRecords:
                 self.complete_count += run.size
         self._advance()
 
+    def withdraw(self, member: str, acquired: Iterable[Acquired]) -> None:
+        """Takes back what the member has acquired, because the records are not sent to it. The delivery is not
+        counted."""
+        for each in acquired:
+            for run in self._between(max(each.first, self.start_offset), each.last):
+                if run.state is ACQUIRED and run.member == member and run.pending is None:
+                    run.settle(AVAILABLE)
+                    run.count -= 1
+                    self._may_be_available = True
+
     def _acquire_again(
         self, member: str, first: int, last: int, deadline_ms: int, wanted: int, limit: int, is_exact: bool
     ) -> tuple[list[Acquired], bool]:
@@ -298,6 +308,9 @@ class InFlightRecords:
         """
         prepared: list[Run] = []
         renewed: list[Run] = []
+        batches = list(batches)
+        for batch in batches:
+            self._check_acquired(member, batch.first, batch.last)
         try:
             for batch in batches:
                 for first, last, ack_type in _ranges(batch):
@@ -320,22 +333,28 @@ class InFlightRecords:
         self._make_pending(held, AckType.RELEASE, limit, prepared)
         return prepared
 
-    def _acquired_by(self, member: str, first: int, last: int) -> list[Run]:
+    def _check_acquired(self, member: str, first: int, last: int) -> None:
+        """Raises ApiError unless the member may acknowledge the records. Splits no run."""
         if last < self.start_offset:
-            return []
+            return
         if last >= self.end_offset:
             message = "Batch record not found. The last offset in request is past acquired records."
             raise ApiError(Error.INVALID_REQUEST, message)
-        found = []
-        for run in self._between(max(first, self.start_offset), last):
-            if run.is_hole:
-                continue
-            if run.state is not ACQUIRED or run.pending is not None:
-                message = "The batch cannot be acknowledged. The batch is not in the acquired state."
-                raise ApiError(Error.INVALID_RECORD_STATE, message)
-            if run.member != member:
-                raise ApiError(Error.INVALID_RECORD_STATE, "Member is not the owner of batch record")
-            found.append(run)
+        for index in range(self._index(max(first, self.start_offset)), len(self.runs)):
+            if self.runs[index].first > last:
+                return
+            _check_owner(self.runs[index], member)
+
+    def _acquired_by(self, member: str, first: int, last: int) -> list[Run]:
+        """Returns the runs of the records, which the member may acknowledge.
+
+        Checks the runs again, because a record may be in two of the acknowledged batches.
+        """
+        if last < self.start_offset:
+            return []
+        found = [run for run in self._between(max(first, self.start_offset), last) if not run.is_hole]
+        for run in found:
+            _check_owner(run, member)
         return found
 
     def _make_pending(self, runs: Iterable[Run], ack_type: int, limit: int, prepared: list[Run]) -> None:
@@ -453,6 +472,17 @@ class InFlightRecords:
             found.append(self.runs[index])
             index += 1
         return found
+
+
+def _check_owner(run: Run, member: str) -> None:
+    """Raises ApiError INVALID_RECORD_STATE unless the member has acquired the run, or the run is a hole."""
+    if run.is_hole:
+        return
+    if run.state is not ACQUIRED or run.pending is not None:
+        message = "The batch cannot be acknowledged. The batch is not in the acquired state."
+        raise ApiError(Error.INVALID_RECORD_STATE, message)
+    if run.member != member:
+        raise ApiError(Error.INVALID_RECORD_STATE, "Member is not the owner of batch record")
 
 
 def _first(run: Run) -> int:

@@ -10,6 +10,8 @@ from kafkapy.replica.partition import Partition
 
 _BY_DURATION = "by_duration:"
 _DURATION_PARTS = r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
+# The longest duration of Java, whose number of seconds has 64 bits.
+_LONGEST_MS = (1 << 63) * 1000
 _UNITS_MS = (86_400_000, 3_600_000, 60_000, 1000)
 
 
@@ -41,4 +43,5 @@ def _duration_ms(text: str) -> int:
     """Returns the milliseconds of a duration PnDTnHnMn.nS, which the configuration has checked."""
     match = re.fullmatch(_DURATION_PARTS, text, re.IGNORECASE)
     assert match is not None, "the configuration has checked the duration"
-    return int(sum(float(number) * unit for number, unit in zip(match.groups(), _UNITS_MS, strict=True) if number))
+    parts = zip(match.groups(), _UNITS_MS, strict=True)
+    return int(min(_LONGEST_MS, sum(float(number) * unit for number, unit in parts if number)))

@@ -30,7 +30,8 @@ class ShareFetch(NamedTuple):
     """The parameters of a fetch. Immutable.
 
     `on_results` is called once, with the results of the share partitions that are loaded. With `is_exact` no more than
-    `max_records` are acquired.
+    `max_records` are acquired. Nothing is acquired when `is_wanted` returns False, because the member's session has
+    ended while the fetch waited.
     """
 
     member: str
@@ -40,6 +41,7 @@ class ShareFetch(NamedTuple):
     max_records: int
     batch_size: int
     is_exact: bool
+    is_wanted: Callable[[], bool]
     on_results: Callable[[list[ShareResult]], None]
 
 
@@ -80,6 +82,8 @@ class DelayedShareFetch(FetchOperation):
 def read_share_partitions(fetch: ShareFetch, partitions: Sequence[SharePartition]) -> list[ShareResult]:
     """Acquires records, first of the first share partitions. The bytes are divided evenly between those that have
     records; a share partition that is still loading has no result."""
+    if not fetch.is_wanted():
+        return []
     results = []
     acquirable = sum(each.can_acquire() for each in partitions)
     records_left = fetch.max_records

@@ -48,6 +48,24 @@ _FENCING = frozenset(
 )
 
 
+# The errors of the share coordinator that members get; all others are UNKNOWN_SERVER_ERROR, as in Apache Kafka.
+_SHOWN = {
+    Error.NONE: Error.NONE,
+    Error.NOT_COORDINATOR: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.COORDINATOR_NOT_AVAILABLE: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.COORDINATOR_LOAD_IN_PROGRESS: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.GROUP_ID_NOT_FOUND: Error.GROUP_ID_NOT_FOUND,
+    Error.UNKNOWN_TOPIC_OR_PARTITION: Error.UNKNOWN_TOPIC_OR_PARTITION,
+    Error.FENCED_LEADER_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
+    Error.FENCED_STATE_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
+}
+
+
+def error_for_clients(error: Error) -> Error:
+    """Returns the error that members get when the share coordinator has answered with `error`."""
+    return _SHOWN.get(error, Error.UNKNOWN_SERVER_ERROR)
+
+
 class ShareStatus(Enum):
     EMPTY = auto()
     INITIALIZING = auto()
@@ -128,7 +146,7 @@ class SharePartition:
         if self.status is not ShareStatus.INITIALIZING:
             return
         if state is None:
-            self._fail(error)
+            self._fail(error_for_clients(error))
             return
         try:
             start_offset = state.start_offset
@@ -179,9 +197,9 @@ class SharePartition:
         log = self.partition.log
         offset = self.in_flight.next_fetch_offset()
         end_offset = self.partition.end_offset(self.isolation)
-        if offset < log.log_start_offset or offset > end_offset:
+        if offset < log.log_start_offset or offset > log.log_end_offset:
             return most  # the read notices the truncation
-        if offset == end_offset:
+        if offset >= end_offset:
             return 0
         if most <= 1:
             return most
@@ -195,8 +213,8 @@ class SharePartition:
     ) -> tuple[FileRange | bytes, list[Acquired]]:
         """Reads records and acquires them for the member; returns their batches and the acquired offsets.
 
-        If the log has been truncated, nothing is acquired, and the window moves to the start of the log. Raises
-        ApiError.
+        If the log has been truncated, nothing is acquired, and the window moves to the records that the log has.
+        Raises ApiError.
         """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log
@@ -207,9 +225,13 @@ class SharePartition:
         if fetch_offset < log.log_start_offset:
             window.move_start(log.log_start_offset)
             return b"", []
-        if fetch_offset > end_offset:
-            # The end of the log moved back, after an unclean election: the stored start is after the log's end.
-            self.in_flight = InFlightRecords(max(log.log_start_offset, min(window.start_offset, end_offset)))
+        if fetch_offset > log.log_end_offset:
+            # The log has lost its end in an unclean election.
+            self.in_flight = InFlightRecords(max(log.log_start_offset, min(window.start_offset, log.log_end_offset)))
+            return b"", []
+        if fetch_offset >= end_offset:
+            # A new leader's high watermark may be behind for a while, and a transaction be open in what was acquired
+            # before the group changed to read_committed.
             return b"", []
         records = log.read(fetch_offset, max_bytes, max_offset=end_offset, min_one_message=True).records
         headers = batch_headers(records, max(window.end_offset, fetch_offset) + max_records - 1)
@@ -256,6 +278,12 @@ class SharePartition:
         self.in_flight.advance()
         return acquired
 
+    def withdraw(self, member: str, acquired: Sequence[Acquired]) -> None:
+        """Takes back records that the member has acquired, but that are not sent to it."""
+        if self.is_active and acquired:
+            self.in_flight.withdraw(member, acquired)
+            self._on_change(self)
+
     # -- acknowledging
 
     def acknowledge(self, member: str, batches: Sequence[AckBatch], on_done: OnDone) -> None:
@@ -293,9 +321,10 @@ class SharePartition:
             else:
                 window.roll_back(prepared)
                 self._watch_locks()  # a lock may have ended meanwhile
-            on_done(error, message)
+            shown = error_for_clients(error)
+            on_done(shown, f"Error in write state RPC. {message or error.message}" if error else None)
             if error in _FENCING:
-                self.fence(error)
+                self.fence(shown)
             elif self.is_active:
                 self._on_change(self)
 
@@ -332,7 +361,7 @@ class SharePartition:
                 if error is not Error.NONE:
                     logger.warning("The end of locks in share partition %s was not stored: %s", self.key, error.name)
                 if error in _FENCING:
-                    self.fence(error)
+                    self.fence(error_for_clients(error))
 
             self._write(changed, stored)
             self.in_flight.advance()

@@ -38,6 +38,9 @@ from kafkapy.types import TopicIdPartition, TopicPartition
 _RECORD_LIMIT = 1
 _FIRST_VERSION_WITH_RENEWAL = 2
 _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
+_UNKNOWN = (Error.UNKNOWN_TOPIC_ID, Error.UNKNOWN_TOPIC_OR_PARTITION)
+# A session has at most this number of partitions that do not exist. They get errors until they are created.
+MOST_UNKNOWN_PARTITIONS = 1000
 # The error, and its message, of the acknowledgements in each partition.
 AckResults = dict[PartitionId, tuple[Error, str | None]]
 
@@ -58,12 +61,14 @@ def handle_share_fetch(context: RequestContext, request: ShareFetchRequest) -> N
         if error.error is not Error.SHARE_SESSION_LIMIT_REACHED:
             raise
         answer = ShareFetchResponse(error_code=error.error)
-        context.services.reactor.schedule(request.max_wait_ms, lambda: context.respond(answer))
+        context.services.reactor.schedule(max(0, request.max_wait_ms), lambda: context.respond(answer))
         return
     pending = _FetchAnswer(context, key, session, epoch)
     named = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
     wanted = [] if session is None else session.rotated(epoch)
     permitted, refused = _permitted(context, dict.fromkeys([*wanted, *named]))
+    if session is not None:
+        session.forget([each for each, error in refused.items() if error in _UNKNOWN][MOST_UNKNOWN_PARTITIONS:])
     acks: dict[PartitionId, list[AckBatch]] = {}
     if _has_acknowledgements(request):
         acks = {
@@ -149,6 +154,7 @@ def _fetch(
         max_records=request.max_records,
         batch_size=request.batch_size,
         is_exact=request.share_acquire_mode == _RECORD_LIMIT,
+        is_wanted=lambda: shares.sessions.is_open(answer.session),
         on_results=lambda results: answer.fetched(failed + results),
     )
     shares.partitions.fetch(fetch, found)
@@ -180,9 +186,12 @@ class _FetchAnswer:
         context = self._context
         if self._epoch == FINAL_EPOCH:
             context.services.shares.end_session(self._key)
+        throttle_ms = self._charge(results)
+        if throttle_ms:
+            self._withdraw(results)
+            results = []
         topics: dict[bytes, list[ShareFetchResponse.PartitionData]] = {}
         nodes = LeaderHints(context.services, context.listener.name)
-        sent = 0
         for result in results:
             partition = (result.key.topic_id, result.key.partition)
             is_new = self.session is not None and self.session.partitions.get(partition, False)
@@ -191,14 +200,10 @@ class _FetchAnswer:
             if self.session is not None and partition in self.session.partitions:
                 self.session.partitions[partition] = False
             data = _partition_data(context, result, acks.pop(partition, None), nodes)
-            sent += len(result.records)
             topics.setdefault(result.key.topic_id, []).append(data)
         for (topic_id, number), (error, message) in acks.items():
             result = ShareResult(SharePartitionKey(self._key.group_id, topic_id, number))
             topics.setdefault(topic_id, []).append(_partition_data(context, result, (error, message), nodes))
-        throttle_ms = 0
-        if context.cost is not None:
-            throttle_ms = max(context.cost.charge_time(), context.cost.charge_fetch(sent))
         settings = context.services.shares.settings
         response = ShareFetchResponse(
             acquisition_lock_timeout_ms=settings.record_lock_duration_ms(self._key.group_id),
@@ -209,6 +214,27 @@ class _FetchAnswer:
             node_endpoints=nodes.endpoints(ShareFetchResponse.NodeEndpoint),
         )
         context.respond(response, throttle_ms)
+
+    def _charge(self, results: list[ShareResult]) -> int:
+        """Charges the response to the client's quotas, and returns the throttle time.
+
+        Nothing is charged to the quota of bytes if the client is throttled, because the response will have no records.
+        """
+        cost = self._context.cost
+        if cost is None:
+            return 0
+        size = sum(len(result.records) for result in results)
+        throttle_ms = max(cost.charge_time(), cost.charge_fetch(size))
+        if throttle_ms:
+            cost.refund_fetch(size)
+        return throttle_ms
+
+    def _withdraw(self, results: list[ShareResult]) -> None:
+        """Takes back the records of a response that has none, because the client is throttled."""
+        for result in results:
+            share_partition = self._context.services.shares.partitions.get(result.key)
+            if share_partition is not None:
+                share_partition.withdraw(self._key.member_id, result.acquired)
 
 
 def _partition_data(
