@@ -224,6 +224,7 @@ def build_parts(
         on_topics_deleted=lambda topics: forget_topics(services, topics),
         report_directories=link.assign_directories,
         on_broker_config=lambda: broker_config_changed(tls, link),
+        on_features=lambda: services.features_changed(),
     )  # fmt: skip
     handler_pool = build_handler_pool(config, reactor)
     services = Services(

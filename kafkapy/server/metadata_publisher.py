@@ -53,6 +53,7 @@ class MetadataPublisher:
         on_topics_deleted: Callable[[list[TopicImage]], None] = lambda topics: None,
         report_directories: Callable[[Directories], object] = lambda found: None,
         on_broker_config: Callable[[], object] = lambda: None,
+        on_features: Callable[[], object] = lambda: None,
     ) -> None:
         """Creates a publisher for the replicas of the node `node_id`.
 
@@ -61,6 +62,7 @@ class MetadataPublisher:
         called on the reactor's thread after the replicas were removed. `report_directories` is called, on any thread,
         with the directories of new logs, if the metadata has assigned no directory to them. `on_broker_config` is
         called by the caller of `on_metadata` when a request has set keys of brokers, also to the same values.
+        `on_features` is called on the reactor's thread when the level of a feature was set.
         """
         self._config = config
         self._log_manager = log_manager
@@ -72,6 +74,7 @@ class MetadataPublisher:
         self._report_directories = report_directories
         self._dynamic_config = DynamicConfigListener(config, node_id, on_broker_config)
         self._on_topics_deleted = on_topics_deleted
+        self._on_features = on_features
         self._offline: set[TopicPartition] = set()
 
     def take_over(self, image: MetadataImage) -> None:
@@ -118,6 +121,8 @@ class MetadataPublisher:
         self._replica_manager.apply(delta, image)
         if deleted:
             self._on_topics_deleted(deleted)
+        if delta.changed_features:
+            self._on_features()
 
     def topic_config(self, image: MetadataImage, topic: str) -> TopicConfig:
         return TopicConfig(self._config, image.config(TOPIC_RESOURCE, topic))

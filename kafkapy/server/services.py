@@ -209,6 +209,11 @@ class Services(ControllerServices):
         if self.loaded_shares is not None:
             self.loaded_shares.connection_closed(connection)
 
+    def features_changed(self) -> None:
+        """Ends the use of share groups if the feature share.version was switched off."""
+        if self.loaded_shares is not None:
+            self.loaded_shares.features_changed()
+
     def shutdown_shares(self) -> None:
         if self.loaded_shares is not None:
             self.loaded_shares.shutdown()

@@ -60,6 +60,12 @@ class ShareServices:
         self.partitions.forget_topics(topic_ids)
         self.coordinator.forget_topics(topic_ids)
 
+    def features_changed(self) -> None:
+        """Removes all sessions and share partitions if share groups are no longer served."""
+        if not self.settings.is_enabled:
+            self.sessions.remove_all()
+            self.partitions.forget_all()
+
     def shutdown(self) -> None:
         self.coordinator.shutdown()
 

@@ -156,8 +156,10 @@ class InFlightRecords:
         return self.in_flight_count < max_in_flight or self.next_fetch_offset() != self.end_offset
 
     def earliest_deadline_ms(self) -> int | None:
-        """Returns the earliest end of a lock, or None if no record is acquired."""
-        return min((run.deadline_ms for run in self.runs if run.state is ACQUIRED), default=None)
+        """Returns the earliest end of a lock, or None if there is none. A record with a pending change is not taken
+        back before its change has failed."""
+        held = (run.deadline_ms for run in self.runs if run.state is ACQUIRED and run.pending is None)
+        return min(held, default=None)
 
     # -- acquiring
 

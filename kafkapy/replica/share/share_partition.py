@@ -153,11 +153,15 @@ class SharePartition:
             if start_offset == UNINITIALIZED_START_OFFSET:
                 reset = self._ports.settings.offset_reset(self.key.group_id)
                 start_offset = initial_offset(self.partition, reset, self._ports.clock.wall_ms())
+            self.in_flight = InFlightRecords(start_offset, state.batches)
         except ApiError as refusal:
             self._fail(refusal.error)
             return
+        except ValueError:  # a state of records that this version does not know
+            logger.exception("The stored state of share partition %s is invalid", self.key)
+            self._fail(Error.UNKNOWN_SERVER_ERROR)
+            return
         self.state_epoch = state.state_epoch
-        self.in_flight = InFlightRecords(start_offset, state.batches)
         self.status = ShareStatus.ACTIVE
         self._on_change(self)
 

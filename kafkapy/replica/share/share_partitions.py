@@ -90,6 +90,11 @@ class SharePartitions:
         for each in self.of_group(group_id):
             each.fence(Error.UNKNOWN_TOPIC_OR_PARTITION)
 
+    def forget_all(self) -> None:
+        """Removes all share partitions, because share groups are no longer served."""
+        for each in list(self._table.values()):
+            each.fence(Error.UNKNOWN_TOPIC_OR_PARTITION)
+
     def _remove(self, share_partition: SharePartition) -> None:
         if self._table.get(share_partition.key) is share_partition:
             del self._table[share_partition.key]

@@ -4,7 +4,7 @@ import os
 import threading
 
 from kafkapy.metadata.delta import MetadataDelta
-from kafkapy.protocol.messages.metadata_records import PartitionRecord, TopicRecord
+from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
 from kafkapy.server.metadata_publisher import MetadataPublisher
 from kafkapy.server.serial_thread import SerialThread
 from kafkapy.storage.filesystem import Filesystem
@@ -62,6 +62,24 @@ def test_the_log_of_a_replica_that_moved_to_another_broker_is_deleted(tmp_path):
     apply()
     assert {*harness.manager.partitions} == {kept}
     assert harness.failures == []
+
+
+def test_a_changed_feature_is_reported_once(tmp_path):
+    harness = ReplicaHarness(tmp_path)
+    posted, changes = [], []
+    publisher = MetadataPublisher(
+        harness.config, harness.log_manager, harness.manager, 1, posted.append, lambda work: work(),
+        on_features=lambda: changes.append("features"),
+    )  # fmt: skip
+    for level in (1, None):
+        delta = MetadataDelta(harness.metadata.image)
+        if level is not None:
+            delta.replay(FeatureLevelRecord(name="share.version", feature_level=level))
+        harness.metadata.image = delta.to_image(harness.metadata.image.offset + 1, 0)
+        publisher.on_metadata(delta, harness.metadata.image)
+    for apply in posted:
+        apply()
+    assert changes == ["features"]
 
 
 class SlowDisk(Filesystem):

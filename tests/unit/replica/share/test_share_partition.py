@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafkapy.errors import Error
+from kafkapy.replica.share.in_flight import AckBatch
 from kafkapy.replica.share.persister import PersistedState, SharePartitionKey, StateBatch
 from kafkapy.replica.share.share_partition import SharePartition, SharePorts
 from kafkapy.types import ZERO_UUID
@@ -202,6 +203,31 @@ def test_altered_offsets_are_read_again(harness: ShareHarness) -> None:
     assert harness.acquire("a") == [(6, 9, 1)]
     harness.acknowledge("a", (6, 9, [ACCEPT]))
     assert harness.coordinator.writes[-1].state_epoch == 2
+
+
+def test_locks_that_end_during_a_write_end_when_it_has_failed(harness: ShareHarness) -> None:
+    harness.append(*[b"value"] * 3)
+    harness.acquire("a")
+    unanswered: list[Any] = []
+    harness.coordinator.write = lambda key, change, on_done: unanswered.append(on_done)  # type: ignore[method-assign]
+    errors: list[Error] = []
+    harness.share_partition().acknowledge("a", [AckBatch(0, 2, [ACCEPT])], lambda error, message: errors.append(error))
+    harness.scheduler.advance(harness.settings.lock_ms)
+    assert harness.scheduler.pending() == 0, "a timer would run again and again"
+    assert harness.window() == [(0, 2, "ACQUIRED", 1)]
+    unanswered.pop()(Error.NETWORK_EXCEPTION, None)
+    assert errors == [Error.UNKNOWN_SERVER_ERROR]
+    harness.scheduler.advance(1)
+    assert harness.window() == [(0, 2, "AVAILABLE", 1)]
+
+
+def test_a_state_that_is_not_known_fails_the_load_and_not_the_next_one(harness: ShareHarness) -> None:
+    harness.append(*[b"value"] * 3)
+    unknown = 3
+    harness.coordinator.state = PersistedState(1, 0, [StateBatch(0, 1, unknown, 1)])
+    assert harness.share_partition() is Error.UNKNOWN_SERVER_ERROR
+    harness.coordinator.state = PersistedState(1, 2)
+    assert harness.acquire() == [(2, 2, 1)]
 
 
 # -- the first start

@@ -114,3 +114,14 @@ def test_a_fetch_in_a_wrong_epoch_changes_nothing(harness: ShareHarness) -> None
     assert harness.coordinator.writes == []
     answer = harness.send(handle_share_fetch, request(1, partition, acks=[(0, 3)]), 2).response
     assert answer.responses[0].partitions[0].acknowledge_error_code == Error.NONE
+
+
+def test_share_groups_that_are_switched_off_leave_nothing(harness: ShareHarness) -> None:
+    harness.append(*[b"value"] * 4)
+    shares = harness.services.shares
+    harness.send(handle_share_fetch, request(0, (harness.topic.topic_id, 0)), 2)
+    shares.features_changed()
+    assert (len(shares.sessions), len(harness.window())) == (1, 1)
+    harness.settings.is_enabled = False
+    shares.features_changed()
+    assert (len(shares.sessions), list(harness.shares.all())) == (0, [])
