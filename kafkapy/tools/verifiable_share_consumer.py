@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from kafkapy.client import AcknowledgementError, ApiError, ShareConsumer, TopicPartition, WakeupError
+from kafkapy.client import ApiError, ShareConsumer, TopicPartition, WakeupError
 from kafkapy.client.admin import Admin, ConfigChange, ConfigResource, ResourceType
 from kafkapy.client.consumer import ConsumerRecords
 from kafkapy.config.properties import read_properties
@@ -123,7 +123,7 @@ def run(arguments: Arguments) -> int:
             test.read(arguments["topic"])
         except WakeupError:
             log.debug("The share consumer is stopped")
-        except (KafkapyError, AcknowledgementError) as error:
+        except KafkapyError as error:
             log.error("Error during processing, terminating share consumer process: %s", error)
         finally:
             consumer.close()

@@ -12,10 +12,9 @@ import pytest
 
 from kafkapy.client.admin import Admin
 from kafkapy.config.properties import read_properties
-from kafkapy.tools.delegation_tokens import main
 from tests.security.token_brokers import Kafka, Kafkapy, eventually
 from tests.tools.side_by_side import words_of
-from tests.tools.tool_host import Done, ToolHost, run_ours
+from tests.tools.tool_host import Done, ToolHost, run_here, run_ours
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 TOOL = "delegation-tokens"
@@ -130,19 +129,13 @@ def await_token(broker: Any, login: str, hmac: str) -> None:
         eventually(lambda: hmac in {b64encode(each.hmac).decode() for each in admin.describe_delegation_tokens()})
 
 
-def run_here(capsys: pytest.CaptureFixture[str], *words: str) -> Done:
-    """Runs our tool in this process, which costs much less than a process of its own."""
-    code = main(list(words))
-    return Done(code, *capsys.readouterr())
-
-
 def test_both_tools_refuse_the_same(
     host: ToolHost, brokers: list[Any], logins: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ):
     for command in REFUSED.strip().splitlines():
         user, *words = command.split()
         words = ["--bootstrap-server", brokers[0].bootstrap, "--command-config", logins(user), *words]
-        theirs, ours = host.run(TOOL, *words), run_here(capsys, *words)
+        theirs, ours = host.run(TOOL, *words), run_here(capsys)(TOOL, *words)
         assert ours.code == theirs.code == 1, command
         assert words_of(ours.err) == words_of(theirs.err), command
     server = ("--bootstrap-server", f"localhost:{brokers[1].plain_port}")
@@ -156,11 +149,11 @@ def test_clients_without_authentication_get_no_tokens(
     for broker in brokers:
         server = ("--bootstrap-server", f"localhost:{broker.plain_port}", "--command-config", str(tmp_path / "empty"))
         for words in ("--describe", "--create --max-life-time-period -1"):
-            theirs, ours = host.run(TOOL, *server, *words.split()), run_here(capsys, *server, *words.split())
+            theirs, ours = host.run(TOOL, *server, *words.split()), run_here(capsys)(TOOL, *server, *words.split())
             assert (ours.code, words_of(ours.err)) == (1, words_of(theirs.err))
 
 
 def test_an_invalid_hmac_is_named(brokers: list[Any], logins: Callable[[str], str], capsys: pytest.CaptureFixture[str]):
     server = ("--bootstrap-server", brokers[1].bootstrap, "--command-config", logins("ann"))
-    done = run_here(capsys, *server, "--renew", "--renew-time-period", "-1", "--hmac", "!!")
+    done = run_here(capsys)(TOOL, *server, "--renew", "--renew-time-period", "-1", "--hmac", "!!")
     assert (done.code, done.err) == (1, "--hmac is not base64: Only base64 data is allowed\n")
