@@ -15,6 +15,10 @@ from pathlib import Path
 # from which completion and docs/compatibility.md are generated.
 TOOLS = {
     "broker": ("kafkapy.broker_command", "start a broker: `kafkapy broker start --config server.properties`"),
+    "ls": ("kafkapy.tools.short.listing", "list topics, groups or brokers"),
+    "describe": ("kafkapy.tools.short.describe", "print all about topics, groups, brokers or the cluster"),
+    "produce": ("kafkapy.tools.short.produce", "write records: `kafkapy produce TOPIC VALUE`, or lines of input"),
+    "consume": ("kafkapy.tools.short.consume", "print records: `kafkapy consume TOPIC --from -10`"),
     "topics": ("kafkapy.tools.topics", "create, list, describe, change and delete topics"),
     "configs": ("kafkapy.tools.configs", "show and change the configuration of topics, brokers, users"),
     "consumer-groups": ("kafkapy.tools.consumer_groups", "list, describe and delete groups, set their offsets"),
@@ -76,7 +80,10 @@ ABOUT_TOOLS = {
     "install-links": ("kafkapy.script_links", "create links with the names of Apache Kafka's scripts"),
 }
 # Tools without a script in Apache Kafka.
-OUR_OWN = ("broker", "doctor", "explain", "jobs", "metrics", "probe", "rebalance", "sandbox", "security")
+OUR_OWN = (
+    *("broker", "consume", "describe", "doctor", "explain", "jobs", "ls", "metrics", "probe", "produce", "rebalance"),
+    *("sandbox", "security"),
+)
 # Scripts of Apache Kafka whose name is not the tool's name after `kafka-`.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
 RUN_CLASS = "kafka-run-class"

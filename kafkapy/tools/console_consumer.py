@@ -7,7 +7,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from kafkapy.client import Consumer, ConsumerRecord, TopicPartition, WakeupError
@@ -153,12 +153,25 @@ class ConsoleConsumer:
     """Prints records as they are received. Not thread-safe, but a signal's handler may call `stop`."""
 
     def __init__(
-        self, consumer: Consumer, formatter: MessageFormatter, output: BinaryIO, *, skips_errors: bool
+        self,
+        consumer: Consumer,
+        formatter: MessageFormatter,
+        output: BinaryIO,
+        *,
+        skips_errors: bool,
+        is_done: Callable[[], bool] = lambda: False,
+        is_wanted: Callable[[ConsumerRecord], bool] = lambda record: True,
+        poll_s: float = SLICE_S,
     ) -> None:
+        """`is_done`, called before each poll, tells if no further records have to be read; `is_wanted` tells if a
+        record is printed. `poll_s` is the longest time of one poll without a timeout of the user's."""
         self._consumer = consumer
         self._formatter = formatter
         self._output = output
         self._skips_errors = skips_errors
+        self._is_done = is_done
+        self._is_wanted = is_wanted
+        self._poll_s = poll_s
         self.message_count = 0
 
     def stop(self) -> None:
@@ -168,7 +181,8 @@ class ConsoleConsumer:
     def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
         """Prints until `max_messages` records were printed (-1: no limit), or until `stop` is called.
 
-        Also ends when no record has arrived for `timeout_ms`; with None it waits for records without end.
+        Also ends when no record has arrived for `timeout_ms` (with None it waits for records without end), and when no
+        further records have to be read.
         """
         try:
             while max_messages < 0 or self.message_count < max_messages:
@@ -185,14 +199,15 @@ class ConsoleConsumer:
 
     def _receive(self, timeout_ms: int | None) -> list[ConsumerRecord] | None:
         start = time.monotonic()
-        limit_s = SLICE_S if timeout_ms is None else timeout_ms / 1000
-        while True:
-            records = self._consumer.poll(limit_s)
+        limit_s = self._poll_s if timeout_ms is None else timeout_ms / 1000
+        while not self._is_done():
+            records = list(filter(self._is_wanted, self._consumer.poll(limit_s)))
             if records:
-                return list(records)
+                return records
             if timeout_ms is not None and time.monotonic() - start >= limit_s:
                 log.error("Error processing message, terminating consumer process: no record came in %d ms", timeout_ms)
-                return None
+                break
+        return None
 
     def _rewind(self, unread: list[ConsumerRecord]) -> None:
         """Moves the positions back to the records that were not printed, so that these records are not committed."""

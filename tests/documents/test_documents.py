@@ -19,6 +19,7 @@ RUN_BY = {
     (README, "Run it"): "test_the_readmes_first_use, test_the_readmes_other_port_and_configuration_file",
     (README, "Use it"): "test_the_readmes_first_use",
     (README, "Command-line tools"): "test_the_readmes_first_use",
+    (README, "Short commands"): "test_the_readmes_first_use",
     (README, "Python client"): "test_the_readmes_first_use",
     (README, "Run a cluster"): "test_the_sandbox_runs_three_nodes",
     ("docs/cluster.md", "A cluster on one machine"): "test_the_sandbox_runs_three_nodes",
@@ -123,6 +124,12 @@ def test_the_readmes_first_use(newcomer: Newcomer) -> None:
     (tools,) = of_section(README, "Command-line tools")
     printed = newcomer.types(tools.text)
     assert "Topic: greetings" in printed and printed.endswith("hello\n")
+    (commands,) = of_section(README, "Short commands")
+    assert newcomer.types(commands.text).splitlines()[-3:] == [
+        "favourite: blue",
+        "TOPIC\tPARTITIONS\tREPLICAS\tUNDER-REPLICATED",
+        "colours\t1\t1\t0",
+    ]
 
     records, shares, admin = of_section(README, "Python client")
     assert newcomer.types(records.text, records.kind) == "2\nb'first' b'hello'\nNone b'hello'\nb'first' b'hello'\n"

@@ -24,6 +24,10 @@ TOOLS_WITH_A_BROKER = {
     "producer-perf-test": "--topic t --num-records 10 --record-size 10 --throughput -1",
     "consumer-perf-test": "--topic t --num-records 10",
     "end-to-end-latency": "--topic t --num-records 1 --producer-acks 1 --record-size 1",
+    "produce": "t value",
+    "consume": "t",
+    "ls": "-a",
+    "describe": "t",
 }
 # Tools that run until they are interrupted, and output that shows that they run.
 ENDLESS = {
@@ -35,6 +39,8 @@ ENDLESS = {
     ),
     "consumer-perf-test": ("--topic ending --num-records 1000000 --timeout 1000000 --show-detailed-stats", b"time"),
     "end-to-end-latency": ("--topic ending-latency --num-records 100000000 --producer-acks 1 --record-size 1", b"0\t"),
+    "produce": ("ending", b""),
+    "consume": ("ending", b"first"),
 }
 
 
@@ -112,6 +118,11 @@ def test_a_closed_pipe_is_silent(broker: BrokerProcess, start: Start):
     err = process.stderr.read()
     assert process.wait(60) == 0
     assert err.startswith(b"Processed a total of ") and err.count(b"\n") == 1
+    process = start("consume", "piped", *words[:2], stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait(60)) == (b"", 0)
 
 
 def test_a_closed_pipe_is_silent_for_a_tool_without_a_broker(broker: BrokerProcess, start: Start):

@@ -1,0 +1,1 @@
+"""The short commands for daily work: `kafkapy produce`, `consume`, `ls` and `describe`."""

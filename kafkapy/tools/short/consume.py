@@ -1,0 +1,239 @@
+"""The command `kafkapy consume`: prints the records of topics."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+from kafkapy.client import Consumer, ConsumerRecord, TopicPartition
+from kafkapy.tools.console_consumer import ConsoleConsumer
+from kafkapy.tools.declaration import Example, Tool
+from kafkapy.tools.message_formatter import JsonFormatter, MessageFormatter
+from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.short.offset_range import (
+    POSITION_HELP,
+    Position,
+    offsets_of,
+    parse_partitions,
+    parse_position,
+)
+from kafkapy.tools.short.options import CONNECTION, connection_properties, output_of, output_option
+from kafkapy.tools.short.output import bold, has_colours, visible
+from kafkapy.tools.short.record_format import VALUES_AS_LINES, RecordFormatter, iso_time
+from kafkapy.tools.short.yaml_text import yaml_text
+from kafkapy.tools.tool import run_tool, stops_by
+
+_COLUMNS = ("PARTITION", "OFFSET", "TIME", "KEY", "VALUE")
+# Markers of transactions move the position without a record that would end a poll.
+_POLL_S = 0.2
+# Widths of the columns of records, which are printed before the later records are known.
+_WIDTHS = (9, 10, 24, 16, 0)
+
+
+class YamlFormatter(JsonFormatter):
+    """A formatter of records as a YAML list of the objects that JSON has."""
+
+    def format(self, record: ConsumerRecord) -> bytes:
+        return yaml_text([json.loads(super().format(record))]).encode()
+
+
+class TableFormatter:
+    """A formatter of records as the lines of a table, with the names of the columns before the first record."""
+
+    def __init__(self, *, has_colours: bool) -> None:
+        self._has_colours = has_colours
+        self._has_begun = False
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Ignores the properties, because this formatter has none."""
+
+    def format(self, record: ConsumerRecord) -> bytes:
+        """Returns the line of a record, and before it the line of names if the record is the first."""
+        line = self._line((str(record.partition), str(record.offset), iso_time(record.timestamp), *_contents(record)))
+        if self._has_begun:
+            return f"{line}\n".encode()
+        self._has_begun = True
+        names = self._line(_COLUMNS)
+        return f"{bold(names) if self._has_colours else names}\n{line}\n".encode()
+
+    def _line(self, cells: Sequence[str]) -> str:
+        padded = (
+            f"{cell:>{width}}" if index < 2 else f"{cell:<{width}}"
+            for index, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=True))
+        )
+        return "  ".join(padded).rstrip()
+
+
+def _contents(record: ConsumerRecord) -> Iterator[str]:
+    """Yields key and value for people: bytes that are not UTF-8 as \\xNN, and null as "-"."""
+    for content in (record.key, record.value):
+        yield "-" if content is None else visible(content.decode("utf-8", "backslashreplace"))
+
+
+class Ranges:
+    """The ranges of offsets that are read, one for each partition. Not thread-safe."""
+
+    def __init__(self, consumer: Consumer, ends: Mapping[TopicPartition, int]) -> None:
+        """`ends` are exclusive; without ends all partitions are read forever."""
+        self._consumer = consumer
+        self._ends = dict(ends)
+        self._unread = set(ends)
+
+    def is_done(self) -> bool:
+        """Tells if all ranges are read; pauses the partitions whose range is read."""
+        if not self._ends:
+            return False
+        done = [each for each in self._unread if self._consumer.position(each) >= self._ends[each]]
+        if done:
+            self._consumer.pause(done)
+            self._unread.difference_update(done)
+        return not self._unread
+
+    def includes(self, record: ConsumerRecord) -> bool:
+        """Tells if a record is before the end of its range."""
+        end = self._ends.get(TopicPartition(record.topic, record.partition))
+        return end is None or record.offset < end
+
+
+def check(arguments: Arguments) -> None:
+    """Raises UsageError for flags that are missing or exclude each other."""
+    if not arguments.positionals:
+        raise UsageError("A topic is required")
+    for name in ("from", "to", "exit", "partitions"):
+        arguments.exclude("group", name)
+    arguments.exclude("to", "exit")
+    arguments.exclude("format", "output")
+    if arguments["count"] is not None and arguments["count"] < 0:
+        raise UsageError(f"{arguments['count']} is not a number of records")
+
+
+def formatter_of(arguments: Arguments) -> MessageFormatter:
+    """Returns the formatter of -o or -f. Raises UsageError."""
+    output = output_of(arguments)
+    if output == "json":
+        return JsonFormatter()
+    if output == "yaml":
+        return YamlFormatter()
+    if output == "table":
+        return TableFormatter(has_colours=has_colours())
+    return RecordFormatter(arguments["format"] or VALUES_AS_LINES, (arguments["null"] or "").encode())
+
+
+def consumer_properties(arguments: Arguments) -> dict[str, Any]:
+    """Returns the consumer's configuration. Raises ToolError if no broker can be reached."""
+    properties = connection_properties(arguments)
+    properties.setdefault("client.id", "kafkapy-consume")
+    properties.setdefault("auto.offset.reset", "earliest")
+    properties["key.deserializer"] = properties["value.deserializer"] = "bytes"
+    properties["allow.auto.create.topics"] = "false"
+    if arguments["group"] is not None:
+        properties["group.id"] = arguments["group"]
+    if arguments["read-committed"]:
+        properties["isolation.level"] = "read_committed"
+    return properties
+
+
+def partitions_of(consumer: Consumer, topics: Sequence[str], numbers: Sequence[int]) -> list[TopicPartition]:
+    """Returns the partitions to read; all if `numbers` is empty. Raises ToolError for those that do not exist."""
+    found: list[TopicPartition] = []
+    for topic in topics:
+        known = {each.partition for each in consumer.partitions_for(topic)}
+        if not known:
+            raise ToolError(f"there is no topic {topic}")
+        missing = [number for number in numbers if number not in known]
+        if missing:
+            raise ToolError(f"there is no partition {missing[0]} of {topic}, which has {len(known)}")
+        found += [TopicPartition(topic, number) for number in sorted(numbers or known)]
+    return found
+
+
+def begin(
+    consumer: Consumer, arguments: Arguments, start: Position, stop: Position | None
+) -> dict[TopicPartition, int]:
+    """Subscribes the consumer in its group, or assigns it the partitions from `start` on.
+
+    Returns the exclusive end of each partition's range; empty if `stop` is None.
+    """
+    if arguments["group"] is not None:
+        consumer.subscribe(list(arguments.positionals))
+        return {}
+    numbers = parse_partitions(arguments["partitions"]) if arguments["partitions"] is not None else []
+    partitions = partitions_of(consumer, arguments.positionals, numbers)
+    consumer.assign(partitions)
+    ends = offsets_of(stop, consumer, partitions) if stop is not None else {}
+    for partition, offset in offsets_of(start, consumer, partitions).items():
+        consumer.seek(partition, offset)
+    return ends
+
+
+def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
+    """Prints records to `output`, None for standard output; returns the exit code."""
+    check(arguments)
+    now_ms = time.time_ns() // 1_000_000
+    start = parse_position(arguments["from"], now_ms)
+    stop_text = "end" if arguments["exit"] else arguments["to"]
+    stop = parse_position(stop_text, now_ms) if stop_text is not None else None
+    formatter = formatter_of(arguments)
+    consumer = Consumer(consumer_properties(arguments))
+    stream = sys.stdout.buffer if output is None else output
+    with stops_by(consumer.wakeup) as signals:
+        try:
+            ranges = Ranges(consumer, begin(consumer, arguments, start, stop))
+            console = ConsoleConsumer(
+                consumer,
+                formatter,
+                stream,
+                skips_errors=False,
+                is_done=ranges.is_done,
+                is_wanted=ranges.includes,
+                poll_s=_POLL_S,
+            )
+            console.print_all(-1 if arguments["count"] is None else arguments["count"], None)
+        finally:
+            consumer.close()
+    return 128 + signals[0] if signals else 0
+
+
+TOOL = Tool(
+    name="consume",
+    description="Prints the records of topics: kafkapy consume TOPIC... [flags]\n\n"
+    "Without flags, prints the values of all records from the start, one per line, then waits for new ones.",
+    run=run,
+    options=(
+        Option("from", f"Where to begin in each partition: {POSITION_HELP}.", "position", default="start"),
+        Option(
+            "to",
+            "Where to end in each partition, at its present end at the latest; the record there is not printed.",
+            "position",
+        ),
+        Option("exit", "End at the present end of each partition, as --to end does.", aliases=("e",)),
+        Option("count", "End after this many records.", "records", LONG, aliases=("n",)),
+        Option("partitions", "The partitions to read, such as 0,2-4; by default all.", "numbers", aliases=("p",)),
+        Option("group", "Read as a member of this group, which commits what was printed.", "group", aliases=("g",)),
+        Option("read-committed", "Leave out records of aborted and open transactions."),
+        Option(
+            "format",
+            "What to print of each record: %t topic, %p partition, %o offset, %T timestamp, %k key, %v value, "
+            "%K and %V their sizes, %h headers, with encodings such as %T{iso}, %k{hex}, %v{base64}, %V{big32}; \\n, "
+            "\\t, \\xNN. The default is '%v\\n'.",
+            "format",
+            aliases=("f",),
+        ),
+        Option("null", "The text that is printed for a key or value that is null; by default none.", "text"),
+        output_option("Print records with all fields: one JSON object per line, a table or YAML."),
+        *CONNECTION,
+    ),
+    examples=(
+        Example("The last ten records of each partition, then new ones", "prices --from -10"),
+        Example("The records of the last hour, with key and time", "prices --from @-1h -e -f '%T{iso} %k %v\\n'"),
+        Example("One JSON object per line", "prices -e -o json"),
+        Example("Binary records, each with its sizes", "images -e -f '%K{big32}%k%V{big32}%v'"),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

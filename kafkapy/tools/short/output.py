@@ -1,0 +1,140 @@
+"""Prints results as tables, JSON or YAML. Tables are aligned and coloured for people, and plain for programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.tools.json_output import print_json
+from kafkapy.tools.short.yaml_text import yaml_text
+
+_BOLD, _RED, _NORMAL = "\x1b[1m", "\x1b[31m", "\x1b[0m"
+_BETWEEN_COLUMNS = "  "
+_CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))}
+
+
+class Problem(NamedTuple):
+    """A value of a table that the reader should notice; red on a terminal."""
+
+    value: Any
+
+
+class Table(NamedTuple):
+    """A table: the names of its columns, and the values of each row in their order."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Returns the rows as dicts, by the names of the columns in lower camel case."""
+        names = [_camel_case(column) for column in self.columns]
+        return [dict(zip(names, map(_plain, row), strict=True)) for row in self.rows]
+
+
+def print_document(value: Any, output: str) -> None:
+    """Prints a value in the format "json" or "yaml"."""
+    if output == "yaml":
+        sys.stdout.write(yaml_text(value))
+    else:
+        print_json(value)
+
+
+def print_table(table: Table, output: str | None = None) -> None:
+    """Prints a table in the format of -o.
+
+    Without -o the columns are aligned on a terminal and separated by tabs otherwise; "table" always aligns them.
+    """
+    if output in ("json", "yaml"):
+        print_document(table.as_dicts(), output)
+        return
+    for line in table_lines(table, is_aligned=output == "table" or is_terminal(), has_colours=has_colours()):
+        print(line)
+
+
+def table_lines(table: Table, *, is_aligned: bool, has_colours: bool) -> list[str]:
+    """Returns the lines of a table; numbers are aligned to the right."""
+    cells = [[_text(value) for value in row] for row in table.rows]
+    if not is_aligned:
+        return ["\t".join(line) for line in (list(table.columns), *cells)]
+    widths = [max([len(name), *(len(row[index]) for row in cells)]) for index, name in enumerate(table.columns)]
+    is_number = [
+        bool(table.rows) and all(_is_number(_plain(row[index])) for row in table.rows) for index in range(len(widths))
+    ]
+    lines = [
+        _BETWEEN_COLUMNS.join(
+            _padded(name, widths, is_number, index) for index, name in enumerate(table.columns)
+        ).rstrip()
+    ]
+    if has_colours:
+        lines[0] = bold(lines[0])
+    for row, texts in zip(table.rows, cells, strict=True):
+        padded = [_padded(text, widths, is_number, index) for index, text in enumerate(texts)]
+        padded[-1] = padded[-1].rstrip()
+        if has_colours:
+            padded = [
+                f"{_RED}{text}{_NORMAL}" if isinstance(value, Problem) else text
+                for text, value in zip(padded, row, strict=True)
+            ]
+        lines.append(_BETWEEN_COLUMNS.join(padded).rstrip())
+    return lines
+
+
+def print_fields(fields: Mapping[str, Any], output: str | None = None) -> None:
+    """Prints names and values, one per line, in two columns on a terminal or if -o is "table"."""
+    width = max(map(len, fields), default=0) + 1 if output == "table" or is_terminal() else 0
+    for name, value in fields.items():
+        label = f"{name}:"
+        padded = f"{label:<{width}}"
+        print(f"{bold(padded) if has_colours() else padded} {_text(value)}")
+
+
+def is_terminal() -> bool:
+    """Tells if standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+def has_colours(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tells if standard output is a terminal with colours that $NO_COLOR does not switch off."""
+    return is_terminal() and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _padded(text: str, widths: Sequence[int], is_number: Sequence[bool], index: int) -> str:
+    return f"{text:>{widths[index]}}" if is_number[index] else f"{text:<{widths[index]}}"
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value without the mark of a problem."""
+    return value.value if isinstance(value, Problem) else value
+
+
+def _text(value: Any) -> str:
+    plain = _plain(value)
+    if plain is None:
+        return "-"
+    if isinstance(plain, bool):
+        return "yes" if plain else "no"
+    if isinstance(plain, list | tuple):
+        return ",".join(map(str, plain)) or "-"
+    return visible(str(plain))
+
+
+def visible(text: str) -> str:
+    """Returns a text in which control characters, which could move the cursor, are written as \\xNN."""
+    return text.translate(_CONTROLS)
+
+
+def bold(text: str) -> str:
+    """Returns a text in bold for a terminal."""
+    return f"{_BOLD}{text}{_NORMAL}"
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.lower().replace("-", " ").split()
+    return first + "".join(word.capitalize() for word in others)
