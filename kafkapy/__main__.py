@@ -21,6 +21,12 @@ TOOLS = {
     "consume": ("kafkapy.tools.short.consume", "print records: `kafkapy consume TOPIC --from -10`"),
     "topics": ("kafkapy.tools.topics", "create, list, describe, change and delete topics"),
     "configs": ("kafkapy.tools.configs", "show and change the configuration of topics, brokers, users"),
+    "groups": ("kafkapy.tools.groups", "list groups of all types"),
+    "client-metrics": ("kafkapy.tools.client_metrics", "show and change which metrics clients send"),
+    "streams-application-reset": (
+        "kafkapy.tools.streams_application_reset",
+        "reset a Kafka Streams application, so that it processes its input again",
+    ),
     "consumer-groups": ("kafkapy.tools.consumer_groups", "list, describe and delete groups, set their offsets"),
     "share-groups": ("kafkapy.tools.share_groups", "list, describe and delete share groups, set their offsets"),
     "streams-groups": ("kafkapy.tools.streams_groups", "list, describe and delete streams groups, set their offsets"),
@@ -64,6 +70,12 @@ TOOLS = {
     "replica-verification": ("kafkapy.tools.replica_verification", "compare the replicas of topics"),
     "rebalance": ("kafkapy.tools.rebalance", "even out the replicas and leaders of the brokers; moves the controller"),
     "explain": ("kafkapy.tools.explain", "print the history of a partition, or the cluster as it was at a time"),
+    "simple-consumer-shell": ("kafkapy.tools.simple_consumer_shell", "print the records of one partition (Kafka 0.8)"),
+    "replay-log-producer": ("kafkapy.tools.replay_log_producer", "copy a topic to another one (Kafka 0.8)"),
+    "preferred-replica-election": (
+        "kafkapy.tools.preferred_replica_election",
+        "have preferred replicas elected as leaders (Kafka 0.8 to 2.8)",
+    ),
     "server-start": (
         "kafkapy.tools.server_start",
         "start a broker: `kafkapy server-start [-daemon] server.properties`",
@@ -105,6 +117,18 @@ CLASSES = {
     "org.apache.kafka.tools.ShareConsumerPerformance": "share-consumer-perf-test",
     "org.apache.kafka.tools.EndToEndLatency": "end-to-end-latency",
     "kafka.tools.StorageTool": "storage",
+    "kafka.tools.SimpleConsumerShell": "simple-consumer-shell",
+    "kafka.tools.ReplayLogProducer": "replay-log-producer",
+    "kafka.tools.StreamsResetter": "streams-application-reset",
+    "org.apache.kafka.tools.StreamsResetter": "streams-application-reset",
+    "kafka.admin.PreferredReplicaLeaderElectionCommand": "preferred-replica-election",
+    "kafka.admin.ConsumerGroupCommand": "consumer-groups",
+    "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand": "consumer-groups",
+    "kafka.admin.TopicCommand": "topics",
+    "org.apache.kafka.tools.TopicCommand": "topics",
+    "kafka.admin.ConfigCommand": "configs",
+    "org.apache.kafka.tools.GroupsCommand": "groups",
+    "org.apache.kafka.tools.ClientMetricsCommand": "client-metrics",
 }
 
 

@@ -16,6 +16,7 @@ from kafkapy import __version__
 from kafkapy.errors import ApiError, ConfigError, ProtocolViolation
 from kafkapy.tools.declaration import ARGPARSE_HELP, Command, Grammar, Tool
 from kafkapy.tools.default_cluster import fill_in
+from kafkapy.tools.old_flags import translate
 from kafkapy.tools.option import Arguments, ToolError, UsageError
 from kafkapy.tools.option_help import help_page, short_usage_error, usage_error
 from kafkapy.tools.option_parser import OptionParser
@@ -65,6 +66,7 @@ def run_tool(tool: Tool, words: Sequence[str]) -> int:
 
 def _carry_out(tool: Tool, words: Sequence[str]) -> int:
     is_script = bool(script_name())
+    words = translate(tool.name, words)
     try:
         if not words and tool.needs_arguments and tool.grammar is Grammar.JOPTSIMPLE:
             sys.stderr.write(help_page(tool, program_name(tool)))

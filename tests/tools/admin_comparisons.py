@@ -17,6 +17,7 @@ FILES = {
     "election.json": '{"partitions":[{"topic":"orders-{me}","partition":0},{"topic":"orders-{me}","partition":1}]}',
     "plan.csv": "orders-{me},0,4\norders-{me},1,100\n",
     "plans.csv": "readers-{me},orders-{me},0,1\n",
+    "reset.csv": "orders-{me},0,4\norders-{me},1,100\norders-{me},2,0\n",
     "add.properties": "retention.ms=7\nflush.messages=9\n",
 }
 TOPICS_SAMPLE = (
@@ -335,5 +336,66 @@ FEATURES_REST = (
     Comparison("features", "@"),
     Comparison("features", "@ foo"),
 )
-SAMPLE = (*TOPICS_SAMPLE, *CONFIGS_SAMPLE, *GROUPS_SAMPLE, *OTHERS_SAMPLE, *FEATURES_SAMPLE)
-REST = (*TOPICS_REST, *CONFIGS_REST, *GROUPS_REST, *OTHERS_REST, *FEATURES_REST)
+RESET = "@ --application-id app-{me} --input-topics orders-{me}"
+SMALL_TOOLS_SAMPLE = (
+    Comparison("groups", "@ --list", any_order=True),
+    Comparison("groups", "@ --list --share --streams"),
+    Comparison("client-metrics", "@ --alter --name cm-{me} --metrics a.,b --interval 2000 --match client_id=x.*"),
+    Comparison("client-metrics", "@ --describe --name cm-{me}", any_order=True),
+    Comparison("client-metrics", "@ --delete --name cm-{me}"),
+    Comparison("client-metrics", "@ --alter --name cm-{me} --interval 1"),
+    Comparison("topics", "@ --create --topic app-{me}-store-changelog"),
+    Comparison("streams-application-reset", f"{RESET} --intermediate-topics empty,nope --dry-run", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --to-offset 2", any_order=True),
+    Comparison("consumer-groups", "@ --describe --group app-{me}"),
+    Comparison("topics", "@ --list"),
+)
+SMALL_TOOLS_REST = (
+    Comparison("groups", "@ --list --consumer", any_order=True),
+    Comparison("groups", "@ --list --group-type classic --protocol consumer", any_order=True),
+    Comparison("groups", "@ --list --protocol nope"),
+    Comparison("groups", "@ --list --share"),
+    Comparison("groups", "@ --list --streams"),
+    Comparison("groups", "@ --list --group-type foo"),
+    Comparison("groups", "@ --consumer"),
+    Comparison("groups", "--list"),
+    Comparison("groups", "@ --list --foo"),
+    Comparison("groups", "@ --list --consumer --protocol x"),
+    Comparison("client-metrics", "@ --list", any_order=True),
+    Comparison("client-metrics", "@ --describe --name nope"),
+    Comparison("client-metrics", "@ --describe", any_order=True),
+    Comparison("client-metrics", "@ --delete --name nope"),
+    Comparison("client-metrics", "@ --alter --name cm-{me} --match foo=x"),
+    Comparison("client-metrics", "@ --alter --name cm-{me} --interval x"),
+    Comparison("client-metrics", "@ --alter --interval 1000"),
+    Comparison("client-metrics", "@ --alter --name cm-{me} --generate-name"),
+    Comparison("client-metrics", "@ --delete"),
+    Comparison("client-metrics", "@ --list --name cm-{me}"),
+    Comparison("client-metrics", "@ --list --describe"),
+    Comparison("client-metrics", "--list"),
+    Comparison("client-metrics", "@ --alter --name cm-{me} --metrics a,b --interval 5000"),
+    Comparison("client-metrics", "@ --describe --name cm-{me}", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --shift-by 3", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --shift-by -100", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --to-latest --dry-run", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --to-datetime 2100-01-01T00:00:00.000", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --to-datetime x", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --by-duration PT1H", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --from-file {{file:reset.csv}}", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --from-file {{file:broken.json}}", any_order=True),
+    Comparison("streams-application-reset", f"{RESET} --to-latest --to-earliest"),
+    Comparison("streams-application-reset", f"{RESET} --internal-topics orders-{{me}}", any_order=True),
+    Comparison("streams-application-reset", "@ --input-topics nope --application-id app-{me}"),
+    Comparison("streams-application-reset", "@ --application-id app-{me}"),
+    Comparison("streams-application-reset", "@ --input-topics x"),
+    Comparison("consumer-groups", "@ --describe --group app-{me}"),
+)
+SAMPLE = (
+    *TOPICS_SAMPLE,
+    *CONFIGS_SAMPLE,
+    *GROUPS_SAMPLE,
+    *OTHERS_SAMPLE,
+    *FEATURES_SAMPLE,
+    *SMALL_TOOLS_SAMPLE,
+)
+REST = (*TOPICS_REST, *CONFIGS_REST, *GROUPS_REST, *OTHERS_REST, *FEATURES_REST, *SMALL_TOOLS_REST)

@@ -28,7 +28,7 @@ from kafkapy.tools.tool import run_tool, stops_by
 
 _COLUMNS = ("PARTITION", "OFFSET", "TIME", "KEY", "VALUE")
 # Markers of transactions move the position without a record that would end a poll.
-_POLL_S = 0.2
+POLL_S = 0.2
 # Widths of the columns of records, which are printed before the later records are known.
 _WIDTHS = (9, 10, 24, 16, 0)
 
@@ -189,7 +189,7 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
                 skips_errors=False,
                 is_done=ranges.is_done,
                 is_wanted=ranges.includes,
-                poll_s=_POLL_S,
+                poll_s=POLL_S,
             )
             console.print_all(-1 if arguments["count"] is None else arguments["count"], None)
         finally:
