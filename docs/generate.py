@@ -9,6 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from docs.kafka_scripts import script_table
 from docs.sample_properties import sample_properties
 from docs.typed_keys import broker_keys, topic_keys
 from kafkapy.__main__ import TOOLS, script_names
@@ -22,6 +23,7 @@ from kafkapy.protocol.api import API_TABLE
 from kafkapy.server.api_registry import ApiRegistry
 from kafkapy.server.handlers import HANDLER_MODULES
 from kafkapy.tools.declaration import Tool
+from kafkapy.tools.old_flags import OLD_FLAGS
 from kafkapy.tools.option import Option
 from tests.clients.legacy.catalog import ALL_CODECS, TRIED_AS_INSTALLED, TRIED_CLIENTS, TriedClient
 
@@ -75,6 +77,16 @@ In tests/clients and tests/clients/legacy, these clients write and read with eve
 what the others wrote, byte for byte. As in Apache Kafka before 4, fields that a client's protocol does not have are
 omitted for it: headers for clients before 0.11, timestamps for clients before 0.10. Offsets and order are preserved. A
 client that does not know zstd cannot read zstd batches.
+
+"""
+
+SCRIPTS_HEAD = """
+## Scripts
+
+These are the scripts in the folder `bin` of Apache Kafka 0.7 to 4.3 (most are in `bin/windows` as well), and the tools
+of ours that do their work. A link with a script's name, with or without `.sh`, runs the tool that has this name
+(`kafkapy install-links DIRECTORY`). The tools also accept flags of older releases, which are listed after the flags of
+each tool; for each of them they print a line that names what to use today.
 
 """
 
@@ -218,6 +230,9 @@ def compatibility() -> str:
         + CLIENTS
         + "\n".join(_clients())
         + "\n"
+        + SCRIPTS_HEAD
+        + "\n".join(script_table())
+        + "\n"
         + TOOLS_HEAD
         + "\n".join(_tools())
         + "\n"
@@ -252,9 +267,22 @@ def _tools() -> Iterator[str]:
         for command in tool.commands:
             yield from _flags(f"{command.name} ", command.options)
         yield ""
+        yield from _old_flags(name)
         for flag, reason in tool.not_here:
             yield f"`--{flag}` is not accepted: {reason}."
             yield ""
+
+
+def _old_flags(tool: str) -> Iterator[str]:
+    """Yields the paragraph on the flags of older releases; nothing for a tool that has none."""
+    found = OLD_FLAGS.get(tool, {})
+    if found:
+        shown = ", ".join(
+            f"`--{name}` ({'*now*' if flag.rewrite else 'see'} `{flag.instead}`)" if flag.instead else f"`--{name}`"
+            for name, flag in sorted(found.items())
+        )
+        yield f"Flags of older releases (those without *now* have no effect): {shown}."
+        yield ""
 
 
 def _flags(prefix: str, options: Iterable[Option]) -> Iterator[str]:

@@ -117,7 +117,7 @@ OLD_FLAGS: dict[str, dict[str, OldFlag]] = {
     "replica-verification": {"topic-white-list": _renamed("topics-include")},
     "streams-application-reset": {
         "bootstrap-servers": _renamed("bootstrap-server"),
-        "execute": OldFlag(False, "no flag: without --dry-run the tool resets the application"),
+        "execute": _SWITCH,
     },
 }
 # Flags that are required today and that an old command line cannot have: what they were before.
