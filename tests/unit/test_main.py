@@ -7,7 +7,7 @@ import platform
 import pytest
 
 from kafkapy import __version__
-from kafkapy.__main__ import command_line, main
+from kafkapy.__main__ import CLASSES, TOOLS, command_line, main
 from tests.style.sources import ROOT
 
 
@@ -60,3 +60,7 @@ def test_a_profile_can_be_named_before_the_tool(words, tmp_path, monkeypatch, ca
     path = tmp_path / "kafkapy" / "profiles" / "absent.properties"
     expected = f"there is no profile absent: {path} does not exist (profiles: none)\n"
     assert capsys.readouterr() == ("", expected)
+
+
+def test_every_class_names_a_tool():
+    assert set(CLASSES.values()) <= set(TOOLS)
