@@ -77,7 +77,7 @@ SCRIPTS = (
     Script("kafka-transactions", "3.0"),
     Script("kafka-verifiable-consumer", "0.9", instead=_NOT_YET),
     Script("kafka-verifiable-producer", "0.9", instead=_NOT_YET),
-    Script("kafka-verifiable-share-consumer", "4.1", instead=_NOT_YET),
+    Script("kafka-verifiable-share-consumer", "4.1"),
     Script("trogdor", "1.0", instead=_NOT_YET),
     Script("zookeeper-security-migration", "0.9", "3.9", _ZOOKEEPER),
     Script("zookeeper-server-start", "0.7", "3.9", _ZOOKEEPER),
