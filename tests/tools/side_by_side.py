@@ -36,14 +36,15 @@ def as_it_is(text: str) -> str:
 
 
 def without_numbers(text: str) -> str:
-    """Replaces numbers, which are measurements, by their shape: the number of decimals up to four."""
+    """Replaces numbers, which are measurements, by their shape: the number of decimals up to four. Apache Kafka's tool
+    prints a negative time of fetching if the group was slow to form."""
 
     def shape(match: re.Match[str]) -> str:
         if match[0] in ("Infinity", "NaN"):
             return "N.dddd"
         return "N" if match[1] is None else "N." + "d" * min(len(match[1]) - 1, 4)
 
-    return re.sub(r"\d+(\.\d+)?|Infinity|NaN", shape, text)
+    return re.sub(r"(?<!\d)-?\d+(\.\d+)?|Infinity|NaN", shape, text)
 
 
 def reports_left_out(text: str) -> str:
