@@ -147,15 +147,20 @@ def _set_values(entries: Mapping[str, ConfigEntry], sources: Collection[int]) ->
 
 
 def group(admin: Admin, name: str) -> Described | None:
-    """Returns the description of a group of consumers; None if it does not exist."""
+    """Returns the description of a group; None if it does not exist.
+
+    Of a group that is not one of consumers, such as a share group, only the kind and the state are described.
+    """
     found = admin.describe_groups([name])
-    if name in found.errors:
-        if found.errors[name].error in (Error.GROUP_ID_NOT_FOUND, Error.INVALID_GROUP_ID):
-            return None
-        raise found.errors[name]
-    description = found[name]
-    if description.state == "Dead":
+    if name in found.errors or found[name].state == "Dead":
+        for listed in admin.list_groups():
+            if listed.group_id == name:
+                state = {"type": listed.type or None, "protocol": listed.protocol_type or None, "state": listed.state}
+                return Described({"group": name, **state}, {})
+        if name in found.errors and found.errors[name].error not in (Error.GROUP_ID_NOT_FOUND, Error.INVALID_GROUP_ID):
+            raise found.errors[name]
         return None
+    description = found[name]
     fields = {
         "group": name,
         "type": description.type or None,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.client import Consumer, Producer
+from kafkapy.client import Consumer, Producer, ShareConsumer
 from kafkapy.errors import ApiError
 from kafkapy.testing import Broker, topic_name
 from kafkapy.tools.declaration import Tool
@@ -174,6 +174,16 @@ def test_topics_groups_brokers_and_the_cluster_are_described(broker, capsys):
     assert len(printed(broker, describe.TOOL, capsys, name, group)) == 2
     run(broker, describe.TOOL, name)
     assert capsys.readouterr().out.startswith(f"topic: {name}\n")
+
+
+def test_a_group_of_another_kind_is_described_by_its_state(broker, topic, capsys):
+    group = topic_name("sharers")
+    with ShareConsumer(bootstrap_servers=broker.bootstrap_servers, group_id=group) as consumer:
+        consumer.subscribe([topic])
+        consumer.poll(1)
+        found = printed(broker, describe.TOOL, capsys, group)
+    assert (found["group"], found["type"]) == (group, "Share")
+    assert found["state"]
 
 
 @pytest.mark.parametrize(
