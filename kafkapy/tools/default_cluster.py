@@ -30,10 +30,14 @@ if TYPE_CHECKING:
 SERVERS_VARIABLE = "KAFKAPY_BOOTSTRAP_SERVERS"
 PROFILE_VARIABLE = "KAFKAPY_PROFILE"
 DEFAULT_PROFILE = "default"
-_SERVERS_FLAG = "bootstrap-server"
+# The first of these flags that a tool has names its cluster; a tool that has both takes ids of brokers by the second.
+_SERVERS_FLAGS = ("bootstrap-server", "broker-list")
 _SERVERS_KEY = "bootstrap.servers"
 # Flags whose value is the file of a client's configuration.
-_CONFIG_FLAGS = ("command-config", "consumer.config", "producer.config", "admin.config", "config")
+_CONFIG_FLAGS = (
+    *("command-config", "consumer.config", "consumer-config", "producer.config", "admin.config", "config-file"),
+    "config",
+)
 # Flags that name something else to read from.
 _OTHER_SOURCES = ("bootstrap-controller", "directory")
 # Flags whose values are keys of a client's configuration.
@@ -57,23 +61,23 @@ def fill_in(options: Sequence[Option], environment: Mapping[str, str] = os.envir
     ToolError for a profile that cannot be used.
     """
     by_name = {option.name: option for option in options}
-    flag = by_name.get(_SERVERS_FLAG)
+    flag = next((by_name[name] for name in _SERVERS_FLAGS if name in by_name), None)
     config_flags = [name for name in _CONFIG_FLAGS if name in by_name and by_name[name].completes == "file"]
 
     def fill(found: Found) -> None:
-        if flag is None or not flag.has_default_cluster or _names_a_cluster(found):
+        if flag is None or not flag.has_default_cluster or flag.name in found or _names_a_cluster(found):
             return
         given = [name for name in config_flags if found.get(name)]
         servers = _servers_of_file(found[given[0]][-1]) if given else None
         if servers is None and not environment.get(PROFILE_VARIABLE):
             servers = environment.get(SERVERS_VARIABLE) or None
         if servers is not None:
-            found[_SERVERS_FLAG] = [servers]
+            found[flag.name] = [servers]
             return
         profile = chosen_profile(environment)
         if profile is None:
             return
-        found[_SERVERS_FLAG] = [profile.properties[_SERVERS_KEY]]
+        found[flag.name] = [profile.properties[_SERVERS_KEY]]
         if not given and len(profile.properties) > 1:
             if not config_flags:
                 raise ToolError(f"this tool cannot use the profile {profile.path}, which has more than the servers")
@@ -84,7 +88,7 @@ def fill_in(options: Sequence[Option], environment: Mapping[str, str] = os.envir
 
 
 def _names_a_cluster(found: Found) -> bool:
-    if any(name in found for name in ("help", "version", _SERVERS_FLAG, *_OTHER_SOURCES)):
+    if any(name in found for name in ("help", "version", *_OTHER_SOURCES)):
         return True
     properties = (word for name in _PROPERTY_FLAGS for word in found.get(name, ()))
     return any(word.partition("=")[0].strip() == _SERVERS_KEY for word in properties)

@@ -127,3 +127,12 @@ def test_a_tool_without_a_flag_for_files_refuses_a_secured_profile(profiles: Pat
     options = (Option("bootstrap-server", "", "servers"),)
     with pytest.raises(ToolError, match="this tool cannot use the profile"):
         found("", options, XDG_CONFIG_HOME=str(tmp_path), KAFKAPY_PROFILE="prod")
+
+
+def test_a_tool_may_name_its_cluster_by_another_flag():
+    options = (Option("broker-list", "", "servers"), Option("topic", "", "topic"))
+    arguments = OptionParser(options, fill_in(options, {"KAFKAPY_BOOTSTRAP_SERVERS": "x:1"})).parse(["--topic", "t"])
+    assert arguments["broker-list"] == "x:1"
+    both = (Option("bootstrap-server", "", "servers"), *options)
+    arguments = OptionParser(both, fill_in(both, {"KAFKAPY_BOOTSTRAP_SERVERS": "x:1"})).parse(["--broker-list", "1,2"])
+    assert (arguments["bootstrap-server"], arguments["broker-list"]) == ("x:1", "1,2")
