@@ -48,6 +48,8 @@ _BROKER = Tool(
             (
                 Option("config", "The broker's configuration file.", "file", completes="file"),
                 Option("override", "A key and value of the configuration.", "key=value", completes="broker-key"),
+                Option("ephemeral", "A broker for tests: a random port, and data that is removed at the end."),
+                Option("until-end-of-input", "With --ephemeral: end when standard input ends."),
             ),
         ),
     ),

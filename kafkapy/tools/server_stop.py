@@ -15,6 +15,7 @@ from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
 from kafkapy.tools.tool import run_tool
 
 PROC = Path("/proc")
+_EPHEMERAL = "--ephemeral"
 
 
 class BrokerProcess(NamedTuple):
@@ -50,7 +51,10 @@ class BrokerProcess(NamedTuple):
 
 
 def find_brokers(proc: Path = PROC, user_id: int | None = None) -> Iterator[BrokerProcess]:
-    """Yields the brokers of a user (None: this user), by the command lines in `proc`."""
+    """Yields the brokers of a user (None: this user), by the command lines in `proc`.
+
+    An ephemeral broker belongs to the tests that have started it, and is left out.
+    """
     user_id = os.geteuid() if user_id is None else user_id
     for entry in sorted((each for each in proc.iterdir() if each.name.isdigit()), key=lambda each: int(each.name)):
         try:
@@ -62,7 +66,8 @@ def find_brokers(proc: Path = PROC, user_id: int | None = None) -> Iterator[Brok
             continue  # the process has ended
         for index in range(1, len(words) - 1):
             if words[index : index + 2] == ["broker", "start"] and Path(words[index - 1]).name.startswith("kafkapy"):
-                yield BrokerProcess(int(entry.name), directory, words[index + 2 :])
+                if _EPHEMERAL not in words:
+                    yield BrokerProcess(int(entry.name), directory, words[index + 2 :])
                 break
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kafkapy.__main__ import TOOLS
 from kafkapy.broker_command import OPTIONS as BROKER_OPTIONS
+from kafkapy.broker_command import SWITCHES as BROKER_SWITCHES
 from kafkapy.tools import completion
 from kafkapy.tools.job_catalog import job_paths
 from tests.tools.tool_host import Done, run_ours
@@ -19,7 +20,7 @@ LINES = (
     ("kafkapy console-consumer --isol", "--isolation-level"),
     ("kafka-storage.sh format --ign", "--ignore-formatted"),
     ("kafkapy broker ", "start --help"),
-    ("kafkapy broker start --", "--config --override --help"),
+    ("kafkapy broker start --", "--config --override --ephemeral --until-end-of-input --help"),
     ("kafkapy broker start --override log.retention.h", "log.retention.hours="),
     ("kafkapy broker start --override = log.retention.h", "log.retention.hours="),  # as bash divides --override=log...
     ("kafkapy topics --create --config retention.m", "retention.ms="),
@@ -120,7 +121,7 @@ def test_wrong_arguments_print_the_usage(words: list[str]):
 
 def test_the_broker_has_the_flags_that_are_completed():
     (start,) = completion._BROKER.commands
-    assert tuple(option.flag for option in start.options) == BROKER_OPTIONS
+    assert tuple(option.flag for option in start.options) == (*BROKER_OPTIONS, *BROKER_SWITCHES)
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

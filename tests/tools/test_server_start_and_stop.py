@@ -69,6 +69,7 @@ def test_the_brokers_of_this_user_are_found(tmp_path, capsys):
         13: ["vim", "broker", "start"],
         14: ["/usr/bin/python", "-m", "kafkapy", "topics", "--list"],
         15: ["java", "kafka.Kafka", "server.properties"],
+        16: ["/usr/bin/python", "-m", "kafkapy", "broker", "start", "--ephemeral"],
     }.items():
         process = tmp_path / str(pid)
         process.mkdir()
