@@ -33,12 +33,12 @@ class Broker:
         self,
         settings: Mapping[str, object] | None = None,
         *,
-        command: Sequence[str] = (sys.executable, "-m", "kafkapy"),
+        command: Sequence[str] = (sys.executable, "-P", "-m", "kafkapy"),
     ) -> None:
         """Starts no process.
 
         `settings` are keys of the broker's configuration, such as {"num.partitions": 3}. `command` is the command line
-        that runs the program `kafkapy`.
+        that runs the program `kafkapy`; by default modules in the current folder are not visible to the broker.
         """
         self._command = [*command, "broker", "start", "--ephemeral", "--until-end-of-input"]
         for key, value in (settings or {}).items():

@@ -59,6 +59,13 @@ def test_a_broker_can_be_started_again_without_its_data(temporary: Path):
     broker.stop()  # without effect
 
 
+def test_modules_of_the_project_are_not_visible_to_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "resource.py").write_text("raise RuntimeError('the module of the project')")
+    monkeypatch.chdir(tmp_path)
+    with Broker() as broker:
+        assert broker.is_running
+
+
 def test_a_setting_that_is_refused_is_named(temporary: Path):
     with pytest.raises(BrokerFailed, match=r"(?s)exit status 1.*num\.partitions"):
         Broker({"num.partitions": 0}).start()
