@@ -346,7 +346,7 @@ def build_fetchers(
         metadata_version=lambda: metadata.image.metadata_version,
         on_high_watermarks=replica_manager.on_followed_high_watermarks,
         on_truncated=foundation.log_cleaner.manager.truncate_checkpoint,
-        sasl_mechanism=(lambda: None) if security is None else security.mechanism,
+        sasl_mechanism=(lambda host: None) if security is None else security.mechanism,
     )
     return ReplicaFetcherManager(FetchSettings.from_config(config), ports, may_follow)
 

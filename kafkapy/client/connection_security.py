@@ -42,7 +42,7 @@ class ConnectionSecurity:
         assert self._find_context is not None
         return TlsFrameSocket(fd, max_frame_bytes, self._find_context(), host)
 
-    def mechanism(self, host: str = "") -> ClientMechanism | None:
+    def mechanism(self, host: str) -> ClientMechanism | None:
         """Returns the mechanism for one authentication with a broker at `host`; None without SASL."""
         return None if self._login is None else self._login.mechanism(host)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from kafkapy.errors import ConfigError
@@ -51,10 +53,25 @@ class KerberosLogin:
     def _credential(self) -> InitiatorCredential:
         return InitiatorCredential(self._principal, self._keytab, self._cache)
 
-    def mechanism(self, host: str = "") -> GssapiClient:
+    def mechanism(self, host: str) -> GssapiClient:
         """Returns the mechanism for one authentication with a broker at `host`."""
         # A new credential makes the library renew tickets that are about to expire.
-        return GssapiClient(self._credential().initiate(self._service, host))
+        return GssapiClient(self._credential().initiate(self._service, host_name(host)))
 
     def close(self) -> None:
         """Does nothing: the tickets are in memory, or belong to others."""
+
+
+def host_name(host: str) -> str:
+    """Returns the name of a host for the broker's principal: for an IP address the name that the resolver has for it.
+
+    As in Java's client, the name counts only if the resolver has the same address for it; otherwise the address stays.
+    May block for the resolver.
+    """
+    try:
+        address = ip_address(host)
+        name = socket.gethostbyaddr(host)[0]
+        found = {ip_address(each[4][0]) for each in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
+    except (ValueError, OSError):
+        return host
+    return name if address in found else host

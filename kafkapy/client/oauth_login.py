@@ -99,7 +99,7 @@ class OauthLogin:
         self._token = parse_token(retrieve(), time.time())
         threading.Thread(target=self._run, name="kafkapy-oauth-login", daemon=True).start()
 
-    def mechanism(self, host: str = "") -> OauthClient:
+    def mechanism(self, host: str) -> OauthClient:
         """Returns the mechanism for one authentication, with the current token."""
         return OauthClient(self._token.text, self._extensions)
 

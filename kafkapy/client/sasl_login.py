@@ -23,7 +23,7 @@ _FILE_CONTEXT = "KafkaClient"
 class SaslLogin(Protocol):
     """The credentials of one client. Any thread."""
 
-    def mechanism(self, host: str = "") -> ClientMechanism:
+    def mechanism(self, host: str) -> ClientMechanism:
         """Returns the mechanism for one authentication with a broker at `host`, which only GSSAPI uses."""
         ...
 
@@ -38,7 +38,7 @@ class PasswordLogin:
     def __init__(self, make: Callable[[], ClientMechanism]) -> None:
         self._make = make
 
-    def mechanism(self, host: str = "") -> ClientMechanism:
+    def mechanism(self, host: str) -> ClientMechanism:
         """Returns the mechanism for one authentication."""
         return self._make()
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from tests.cluster.cluster import Cluster, Spec, Voters
 from tests.harness.certificates import PASSWORD, CertificateAuthority
+from tests.kerberos import REALM, KerberosRealm
 from tests.ports import free_port
 from tests.security.secured_kafka import PLAIN_MODULE, SCRAM_MODULE
 
 USER, SECRET = "node", "node-secret"
 MECHANISM = "SCRAM-SHA-512"
+KERBEROS_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 # A session between nodes ends after this time.
 SESSION_MS = 4000
 
@@ -32,7 +34,7 @@ class SecuredCluster(Cluster):
         voters: Voters = Voters.INITIAL,
         more: Mapping[str, str] | None = None,
     ) -> None:
-        """`more` are further properties of every node."""
+        """`more` are further properties of every node; they replace those of this class."""
         plain = f'{PLAIN_MODULE} required username="{USER}" password="{SECRET}" user_{USER}="{SECRET}";'
         scram = f'{SCRAM_MODULE} required username="{USER}" password="{SECRET}";'
         properties = {
@@ -60,6 +62,22 @@ class SecuredCluster(Cluster):
                 "inter.broker.listener.name": "NODES",
             }
             node.write_config(self._quorum)
+
+
+def kerberos(realm: KerberosRealm) -> dict[str, str]:
+    """Returns the properties with which the nodes authenticate to each other by GSSAPI."""
+    keytab = realm.add_service("kafka/localhost")
+    options = f'useKeyTab=true storeKey=true keyTab="{keytab}" principal="kafka/localhost@{REALM}"'
+    login = f"{KERBEROS_MODULE} required {options};"
+    return {
+        "sasl.kerberos.service.name": "kafka",
+        "sasl.mechanism.inter.broker.protocol": "GSSAPI",
+        "sasl.mechanism.controller.protocol": "GSSAPI",
+        "listener.name.nodes.sasl.enabled.mechanisms": "GSSAPI",
+        "listener.name.nodes.gssapi.sasl.jaas.config": login,
+        "listener.name.controller.sasl.enabled.mechanisms": "GSSAPI",
+        "listener.name.controller.gssapi.sasl.jaas.config": login,
+    }
 
 
 def _tls(directory: Path) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from tests.cluster.cluster import Spec, three
 from tests.cluster.nodes import BROKER, CONTROLLER, Flavour
 from tests.cluster.scenarios import Course
-from tests.cluster.secured_cluster import SESSION_MS, SecuredCluster
+from tests.cluster.secured_cluster import SESSION_MS, SecuredCluster, kerberos
+from tests.kerberos import KerberosRealm
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 OURS, THEIRS = Flavour.KAFKAPY, Flavour.KAFKA_43
@@ -39,3 +41,21 @@ def records_pass(directory: Path, name: str, protocol: str) -> None:
         end = time.monotonic() + 2 * SESSION_MS / 1000
         while time.monotonic() < end:  # until every session had to be renewed
             course.await_progress()
+
+
+@pytest.fixture
+def realm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KerberosRealm]:
+    with KerberosRealm(tmp_path / "realm") as running:
+        java = f"-Djava.security.krb5.conf={running.config}"
+        for name, value in {**running.environment(), "JAVA_TOOL_OPTIONS": java}.items():
+            monkeypatch.setenv(name, value)  # for the nodes
+        yield running
+
+
+def test_nodes_authenticate_by_kerberos(tmp_path: Path, realm: KerberosRealm) -> None:
+    specs = CLUSTERS["two of ours and one of theirs"]
+    secured = SecuredCluster(tmp_path, specs, "SASL_PLAINTEXT", more=kerberos(realm))
+    with secured as cluster, Course(cluster, is_transactional=False) as course:
+        course.await_progress()
+        cluster.wait_for_all_in_sync()  # the followers authenticate as well
+        course.await_progress()

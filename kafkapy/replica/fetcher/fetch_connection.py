@@ -72,8 +72,8 @@ class FetchPorts(NamedTuple):
     metadata_version: Callable[[], int]
     on_high_watermarks: Callable[[list[TopicPartition]], None]
     on_truncated: Callable[[Log], None]
-    # Returns the mechanism for one authentication by SASL, or None without SASL.
-    sasl_mechanism: Callable[[], ClientMechanism | None] = lambda: None
+    # Returns the mechanism for one authentication by SASL with a host, or None without SASL.
+    sasl_mechanism: Callable[[str], ClientMechanism | None] = lambda host: None
 
 
 class _InFlight(NamedTuple):
@@ -98,6 +98,7 @@ class FetchConnection:
         self._settings = settings
         self._ports = ports
         self._connection: OutgoingConnection | None = None
+        self._host = ""  # of the connection
         self._attempts = 0
         self._generation = 0  # callbacks of an earlier connection are ignored
         self._is_opening = False
@@ -162,9 +163,9 @@ class FetchConnection:
         generation = self._generation
         self._is_opening = True
         self._arm(self._settings.connect_timeout_ms)
-        host, port = endpoint
+        self._host, port = endpoint
         self._ports.connect(
-            host,
+            self._host,
             port,
             attempt=self._attempts,
             max_response_bytes=min(
@@ -193,7 +194,7 @@ class FetchConnection:
     def _send_authenticated(self, connection: OutgoingConnection, plan: FetchPlan | OffsetQuery) -> None:
         """Sends the request, after the connection has authenticated if it has to."""
         if self._authenticate_at_ms <= self._ports.monotonic_ms():
-            mechanism = self._ports.sasl_mechanism()
+            mechanism = self._ports.sasl_mechanism(self._host)
             if mechanism is not None:
                 self._authenticate(connection, mechanism, plan)
                 return

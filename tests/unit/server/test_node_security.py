@@ -41,7 +41,7 @@ def clients(**changes: str | None) -> NodeClients:
 def mechanism_names(found: NodeClients) -> list[str | None]:
     names: list[str | None] = []
     for each in found.of_channels:
-        mechanism = None if each is None else each.mechanism()
+        mechanism = None if each is None else each.mechanism("localhost")
         names.append(None if mechanism is None else mechanism.name)
     return names
 
@@ -51,7 +51,7 @@ def test_each_listener_has_its_mechanism_and_its_credentials() -> None:
     assert mechanism_names(found) == ["SCRAM-SHA-256", "PLAIN"]
     controllers = found.of_channels.controllers
     assert controllers is not None and not controllers.has_tls
-    mechanism = controllers.mechanism()
+    mechanism = controllers.mechanism("localhost")
     assert mechanism is not None and mechanism.step(None) == b"\0c\0q"
 
 

@@ -72,7 +72,7 @@ class ScriptedConnection:
 
 
 class Harness:
-    def __init__(self, root, *, fetchers=1, sasl_mechanism=lambda: None):
+    def __init__(self, root, *, fetchers=1, sasl_mechanism=lambda host: None):
         self.clock = MockClock()
         self.scheduler = MockScheduler(self.clock)
         self.logs = LogHarness(root)

@@ -22,7 +22,7 @@ HANDSHAKE, AUTHENTICATE, FETCH = ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE
 
 @pytest.fixture
 def harness(tmp_path: Path) -> Any:
-    return Harness(tmp_path, sasl_mechanism=lambda: PlainClient("admin", "secret"))
+    return Harness(tmp_path, sasl_mechanism=lambda host: PlainClient("admin", f"secret of {host}"))
 
 
 def apis(connection: ScriptedConnection) -> list[ApiKey]:
@@ -50,7 +50,7 @@ def test_a_connection_authenticates_before_its_first_fetch(harness: Any) -> None
     assert apis(connection) == [HANDSHAKE, AUTHENTICATE, FETCH]
     header, position = decode_request_header(connection.sent[1])
     request = request_class(AUTHENTICATE).decode(connection.sent[1], header.request_api_version, position)
-    assert request.auth_bytes == b"\0admin\0secret"
+    assert request.auth_bytes == b"\0admin\0secret of one"
     connection.respond()
     assert apis(connection)[3:] == [FETCH]
 
