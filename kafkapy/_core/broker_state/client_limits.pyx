@@ -1,6 +1,7 @@
 """The quotas of a client: the sensors of the buckets to which its requests are charged."""
 
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 
 
 cdef class ClientLimits:
@@ -18,6 +19,9 @@ cdef class ClientLimits:
         self.client_id = client_id
         self.id_bytes = client_id
         self.id_length = <int32_t> len(client_id)
+        if self.id_length <= SHORT_ID_BYTES:
+            memcpy(self.short_id, self.id_bytes, <size_t> self.id_length)
+            self.id_bytes = self.short_id
         self.produce = produce
         self.fetch = fetch
         self.request = request

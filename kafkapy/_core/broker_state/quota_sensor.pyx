@@ -11,7 +11,7 @@ monotonic clock.
 """
 
 from libc.math cimport INFINITY, floor
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MIN, int64_t
 from libc.stdlib cimport calloc, free
 
 
@@ -27,32 +27,51 @@ cdef class QuotaSensor:
         self.samples = <QuotaSample *> calloc(<size_t> sample_limit + 1, sizeof(QuotaSample))
         if self.samples == NULL:
             raise MemoryError()
-        self.bound = bound
+        self.current_until_ms = INT64_MIN
         self.sample_limit = sample_limit
         self.sample_ms = sample_ms
         self.least_full = 0 if is_simple else sample_limit - 1
         self.least_ms = sample_ms if is_simple else 1
         self.shortest_s = <double> max(self.least_full * sample_ms, self.least_ms) / 1000
+        self.bound = bound
 
     def __dealloc__(self):
         free(self.samples)
 
+    @property
+    def bound(self):
+        """The largest rate, in units per second; NaN limits nothing."""
+        return self.limit
+
+    @bound.setter
+    def bound(self, double bound):
+        self.limit = bound
+        self.least_allowed = bound * self.shortest_s
+
     cdef void add(self, double value, int64_t monotonic_ms) noexcept nogil:
-        cdef QuotaSample *sample
-        if self.used == 0:
-            self.used = 1
-            begin_sample(&self.samples[0], monotonic_ms)
-        elif monotonic_ms - self.samples[self.current].start_ms >= self.sample_ms:
-            self.current = 0 if self.current == self.sample_limit else self.current + 1
-            if self.current == self.used:
-                self.used += 1
-            begin_sample(&self.samples[self.current], monotonic_ms)
-        sample = &self.samples[self.current]
-        sample.value += value
+        if monotonic_ms >= self.current_until_ms:
+            self.next_sample(monotonic_ms)
+        self.value += value
         if value > 0:
             self.ceiling += value
-        sample.last_event_ms = monotonic_ms
         self.last_record_ms = monotonic_ms
+
+    cdef void next_sample(self, int64_t monotonic_ms) noexcept nogil:
+        if self.used > 0:
+            self.samples[self.current].value = self.value
+            self.samples[self.current].last_event_ms = self.last_record_ms
+            self.current = 0 if self.current == self.sample_limit else self.current + 1
+        if self.current == self.used:
+            self.used += 1
+        self.samples[self.current].start_ms = monotonic_ms
+        self.current_until_ms = monotonic_ms + self.sample_ms
+        self.value = 0
+
+    cdef double value_of(self, int index) noexcept nogil:
+        return self.value if index == self.current else self.samples[index].value
+
+    cdef int64_t last_event_ms_of(self, int index) noexcept nogil:
+        return self.last_record_ms if index == self.current else self.samples[index].last_event_ms
 
     cdef double sum_of(self, int64_t monotonic_ms, int64_t *window_ms) noexcept nogil:
         cdef int64_t expired_before = monotonic_ms - self.sample_limit * self.sample_ms
@@ -61,8 +80,8 @@ cdef class QuotaSensor:
         cdef double total = 0
         cdef int index
         for index in range(self.used):
-            if self.samples[index].last_event_ms > expired_before:
-                total += self.samples[index].value
+            if self.last_event_ms_of(index) > expired_before:
+                total += self.value_of(index)
                 if self.samples[index].start_ms < oldest:
                     oldest = self.samples[index].start_ms
         elapsed = monotonic_ms - oldest
@@ -76,14 +95,14 @@ cdef class QuotaSensor:
         cdef int64_t window_ms
         cdef double total
         cdef int index
-        if self.ceiling + value <= self.bound * self.shortest_s:
+        if self.ceiling + value <= self.least_allowed:
             return True  # without reading the samples, which are rarely in the processor's cache
         total = self.sum_of(monotonic_ms, &window_ms)
         self.ceiling = total
         for index in range(self.used):
-            if self.samples[index].value < 0:
+            if self.value_of(index) < 0:
                 self.ceiling = INFINITY  # the sum would grow when this sample leaves the window
-        return not (total + value) / (<double> window_ms / 1000) > self.bound  # a bound that is NaN limits nothing
+        return not (total + value) / (<double> window_ms / 1000) > self.limit  # a bound that is NaN limits nothing
 
     def record(self, double value, int64_t monotonic_ms):
         """Records `value`, which is negative to withdraw what was recorded before."""
@@ -105,15 +124,9 @@ cdef class QuotaSensor:
         cdef double total = self.sum_of(monotonic_ms, &window_ms)
         cdef double rate = total / (<double> window_ms / 1000)
         cdef double wait_ms
-        if not rate > self.bound:
+        if not rate > self.limit:
             return 0
-        if self.bound <= 0:
+        if self.limit <= 0:
             return LONGEST_MS
-        wait_ms = floor((rate - self.bound) / self.bound * window_ms + 0.5)
+        wait_ms = floor((rate - self.limit) / self.limit * window_ms + 0.5)
         return <int64_t> wait_ms if wait_ms < LONGEST_MS else LONGEST_MS
-
-
-cdef inline void begin_sample(QuotaSample *sample, int64_t monotonic_ms) noexcept nogil:
-    sample.value = 0
-    sample.start_ms = monotonic_ms
-    sample.last_event_ms = monotonic_ms

@@ -12,7 +12,7 @@ from libc.string cimport memcmp
 
 from kafkapy._core.broker_state.quota_sensor cimport QuotaSensor
 from kafkapy._core.bytes.frame_cursor cimport expect_no_tags, skip_plain_string, take_int16
-from kafkapy._core.reactor.reactor_state cimport ReactorState, monotonic_us
+from kafkapy._core.reactor.reactor_state cimport ReactorState, monotonic_us, prefetch
 
 cdef enum:
     SMALLEST_CAPACITY = 16
@@ -47,6 +47,8 @@ cdef inline bint is_current(ClientRights rights, int64_t generation) noexcept no
 cdef bint admits_requests(GateContext gate, ClientLimits limits, const uint8_t *client_id,
                           int32_t length) noexcept nogil:
     """Returns whether the limits are those of the client id; sets `is_over_time`."""
+    prefetch(<PyObject *> limits.request)
+    prefetch(<PyObject *> limits.produce)
     if length < 0:
         length = 0  # a client id that is null counts as an empty one
     if (limits.generation != gate.limits_generation or limits.id_length != length

@@ -21,7 +21,7 @@ from kafkapy._core.bytes.primitives cimport load_int16, load_int32
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, DEFERRED_LIMIT, GATE_ANSWERED, GATE_DECLINED,
     GATE_GATHERED, GATE_WAITS, OUTPUT_LIMIT, WORK_WEIGHT, connection_close, connection_release_input, connection_touch,
-    connection_want_input, connection_want_output, queue_push, queue_take, request_done, request_reserve,
+    connection_want_input, connection_want_output, prefetch, queue_push, queue_take, request_done, request_reserve,
     state_ensure_input_room, work_count,
 )
 from kafkapy._core.reactor.reactor_tls cimport iovec, readv, tls_receive
@@ -287,6 +287,7 @@ cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nog
             note_received(state, connection, <size_t> received)
         return may_read_on(connection)
     room = vector[0].iov_len + (vector[1].iov_len if count == 2 else 0)
+    prefetch(connection.gate_limits)  # the gate reads the limits after the system call; NULL is harmless
     if count == 1:
         received = recv(connection.fd, vector[0].iov_base, vector[0].iov_len, 0)
     else:

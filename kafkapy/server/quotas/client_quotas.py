@@ -187,7 +187,7 @@ class ClientQuotas:
         return int(bound * (self._sample_limit - 1) * self.sample_ms / 1000)
 
     def largest_fetch(self, principal: Principal, client_id: str, max_bytes: int) -> int:
-        """Returns `max_bytes`, or the largest response that the client's quota allows at all if that is smaller."""
+        """Returns the smaller one of `max_bytes` and the largest response that the client's quota ever allows."""
         sensor = self._kinds[FETCH].sensor(principal, client_id)
         return max_bytes if sensor is None else min(max_bytes, self._window(sensor.bound))
 

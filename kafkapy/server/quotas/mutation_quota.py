@@ -79,7 +79,7 @@ class MutationBucket:
 
 
 class MutationQuota:
-    """The quota of one request. Controller thread only, except `remaining_ms`."""
+    """The quota of one request. Quorum thread only, except `remaining_ms`."""
 
     __slots__ = ("_bucket", "_is_strict", "_measured_ms", "_throttle_ms")
 

@@ -31,7 +31,7 @@ class Sensors(Protocol):
         ...
 
     def largest_fetch(self, principal: Principal, client_id: str, max_bytes: int) -> int:
-        """Returns `max_bytes`, or the largest response that the client's quota allows at all if that is smaller."""
+        """Returns the smaller one of `max_bytes` and the largest response that the client's quota ever allows."""
         ...
 
     def note_delay(self, key: str, principal: Principal, client_id: str, throttle_ms: int) -> None:
@@ -139,7 +139,7 @@ class RequestCost:
         self._quotas.record(FETCH, self._principal, self._client_id, -size)
 
     def largest_fetch(self, max_bytes: int) -> int:
-        """Returns `max_bytes`, or the largest response that the client's quota allows at all if that is smaller."""
+        """Returns the smaller one of `max_bytes` and the largest response that the client's quota ever allows."""
         return self._quotas.largest_fetch(self._principal, self._client_id, max_bytes)
 
     def note_delay(self, throttle_ms: int) -> bool:

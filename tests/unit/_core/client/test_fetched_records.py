@@ -92,7 +92,9 @@ def test_damage_is_met_where_it_is():
 def test_messages_of_old_formats(magic):
     data = build_message_set([(5, 100, b"k", b"a"), (6, 101, None, b"b")], magic=magic)
     fetched = FetchedRecords(data, "t", 0, 6)
-    assert [(each.offset, each.key, each.value) for each in fetched.take(10)] == [(6, None, b"b")]
+    (record,) = fetched.take(10)
+    assert (record.offset, record.key, record.value) == (6, None, b"b")
+    assert (record.topic, record.partition, record.leader_epoch) == ("t", 0, -1)
     assert fetched.take(10) == [] and fetched.is_exhausted and fetched.next_offset == 7
 
 

@@ -1,0 +1,9 @@
+from typing import Any
+
+from typing_extensions import Buffer
+
+from kafkapy._core.bytes.arrow_batch import ArrowBatch
+
+def rows_containing(batch: ArrowBatch, column: str, needle: Buffer, start: int = 0, limit: int = -1) -> list[int]: ...
+def rows_equal_to(batch: ArrowBatch, column: str, content: Buffer, start: int = 0, limit: int = -1) -> list[int]: ...
+def read_row(batch: ArrowBatch, row: int) -> dict[str, Any]: ...
