@@ -1,0 +1,1 @@
+"""Web applications in processes of their own: listening, limits, TLS, the checks of every request, logins, sessions."""

@@ -1,0 +1,151 @@
+"""The checks of every HTTP request before an application sees it: host, origin, size of the body; security headers.
+
+The host check refuses requests that a DNS rebinding attack makes a browser send. The origin check refuses changes that
+the page of another site makes a browser send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
+# Scripts, styles and images come from files of this server only; nothing may frame a page or receive its forms.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+PAGE_HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
+
+
+class BodyTooLarge(Exception):
+    """The body of a request is larger than the server accepts."""
+
+
+def host_name(value: str) -> str:
+    """Returns the name in the value of a `Host` header, without the port and in small letters."""
+    value = value.strip().lower()
+    if value.startswith("["):
+        return value[1:].partition("]")[0]
+    return value.partition(":")[0]
+
+
+class Guard:
+    """ASGI middleware that refuses bad requests with one line of text, and adds headers to all responses.
+
+    hosts: the names that the `Host` header may have; an empty collection accepts every name.
+    headers: added to a response that does not set them itself.
+    needs_origin: whether a change needs `Sec-Fetch-Site` or `Origin`, as browsers send it. Programs do not send these
+        headers, so an interface for programs checks them only if they are there.
+    largest_body: bytes of a request's body.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        *,
+        hosts: Collection[str],
+        headers: dict[str, str] | None = None,
+        needs_origin: bool = True,
+        largest_body: int = 1 << 20,
+    ) -> None:
+        self._application = application
+        self._hosts = frozenset(name.lower() for name in hosts)
+        given = PAGE_HEADERS if headers is None else headers
+        self._headers = [(name.encode(), value.encode()) for name, value in given.items()]
+        self._needs_origin = needs_origin
+        self._largest_body = largest_body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = _first_values(scope["headers"])
+        has_begun = False
+
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            nonlocal has_begun
+            if message["type"] == "http.response.start":
+                has_begun = True
+                present = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *((name, value) for name, value in self._headers if name not in present),
+                ]
+            await send(message)
+
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await _respond(send_with_headers, *refusal)
+            return
+        received = 0
+
+        async def receive_within_limit() -> MutableMapping[str, Any]:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._largest_body:
+                raise BodyTooLarge
+            return message
+
+        try:
+            await self._application(scope, receive_within_limit, send_with_headers)
+        except BodyTooLarge:
+            if not has_begun:
+                await _respond(send_with_headers, *self._too_large())
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        """Returns status and reason for a request that is refused; None for one that may pass."""
+        host = headers.get("host", "")
+        if self._hosts and host_name(host) not in self._hosts:
+            return 421, f"This server does not serve the host {host[:100]!r}."
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()):
+            return 400, "Content-Length is not a number."
+        if int(length[:19]) > self._largest_body:
+            return self._too_large()
+        if scope["method"] not in SAFE_METHODS and not self._is_same_origin(scope, headers, host):
+            return 403, "This change was sent by a page of another origin, or without the header Origin."
+        return None
+
+    def _too_large(self) -> tuple[int, str]:
+        return 413, f"The body of a request has at most {self._largest_body} bytes."
+
+    def _is_same_origin(self, scope: Scope, headers: dict[str, str], host: str) -> bool:
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        if site is not None and site != "same-origin":
+            return False
+        if origin is not None:
+            return origin.lower() == f"{scope['scheme']}://{host.lower()}"
+        return site is not None or not self._needs_origin
+
+
+def _first_values(headers: Collection[tuple[bytes, bytes]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in headers:
+        found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+    return found
+
+
+async def _respond(send: Send, status: int, reason: str) -> None:
+    body = f"{reason}\n".encode()
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,107 @@
+"""The common parts of HTTP interfaces for programs: refused requests, responses and bodies of JSON, raw paths."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+log = logging.getLogger("kafkapy.http")
+
+ErrorHandler = Callable[[Request, Exception], Any]
+# The refusals of the server whose text is the reason; others name the status only.
+_WITH_REASON = (400, 408, 413, 415, 422)
+
+
+class RequestRefused(Exception):
+    """A refused request: the number of the error, which begins with the HTTP status, and a message for the client."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    @property
+    def status(self) -> int:
+        """The HTTP status: the first three digits of the error's number."""
+        return int(str(self.code)[:3])
+
+
+class JsonResponses:
+    """Responses with JSON of one media type, and the handlers that turn exceptions into them."""
+
+    def __init__(self, media_type: str) -> None:
+        self._media_type = media_type
+
+    def answer(self, content: Any, status: int = 200, media_type: str | None = None) -> Response:
+        """Returns a response with a JSON value."""
+        text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        return Response(text, status, media_type=media_type or self._media_type)
+
+    def refuse(self, status: int, reason: str) -> Response:
+        """Returns the response to a refused request whose error has no number of its own."""
+        return self.answer({"error_code": status, "message": reason}, status)
+
+    def handlers(self) -> Mapping[Any, ErrorHandler]:
+        """Returns the handlers of exceptions, for Starlette."""
+        return {RequestRefused: self._on_refusal, HTTPException: self._on_http_error, Exception: self._on_failure}
+
+    async def _on_refusal(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestRefused)
+        return self.answer({"error_code": error.code, "message": error.message}, error.status)
+
+    async def _on_http_error(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        is_reason = error.status_code in _WITH_REASON
+        response = self.refuse(error.status_code, error.detail if is_reason else _phrase(error))
+        response.headers.update(error.headers or {})
+        return response
+
+    async def _on_failure(self, request: Request, error: Exception) -> Response:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return self.refuse(500, "Internal Server Error")
+
+
+def _phrase(error: HTTPException) -> str:
+    return f"HTTP {error.status_code} {error.detail}"
+
+
+async def json_body(request: Request, accepted: Collection[str], default: str) -> dict[str, Any]:
+    """Returns the JSON object of a request's body.
+
+    `accepted` are the content types; `default` is the one of a request without. Raises RequestRefused for another
+    content type or body.
+    """
+    content_type = media_type(request) or default
+    if content_type not in accepted:
+        raise RequestRefused(415, "HTTP 415 Unsupported Media Type")
+    content = await request.body()
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise RequestRefused(400, f"The request's body is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise RequestRefused(422, "The request's body is not a JSON object")
+    return found
+
+
+def media_type(request: Request) -> str:
+    """Returns the content type of a request in small letters, without parameters; "" without one."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def with_raw_paths(app: ASGIApp) -> ASGIApp:
+    """Returns an application that receives paths without decoding, because a name may contain an encoded slash."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope.get("raw_path"):
+            scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
+        await app(scope, receive, send)
+
+    return call
