@@ -1,0 +1,140 @@
+"""Avro by the library fastavro, with schemas of a registry."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.client.schema.bounded_cache import BoundedCache
+from kafkapy.client.schema.errors import LibraryMissing, SchemaMismatch
+from kafkapy.client.schema.model import AVRO, Schema
+from kafkapy.client.schema.registry_client import RegistryClient
+from kafkapy.client.schema.serde import SchemaDeserializer, SchemaSerializer
+from kafkapy.client.schema.wire_format import Frame
+
+
+def _library() -> Any:
+    try:
+        import fastavro
+        import fastavro.schema
+    except ImportError:
+        raise LibraryMissing("fastavro") from None
+    return fastavro
+
+
+def parse_avro(registry: RegistryClient, schema: Schema) -> Any:
+    """Returns a schema as fastavro parses it, with the schemas that it refers to. Raises SchemaMismatch."""
+    library = _library()
+    named: dict[str, Any] = {}
+    try:
+        for each in registry.referred(schema).values() if schema.references else ():
+            library.schema.parse_schema(_loaded(each.text), named_schemas=named)
+        return library.schema.parse_schema(_loaded(schema.text), named_schemas=named)
+    except (library.schema.SchemaParseException, library.schema.UnknownType, ValueError) as error:
+        raise SchemaMismatch(f"the Avro schema is invalid: {error}") from error
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text  # the bare name of a primitive type
+
+
+class AvroSerializer(SchemaSerializer):
+    """Serializes values by an Avro schema: dictionaries for records, and Python's types as fastavro maps them.
+
+    `schema` is the JSON text of a schema, or a Schema with references; None needs `use_latest` or `schema_id`.
+    `to_value` turns an application's object into such a value. `is_strict` refuses values with other fields than those
+    of the schema. The other arguments are those of SchemaSerializer.
+    """
+
+    schema_type = AVRO
+
+    def __init__(
+        self,
+        registry: RegistryClient,
+        schema: str | Schema | None = None,
+        *,
+        to_value: Callable[[Any], Any] | None = None,
+        is_strict: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(registry, **options)
+        self._library = _library()
+        self._given = Schema(schema) if isinstance(schema, str) else schema
+        self._to_value = to_value
+        self._is_strict = is_strict
+        self._parsed: BoundedCache[str, Any] = BoundedCache(100)
+        self._own_parsed = None if self._given is None else parse_avro(registry, self._given)
+
+    def _schema(self) -> Schema:
+        if self._given is None:
+            raise SchemaMismatch("an AvroSerializer without a schema needs use_latest or schema_id")
+        return self._given
+
+    def _record_name(self) -> str:
+        parsed = self._own_parsed
+        if isinstance(parsed, dict):
+            return str(parsed.get("name", parsed.get("type", "")))
+        return parsed if isinstance(parsed, str) else ""
+
+    def _parsed_of(self, schema: Schema) -> Any:
+        """Returns a schema as fastavro parses it."""
+        if schema is self._given:
+            return self._own_parsed
+        return self._parsed.get_or_make(schema.content_key, lambda: parse_avro(self._registry, schema))
+
+    def _serialize(self, value: Any, schema: Schema) -> bytes:
+        parsed = self._parsed_of(schema)
+        if self._to_value is not None:
+            value = self._to_value(value)
+        buffer = io.BytesIO()
+        try:
+            self._library.schemaless_writer(buffer, parsed, value, strict=self._is_strict)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise SchemaMismatch(f"the value does not fit the Avro schema: {error or type(error).__name__}") from error
+        return buffer.getvalue()
+
+
+class AvroDeserializer(SchemaDeserializer):
+    """Deserializes Avro data to dictionaries and Python's types.
+
+    `schema` is the reader's schema, to which data of other versions are resolved; None returns data as they were
+    written. `from_value` turns each value into an application's object. `names_records` returns a record within a union
+    as a pair of its name and its value.
+    """
+
+    def __init__(
+        self,
+        registry: RegistryClient,
+        schema: str | Schema | None = None,
+        *,
+        from_value: Callable[[Any], Any] | None = None,
+        names_records: bool = False,
+        is_key: bool = False,
+    ) -> None:
+        super().__init__(registry, is_key=is_key)
+        self._library = _library()
+        given = Schema(schema) if isinstance(schema, str) else schema
+        self._reader = None if given is None else parse_avro(registry, given)
+        self._from_value = from_value
+        self._names_records = names_records
+
+    def _parse(self, schema: Schema) -> Any:
+        return parse_avro(self._registry, schema)
+
+    def _deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
+        buffer = io.BytesIO(data)
+        buffer.seek(frame.start)
+        try:
+            value = self._library.schemaless_reader(
+                buffer, parsed, self._reader, return_record_name=self._names_records
+            )
+        except (ValueError, TypeError, KeyError, IndexError, EOFError, StopIteration, OverflowError) as error:
+            raise SchemaMismatch(f"the data do not fit their Avro schema: {error or type(error).__name__}") from error
+        except self._library.read.SchemaResolutionError as error:
+            raise SchemaMismatch(f"the reader's Avro schema cannot read the data: {error}") from error
+        return value if self._from_value is None else self._from_value(value)

@@ -1,0 +1,141 @@
+"""JSON that is validated by the library jsonschema, with schemas of a registry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.client.schema.bounded_cache import BoundedCache
+from kafkapy.client.schema.errors import LibraryMissing, SchemaMismatch
+from kafkapy.client.schema.model import JSON, Schema
+from kafkapy.client.schema.registry_client import RegistryClient
+from kafkapy.client.schema.serde import SchemaDeserializer, SchemaSerializer
+from kafkapy.client.schema.wire_format import Frame
+
+# Raises SchemaMismatch for a value that is not valid.
+Validate = Callable[[Any], None]
+
+
+def make_validator(registry: RegistryClient, schema: Schema) -> Validate:
+    """Returns a function that validates values by a schema. Raises SchemaMismatch for an invalid schema."""
+    try:
+        from jsonschema.exceptions import SchemaError, ValidationError
+        from jsonschema.validators import Draft7Validator, validator_for
+        from referencing import Registry, Resource
+        from referencing.exceptions import Unresolvable
+        from referencing.jsonschema import DRAFT7
+    except ImportError:
+        raise LibraryMissing("jsonschema") from None
+    try:
+        root = json.loads(schema.text)
+        referred = registry.referred(schema) if schema.references else {}
+        resources = [
+            (name, Resource.from_contents(json.loads(each.text), default_specification=DRAFT7))
+            for name, each in referred.items()
+        ]
+        kind = validator_for(root, Draft7Validator)
+        kind.check_schema(root)
+    except (ValueError, SchemaError) as error:
+        reason = error.message if isinstance(error, SchemaError) else str(error)
+        raise SchemaMismatch(f"the JSON Schema is invalid: {reason}") from error
+    # An empty registry keeps the library from fetching remote schemas.
+    validator = kind(root, registry=Registry().with_resources(resources))
+
+    def validate(value: Any) -> None:
+        try:
+            validator.validate(value)
+        except ValidationError as error:
+            place = "/".join(map(str, error.absolute_path))
+            raise SchemaMismatch(f"the value does not fit the JSON Schema at /{place}: {error.message}") from error
+        except Unresolvable as error:
+            raise SchemaMismatch(f"a $ref of the JSON Schema cannot be resolved: {error}") from error
+
+    return validate
+
+
+class JsonSerializer(SchemaSerializer):
+    """Serializes values as JSON that a JSON Schema accepts.
+
+    `schema` is the text of the schema, or a Schema with references; None needs `use_latest` or `schema_id`.
+    `to_value` turns an application's object into a value of JSON. `validates` is False to skip the validation. The
+    other arguments are those of SchemaSerializer.
+    """
+
+    schema_type = JSON
+
+    def __init__(
+        self,
+        registry: RegistryClient,
+        schema: str | Schema | None = None,
+        *,
+        to_value: Callable[[Any], Any] | None = None,
+        validates: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__(registry, **options)
+        self._given = Schema(schema, JSON) if isinstance(schema, str) else schema
+        self._to_value = to_value
+        self._validates = validates
+        self._validators: BoundedCache[str, Validate] = BoundedCache(100)
+        self._own_validator = None
+        if self._given is not None and validates:
+            self._own_validator = make_validator(registry, self._given)
+
+    def _schema(self) -> Schema:
+        if self._given is None:
+            raise SchemaMismatch("a JsonSerializer without a schema needs use_latest or schema_id")
+        return self._given
+
+    def _record_name(self) -> str:
+        root = json.loads(self._given.text) if self._given is not None else None
+        return str(root.get("title", "")) if isinstance(root, dict) else ""
+
+    def _serialize(self, value: Any, schema: Schema) -> bytes:
+        if self._to_value is not None:
+            value = self._to_value(value)
+        if self._validates:
+            validate = self._own_validator
+            if validate is None or schema is not self._given:
+                validate = self._validators.get_or_make(
+                    schema.content_key, lambda: make_validator(self._registry, schema)
+                )
+            validate(value)
+        try:
+            return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        except (TypeError, ValueError) as error:
+            raise SchemaMismatch(f"the value cannot be represented in JSON: {error}") from error
+
+
+class JsonDeserializer(SchemaDeserializer):
+    """Deserializes JSON and validates it by the schema that the data name.
+
+    `from_value` turns each value into an application's object. `validates` is False to skip the validation, which then
+    needs neither the registry nor the library.
+    """
+
+    def __init__(
+        self,
+        registry: RegistryClient,
+        *,
+        from_value: Callable[[Any], Any] | None = None,
+        validates: bool = True,
+        is_key: bool = False,
+    ) -> None:
+        super().__init__(registry, is_key=is_key)
+        self._from_value = from_value
+        self._validates = validates
+
+    def _parse(self, schema: Schema) -> Validate:
+        return make_validator(self._registry, schema) if self._validates else lambda value: None
+
+    def schema_of(self, frame: Frame) -> Schema:
+        return super().schema_of(frame) if self._validates else Schema("true", JSON)
+
+    def _deserialize(self, data: bytes, frame: Frame, parsed: Validate) -> Any:
+        try:
+            value = json.loads(memoryview(data)[frame.start :].tobytes())
+        except (ValueError, RecursionError) as error:
+            raise SchemaMismatch(f"the data are not JSON: {error}") from error
+        parsed(value)
+        return value if self._from_value is None else self._from_value(value)

@@ -1,0 +1,85 @@
+"""The values that a registry stores: schemas, references to other schemas, versions of subjects."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.named_tuple import NamedTuple
+
+AVRO, JSON, PROTOBUF = SCHEMA_TYPES = ("AVRO", "JSON", "PROTOBUF")
+
+
+class SchemaReference(NamedTuple):
+    """The name by which a schema refers to another one, and the subject and version of that schema."""
+
+    name: str
+    subject: str
+    version: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the reference as the API shows it."""
+        return {"name": self.name, "subject": self.subject, "version": self.version}
+
+
+class Schema(NamedTuple):
+    """A schema: text and type, references, metadata and rules.
+
+    `metadata` and `rule_set` are JSON objects, or None; registries store and compare them.
+    """
+
+    text: str
+    type: str = AVRO
+    references: tuple[SchemaReference, ...] = ()
+    metadata: dict[str, Any] | None = None
+    rule_set: dict[str, Any] | None = None
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Schema:
+        """Returns the schema of an API's response, or of a record. Raises KeyError or TypeError for a wrong form."""
+        references = fields.get("references") or ()
+        return cls(
+            fields["schema"],
+            fields.get("schemaType") or AVRO,
+            tuple(SchemaReference(each["name"], each["subject"], int(each["version"])) for each in references),
+            fields.get("metadata"),
+            fields.get("ruleSet"),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the fields of the API. As in Confluent's registry, those with their default are left out."""
+        fields: dict[str, Any] = {}
+        if self.type != AVRO:
+            fields["schemaType"] = self.type
+        if self.references:
+            fields["references"] = [each.as_json() for each in self.references]
+        if self.metadata:
+            fields["metadata"] = self.metadata
+        if self.rule_set:
+            fields["ruleSet"] = self.rule_set
+        fields["schema"] = self.text
+        return fields
+
+    @property
+    def content_key(self) -> str:
+        """A digest that is equal for equal schemas."""
+        content = (self.type, self.text, self.references, self.metadata or None, self.rule_set or None)
+        return hashlib.md5(json.dumps(content, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
+
+    @property
+    def guid(self) -> str:
+        """The identifier that kafkapy's registry gives the schema, which does not depend on the registry."""
+        return str(uuid.UUID(hex=self.content_key))
+
+
+class RegisteredSchema(NamedTuple):
+    """A version of a subject, or a schema found by its id; then `subject` is "" and `version` is 0."""
+
+    schema: Schema
+    id: int
+    subject: str = ""
+    version: int = 0
+    guid: str = ""

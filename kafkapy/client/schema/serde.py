@@ -1,0 +1,155 @@
+"""The base of the serializers and deserializers: subjects, registration, frames."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from kafkapy.client.schema.bounded_cache import BoundedCache
+from kafkapy.client.schema.model import RegisteredSchema, Schema
+from kafkapy.client.schema.registry_client import RegistryClient
+from kafkapy.client.schema.subject_names import KEY, VALUE, SubjectName, find_strategy
+from kafkapy.client.schema.wire_format import Frame, Headers, frame_prefix, guid_header, header_name, read_frame
+from kafkapy.errors import ConfigError
+
+CACHE_SIZE = 1000
+
+
+class SchemaSerializer(ABC):
+    """Serializes values by a schema of the registry. Any thread.
+
+    auto_register: registers the schema; otherwise it must be registered already.
+    use_latest: writes with the latest version of the subject instead of the given schema.
+    schema_id: writes with the schema that has this id.
+    normalize: has the registry normalize the schema.
+    subject_name: the strategy, or its name (TOPIC, RECORD, TOPIC_RECORD).
+    is_key: whether the serializer is for keys.
+
+    A serializer is the value of `key.serializer` or `value.serializer`: `serializer(topic, value)` returns the frame
+    and the data. `encode` writes the schema's GUID into a header instead.
+    """
+
+    schema_type = ""
+
+    def __init__(
+        self,
+        registry: RegistryClient,
+        *,
+        auto_register: bool = True,
+        use_latest: bool = False,
+        schema_id: int | None = None,
+        normalize: bool = False,
+        subject_name: str | SubjectName = "TOPIC",
+        is_key: bool = False,
+    ) -> None:
+        if use_latest and schema_id is not None:
+            raise ConfigError("use_latest and schema_id exclude each other")
+        self._registry = registry
+        self._auto_register = auto_register and not use_latest and schema_id is None
+        self._use_latest = use_latest
+        self._schema_id = schema_id
+        self._normalize = normalize
+        self._subject_name = find_strategy(subject_name)
+        self._part = KEY if is_key else VALUE
+        # topic -> the schema to write with, and the bytes before the data
+        self._registered: dict[str, tuple[RegisteredSchema, bytes]] = {}
+
+    def __call__(self, topic: str, value: Any) -> bytes | None:
+        """Returns the frame and the data of a value; None stays None, Kafka's null.
+
+        Raises SchemaMismatch for a value that does not fit the schema, and RegistryFailure.
+        """
+        if value is None:
+            return None
+        found = self._registered.get(topic)
+        if found is None:
+            found = self._find(topic)
+        return found[1] + self._indexes() + self._serialize(value, found[0].schema)
+
+    def encode(self, topic: str, value: Any) -> tuple[bytes | None, list[tuple[str, bytes]]]:
+        """Returns the data of a value without a frame, and the header that names their schema by its GUID."""
+        if value is None:
+            return None, []
+        found, _ = self._registered.get(topic) or self._find(topic)
+        header = guid_header(found.guid or found.schema.guid, self._indexes())
+        return self._serialize(value, found.schema), [(header_name(self._part), header)]
+
+    def _find(self, topic: str) -> tuple[RegisteredSchema, bytes]:
+        """Registers or finds the schema for a topic."""
+        found: RegisteredSchema
+        if self._schema_id is not None:
+            found = RegisteredSchema(self._registry.schema(self._schema_id), self._schema_id)
+        else:
+            subject = self._subject_name(topic, self._part, self._record_name())
+            if self._use_latest:
+                found = self._registry.version(subject)
+            elif self._auto_register:
+                found = self._registry.register(subject, self._schema(), normalize=self._normalize)
+            else:
+                found = self._registry.look_up(subject, self._schema(), normalize=self._normalize)
+        if not (self._use_latest or self._schema_id is not None):
+            found = found._replace(schema=self._schema())  # the text that this program has written
+        entry = (found, frame_prefix(found.id))
+        if len(self._registered) < CACHE_SIZE:
+            self._registered[topic] = entry
+        return entry
+
+    @abstractmethod
+    def _schema(self) -> Schema:
+        """Returns the schema that the program has given."""
+
+    @abstractmethod
+    def _record_name(self) -> str:
+        """Returns the full name of the type, or "" without one."""
+
+    def _indexes(self) -> bytes:
+        """Returns the message indexes of Protobuf, which other languages do not have."""
+        return b""
+
+    @abstractmethod
+    def _serialize(self, value: Any, schema: Schema) -> bytes:
+        """Returns the data of a value."""
+
+
+class SchemaDeserializer(ABC):
+    """Deserializes data that name their schema in the registry. Any thread.
+
+    A deserializer is the value of `key.deserializer` or `value.deserializer`: `deserializer(topic, data)`; `decode`
+    reads the record's headers as well.
+    """
+
+    has_indexes = False
+    format = ""
+
+    def __init__(self, registry: RegistryClient, *, is_key: bool = False) -> None:
+        self._registry = registry
+        self._part = KEY if is_key else VALUE
+        self._parsed: BoundedCache[int | str, Any] = BoundedCache(CACHE_SIZE)
+
+    def __call__(self, topic: str, data: bytes | None) -> Any:
+        """Returns the value of some data; None stays None. Raises WrongFrame, SchemaMismatch or RegistryFailure."""
+        return self.decode(topic, data, None)
+
+    def decode(self, topic: str, data: bytes | None, headers: Headers | None) -> Any:
+        """Returns the value of some data, whose schema is named by the data or by a header."""
+        if data is None:
+            return None
+        frame = read_frame(data, self._part, headers, has_indexes=self.has_indexes)
+        key: int | str = frame.guid if frame.id is None else frame.id  # type: ignore[assignment]
+        parsed = self._parsed.get_or_make(key, lambda: self._parse(self.schema_of(frame)))
+        return self._deserialize(data, frame, parsed)
+
+    def schema_of(self, frame: Frame) -> Schema:
+        """Returns the schema that a frame names."""
+        if frame.guid is not None:
+            return self._registry.schema_of_guid(frame.guid, format=self.format)
+        assert frame.id is not None
+        return self._registry.schema(frame.id, format=self.format)
+
+    @abstractmethod
+    def _parse(self, schema: Schema) -> Any:
+        """Returns what `_deserialize` needs of a schema."""
+
+    @abstractmethod
+    def _deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
+        """Returns the value of data that begin at `frame.start`."""

@@ -1,0 +1,96 @@
+"""The records of the topic `_schemas`, in the form of Confluent's registry, which Karapace reads and writes too.
+
+Keys and values are JSON. The order of a key's fields is part of the format, because compaction compares bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.client.schema.model import AVRO, Schema
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.registry.model import Version
+
+SCHEMA, CONFIG, MODE, NOOP = "SCHEMA", "CONFIG", "MODE", "NOOP"
+DELETE_SUBJECT, CLEAR_SUBJECT = "DELETE_SUBJECT", "CLEAR_SUBJECT"
+_MAGIC = {SCHEMA: 1, CONFIG: 0, MODE: 0, NOOP: 0, DELETE_SUBJECT: 0, CLEAR_SUBJECT: 0}
+
+
+class Record(NamedTuple):
+    """A decoded record. `subject` is None for a setting of all subjects; `value` is None for a tombstone."""
+
+    kind: str
+    subject: str | None
+    version: int
+    value: dict[str, Any] | None
+
+
+def encode_key(kind: str, subject: str | None = None, version: int = 0) -> bytes:
+    """Returns the key of a record."""
+    key: dict[str, Any] = {"keytype": kind}
+    if kind != NOOP:
+        key["subject"] = subject
+    if kind == SCHEMA:
+        key["version"] = version
+    key["magic"] = _MAGIC[kind]
+    return _dump(key)
+
+
+def encode_version(version: Version) -> bytes:
+    """Returns the value of a SCHEMA record."""
+    schema = version.schema
+    value: dict[str, Any] = {"subject": version.subject, "version": version.number, "id": version.id}
+    if schema.type != AVRO:
+        value["schemaType"] = schema.type
+    if schema.references:
+        value["references"] = [each.as_json() for each in schema.references]
+    if schema.metadata:
+        value["metadata"] = schema.metadata
+    if schema.rule_set:
+        value["ruleSet"] = schema.rule_set
+    value |= {"schema": schema.text, "deleted": version.is_deleted}
+    return _dump(value)
+
+
+def encode_value(value: Mapping[str, Any]) -> bytes:
+    """Returns the value of a record of another kind."""
+    return _dump(value)
+
+
+def decode(key: bytes | None, value: bytes | None) -> Record:
+    """Returns a record of the topic. Raises ValueError for bytes of another form."""
+    fields = _object(key, "key")
+    kind = fields.get("keytype")
+    if not isinstance(kind, str):
+        raise ValueError("the key has no keytype")
+    subject, version = fields.get("subject"), fields.get("version", 0)
+    if not isinstance(subject, str | None) or not isinstance(version, int):
+        raise ValueError("the key's subject or version has the wrong type")
+    return Record(kind, subject, version, None if value is None or not value else _object(value, "value"))
+
+
+def decode_version(value: Mapping[str, Any]) -> Version:
+    """Returns the version that the value of a SCHEMA record has. Raises ValueError if a field is wrong."""
+    try:
+        schema = Schema.from_json(value)
+        return Version(
+            str(value["subject"]), int(value["version"]), int(value["id"]), schema, bool(value.get("deleted", False))
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"the value lacks a field: {error}") from None
+
+
+def _object(data: bytes | None, part: str) -> dict[str, Any]:
+    try:
+        found = json.loads(data or b"")
+    except ValueError as error:
+        raise ValueError(f"the {part} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"the {part} is not a JSON object")
+    return found
+
+
+def _dump(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()

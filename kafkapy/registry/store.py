@@ -1,0 +1,191 @@
+"""The state of the registry in memory, made by the records of `_schemas` in the order of the log.
+
+One thread applies records. Other threads read: each method reads from dictionaries whose values are immutable.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from kafkapy.client.schema.model import Schema, SchemaReference
+from kafkapy.registry import record_format
+from kafkapy.registry.model import LATEST_NUMBER, Version, context_of
+from kafkapy.registry.record_format import Record
+
+log = logging.getLogger("kafkapy.registry")
+
+
+class SchemaStore:
+    """Subjects with their versions, schemas by id, settings. Changed by `apply` only."""
+
+    def __init__(self) -> None:
+        self._versions: dict[str, dict[int, Version]] = {}
+        # (context, id) -> the versions with that id, by subject and number
+        self._by_id: dict[tuple[str, int], dict[tuple[str, int], Version]] = {}
+        # (context, digest of the content) -> id
+        self._ids: dict[tuple[str, str], int] = {}
+        self._by_guid: dict[str, Schema] = {}
+        self._greatest_id: dict[str, int] = {}
+        # (subject, version) -> the versions that refer to it
+        self._referrers: dict[tuple[str, int], set[tuple[str, int]]] = {}
+        self._configs: dict[str | None, dict[str, Any]] = {}
+        self._modes: dict[str | None, str] = {}
+
+    # Changes
+
+    def apply(self, key: bytes | None, value: bytes | None) -> None:
+        """Applies a record of the topic. A record that cannot be understood is logged and has no effect."""
+        try:
+            record = record_format.decode(key, value)
+            change = self._CHANGES.get(record.kind)
+            if change is not None:
+                change(self, record)
+        except ValueError as error:
+            log.warning("A record of the schemas' topic is ignored: %s; its key is %.200r", error, key)
+
+    def _apply_schema(self, record: Record) -> None:
+        if record.value is None:
+            self._remove(record.subject or "", record.version)
+            return
+        version = record_format.decode_version(record.value)
+        self._remove(version.subject, version.number)
+        versions = dict(self._versions.get(version.subject, {}))
+        versions[version.number] = version
+        self._versions[version.subject] = dict(sorted(versions.items()))
+        context = context_of(version.subject)
+        identity = (version.subject, version.number)
+        self._by_id[context, version.id] = {**self._by_id.get((context, version.id), {}), identity: version}
+        self._ids.setdefault((context, version.schema.content_key), version.id)
+        self._by_guid[version.schema.guid] = version.schema
+        self._greatest_id[context] = max(self._greatest_id.get(context, 0), version.id)
+        for each in version.schema.references:
+            referrers = self._referrers.get((each.subject, each.version), set())
+            self._referrers[each.subject, each.version] = referrers | {identity}
+
+    def _remove(self, subject: str, number: int) -> None:
+        versions = self._versions.get(subject, {})
+        version = versions.get(number)
+        if version is None:
+            return
+        left = {each: found for each, found in versions.items() if each != number}
+        if left:
+            self._versions[subject] = left
+        else:
+            del self._versions[subject]
+        identity, place = (subject, number), (context_of(subject), version.id)
+        same = {each: found for each, found in self._by_id.get(place, {}).items() if each != identity}
+        if same:
+            self._by_id[place] = same
+        else:
+            self._by_id.pop(place, None)
+            self._ids.pop((place[0], version.schema.content_key), None)
+        for each in version.schema.references:
+            referrers = self._referrers.get((each.subject, each.version), set()) - {identity}
+            self._referrers[each.subject, each.version] = referrers
+
+    def _apply_delete_subject(self, record: Record) -> None:
+        if record.value is None:
+            return
+        limit = int(record.value.get("version", 0))
+        for version in list(self._versions.get(record.subject or "", {}).values()):
+            if version.number <= limit and not version.is_deleted:
+                self._replace(version._replace(is_deleted=True))
+
+    def _apply_clear_subject(self, record: Record) -> None:
+        if record.value is not None:
+            for number in list(self._versions.get(record.subject or "", {})):
+                self._remove(record.subject or "", number)
+
+    def _replace(self, version: Version) -> None:
+        identity, place = (version.subject, version.number), (context_of(version.subject), version.id)
+        self._versions[version.subject] = {**self._versions[version.subject], version.number: version}
+        self._by_id[place] = {**self._by_id[place], identity: version}
+
+    def _apply_config(self, record: Record) -> None:
+        if record.value is None:
+            self._configs.pop(record.subject, None)
+        else:
+            self._configs[record.subject] = record.value
+
+    def _apply_mode(self, record: Record) -> None:
+        if record.value is None:
+            self._modes.pop(record.subject, None)
+        else:
+            self._modes[record.subject] = str(record.value.get("mode"))
+
+    _CHANGES = {
+        record_format.SCHEMA: _apply_schema,
+        record_format.DELETE_SUBJECT: _apply_delete_subject,
+        record_format.CLEAR_SUBJECT: _apply_clear_subject,
+        record_format.CONFIG: _apply_config,
+        record_format.MODE: _apply_mode,
+    }
+
+    # Look-ups
+
+    def subjects(self, *, deleted: bool = False) -> list[str]:
+        """Returns the names of all subjects, sorted; with `deleted` also those that have deleted versions only."""
+        return sorted(
+            subject
+            for subject, versions in list(self._versions.items())
+            if deleted or any(not each.is_deleted for each in versions.values())
+        )
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
+        """Returns the versions of a subject in ascending order."""
+        return [each for each in self._versions.get(subject, {}).values() if deleted or not each.is_deleted]
+
+    def version(self, subject: str, number: int, *, deleted: bool = False) -> Version | None:
+        """Returns a version of a subject, or None; LATEST_NUMBER is the greatest number."""
+        if number == LATEST_NUMBER:
+            found = self.versions(subject, deleted=deleted)
+            return found[-1] if found else None
+        version = self._versions.get(subject, {}).get(number)
+        return None if version is None or (version.is_deleted and not deleted) else version
+
+    def with_id(self, context: str, schema_id: int) -> list[Version]:
+        """Returns the versions of all subjects of a context whose schema has an id, deleted ones included."""
+        return list(self._by_id.get((context, schema_id), {}).values())
+
+    def with_id_in_any_context(self, schema_id: int) -> list[Version]:
+        """Returns the versions of all contexts whose schema has an id, deleted ones included."""
+        return [
+            version for (_, each), found in list(self._by_id.items()) if each == schema_id for version in found.values()
+        ]
+
+    def id_of(self, context: str, schema: Schema) -> int | None:
+        """Returns the id that a schema has in a context; None if it has not been registered there."""
+        return self._ids.get((context, schema.content_key))
+
+    def next_id(self, context: str) -> int:
+        """Returns the id of the next new schema of a context."""
+        return self._greatest_id.get(context, 0) + 1
+
+    def with_guid(self, guid: str) -> Schema | None:
+        """Returns the schema with a GUID, or None."""
+        return self._by_guid.get(guid.lower())
+
+    def contexts(self) -> list[str]:
+        """Returns the contexts that have subjects, sorted; the default context is always among them."""
+        return sorted({".", *(context_of(subject) for subject in list(self._versions))})
+
+    def referrers(self, subject: str, number: int) -> Iterator[Version]:
+        """Yields the versions, without deleted ones, that refer to a version."""
+        for referrer in sorted(self._referrers.get((subject, number), set())):
+            version = self.version(*referrer)
+            if version is not None:
+                yield version
+
+    def resolve(self, reference: SchemaReference) -> Version | None:
+        """Returns the version that a reference names, also if it was soft deleted; None if it does not exist."""
+        return self.version(reference.subject, reference.version, deleted=True)
+
+    def config(self, subject: str | None) -> dict[str, Any] | None:
+        """Returns the settings of a subject, or of all subjects; None if there are none."""
+        return self._configs.get(subject)
+
+    def mode(self, subject: str | None) -> str | None:
+        """Returns the mode of a subject, or of all subjects; None if there is none."""
+        return self._modes.get(subject)

@@ -1,0 +1,171 @@
+"""The topic of the registry: read into the store by one thread, written in transactions by the elected instance."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from kafkapy.client import Consumer, Producer, WakeupError
+from kafkapy.client.admin import Admin, ConfigResource, NewTopic, ResourceType
+from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
+from kafkapy.registry import record_format
+from kafkapy.registry.errors import store_failed, timed_out
+from kafkapy.registry.store import SchemaStore
+from kafkapy.types import TopicPartition
+
+log = logging.getLogger("kafkapy.registry")
+
+_POLL_S = 1.0
+_READ_AGAIN_S = 1.0
+_FENCED = (Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH)
+Records = Iterable[tuple[bytes, bytes | None]]
+
+
+class Fenced(Exception):
+    """Raised when another instance has taken over as the writer."""
+
+
+class SchemaTopic:
+    """The topic and its store. Any thread, except where a method says otherwise.
+
+    The writer is a producer with one transactional id for all instances: an instance that takes over fences the former
+    one, so that a paused instance cannot write an id or a version that has been given out since.
+    """
+
+    def __init__(
+        self, properties: Mapping[str, str], name: str, replication_factor: int, group: str, timeout_s: float
+    ) -> None:
+        self.store = SchemaStore()
+        self.partition = TopicPartition(name, 0)
+        self._properties = dict(properties)
+        self._replication_factor = replication_factor
+        self._transactional_id = f"{group}-{name}-writer"
+        self._timeout_s = timeout_s
+        self._consumer: Consumer | None = None
+        self._producer: Producer | None = None
+        self._position = 0
+        self._moved = threading.Condition()
+        self._is_closed = False
+        self._reader = threading.Thread(target=self._read, name="registry-reader", daemon=True)
+
+    def start(self, timeout_s: float) -> None:
+        """Creates the topic if it does not exist, and reads it to its end. Blocks.
+
+        Raises ConfigError for a topic that would lose schemas, and ApiError for a failure of the cluster.
+        """
+        with Admin(self._properties) as admin:
+            self._ensure_topic(admin)
+        self._consumer = Consumer(
+            {
+                **self._properties,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        self._consumer.assign([self.partition])
+        self._consumer.seek_to_beginning()
+        end = self._consumer.end_offsets([self.partition], timeout=timeout_s)[self.partition]
+        self._reader.start()
+        self._await(end, timeout_s)
+
+    def take_over(self) -> None:
+        """Makes this instance the writer: fences the former writer and reads everything that it has written. Blocks."""
+        self.step_down()
+        producer = Producer(
+            {**self._properties, "transactional.id": self._transactional_id, "acks": "all", "linger.ms": 0}
+        )
+        try:
+            producer.init_transactions(self._timeout_s)
+            self._producer = producer
+            self.write([(record_format.encode_key(record_format.NOOP), None)])
+        except BaseException:
+            self._producer = None
+            producer.close(0)
+            raise
+
+    def step_down(self) -> None:
+        """Ends writing by this instance."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            with suppress(KafkapyError):
+                producer.close(self._timeout_s)
+
+    def write(self, records: Records) -> None:
+        """Writes records in one transaction, and returns when the store has applied them. One thread at a time.
+
+        Raises Fenced if this instance is not the writer any more, and RegistryError for another failure.
+        """
+        producer = self._producer
+        if producer is None:
+            raise Fenced
+        try:
+            producer.begin_transaction()
+            futures = [producer.send(self.partition.topic, value, key, partition=0) for key, value in records]
+            producer.commit_transaction(self._timeout_s)
+            end = max(future.result(self._timeout_s).offset for future in futures) + 1
+        except (KafkapyError, TimeoutError) as error:
+            if isinstance(error, ApiError) and error.error in _FENCED:
+                raise Fenced from error
+            try:
+                producer.abort_transaction(self._timeout_s)
+            except (KafkapyError, TimeoutError):
+                raise Fenced from error  # the next take-over makes a new producer
+            raise store_failed(str(error)) from error
+        self._await(end, self._timeout_s)
+
+    def close(self) -> None:
+        """Ends the threads and connections."""
+        self._is_closed = True
+        self.step_down()
+        if self._consumer is not None:
+            self._consumer.wakeup()
+            self._reader.join(5)
+
+    def _await(self, end: int, timeout_s: float) -> None:
+        with self._moved:
+            if not self._moved.wait_for(lambda: self._position >= end or self._is_closed, timeout_s):
+                raise timed_out(f"{self.partition.topic} was read to offset {self._position}, not to {end}")
+
+    def _ensure_topic(self, admin: Admin) -> None:
+        name = self.partition.topic
+        brokers = len(admin.describe_cluster().brokers)
+        topic = NewTopic(name, 1, min(self._replication_factor, brokers), configs={"cleanup.policy": "compact"})
+        created = admin.create_topics([topic])
+        try:
+            created.check()
+            return
+        except ApiError as error:
+            if error.error is not Error.TOPIC_ALREADY_EXISTS:
+                raise
+        partitions = len(admin.describe_topics([name])[name].partitions)
+        if partitions != 1:
+            raise ConfigError(f"The topic {name} must have one partition, and has {partitions}")
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        policy = admin.describe_configs([resource])[resource]["cleanup.policy"].value
+        if policy != "compact":
+            raise ConfigError(
+                f"The topic {name} must have cleanup.policy=compact, and has {policy}, by which schemas would be lost"
+            )
+
+    def _read(self) -> None:
+        consumer: Any = self._consumer
+        while not self._is_closed:
+            try:
+                for record in consumer.poll(_POLL_S):
+                    self.store.apply(record.key, record.value)
+                position = consumer.position(self.partition)
+                with self._moved:
+                    if position != self._position:
+                        self._position = position
+                        self._moved.notify_all()
+            except WakeupError:
+                break
+            except Exception:  # the thread must go on reading
+                log.exception("The topic %s could not be read; trying again", self.partition.topic)
+                time.sleep(_READ_AGAIN_S)
+        consumer.close(0)
