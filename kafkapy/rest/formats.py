@@ -1,0 +1,158 @@
+"""The forms in which keys and values are embedded in JSON: base64, JSON, text, and by schemas of a registry."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.client.schema import (
+    AvroDeserializer,
+    AvroSerializer,
+    JsonDeserializer,
+    JsonSerializer,
+    RegistryClient,
+    RegistryFailure,
+    Schema,
+    SchemaMismatch,
+)
+from kafkapy.client.schema.bounded_cache import BoundedCache
+from kafkapy.client.schema.subject_names import KEY
+from kafkapy.client.schema.wire_format import Frame
+from kafkapy.errors import ConfigError
+from kafkapy.http.json_api import RequestRefused
+from kafkapy.rest import errors
+
+BINARY, JSON, AVRO, JSON_SCHEMA, TEXT = "binary", "json", "avro", "jsonschema", "text"
+CONSUMER_FORMATS = (BINARY, JSON, AVRO, JSON_SCHEMA)
+WITH_SCHEMA = (AVRO, JSON_SCHEMA)
+_MOST_SERIALIZERS = 1000
+Encode = Callable[[str, Any], bytes | None]
+Decode = Callable[[bytes | None], Any]
+
+
+def encode_binary(topic: str, value: Any) -> bytes | None:
+    """Returns the bytes of a base64 text."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise errors.unprocessable("binary data must be a base64 string")
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error as error:
+        raise errors.unprocessable(f"data are not base64: {error}") from None
+
+
+def encode_json(topic: str, value: Any) -> bytes | None:
+    """Returns a value as JSON; null becomes Kafka's null."""
+    return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def encode_text(topic: str, value: Any) -> bytes | None:
+    """Returns a text in UTF-8."""
+    if not isinstance(value, str | None):
+        raise errors.unprocessable("a STRING must be a string")
+    return None if value is None else value.encode()
+
+
+def decode_binary(data: bytes | None) -> str | None:
+    """Returns data as base64."""
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def decode_json(data: bytes | None) -> Any:
+    """Returns the value of JSON. Raises RequestRefused for other data."""
+    if data is None:
+        return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RequestRefused(50002, f"Kafka error: a record is not JSON: {error}") from None
+
+
+class AvroJsonSerializer(AvroSerializer):
+    """Serializes values in Avro's JSON encoding, in which a union's value names its branch."""
+
+    def _serialize(self, value: Any, schema: Schema) -> bytes:
+        reader = self._library.json_reader(io.StringIO(json.dumps(value)), self._parsed_of(schema))
+        try:
+            found = next(reader)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, StopIteration) as error:
+            raise SchemaMismatch(f"the value does not fit the Avro schema: {error or type(error).__name__}") from error
+        return super()._serialize(found, schema)
+
+
+class AvroJsonDeserializer(AvroDeserializer):
+    """Deserializes Avro data to values in Avro's JSON encoding."""
+
+    def _deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
+        output = io.StringIO()
+        self._library.json_writer(output, parsed, [super()._deserialize(data, frame, parsed)])
+        return json.loads(output.getvalue())
+
+
+class Formats:
+    """Encoders and decoders. Any thread. `registry` is None if the proxy has no registry; then schemas are refused."""
+
+    def __init__(self, registry: RegistryClient | None) -> None:
+        self._registry = registry
+        self._serializers: BoundedCache[tuple[str, str, int | str], Any] = BoundedCache(_MOST_SERIALIZERS)
+
+    def required_registry(self) -> RegistryClient:
+        """Returns the client of the registry. Raises RequestRefused without a registry."""
+        if self._registry is None:
+            raise RequestRefused(
+                42205, "Schemas need a registry: set schema.registry.url in the configuration of the REST proxy"
+            )
+        return self._registry
+
+    def encoder(self, form: str, part: str, schema: str | int | None) -> Encode:
+        """Returns the encoder of keys or values in a form; `schema` is a text or an id for forms with schemas.
+
+        The encoder blocks if its schema is not known yet. It raises RequestRefused.
+        """
+        if form not in WITH_SCHEMA:
+            return {BINARY: encode_binary, JSON: encode_json, TEXT: encode_text}[form]
+        if schema is None:
+            raise errors.key_schema_missing() if part == KEY else errors.value_schema_missing()
+        registry = self.required_registry()
+        found = self._serializers.get((form, part, schema))
+        if found is None:
+            kind: Any = AvroJsonSerializer if form == AVRO else JsonSerializer
+            given = {"schema_id": schema} if isinstance(schema, int) else {"schema": schema}
+            try:
+                found = kind(registry, is_key=part == KEY, **given)
+            except (SchemaMismatch, ConfigError) as error:
+                raise errors.invalid_schema(error) from None
+            self._serializers.put((form, part, schema), found)
+
+        def encode(topic: str, value: Any) -> bytes | None:
+            try:
+                data: bytes | None = found(topic, value)
+            except SchemaMismatch as error:
+                raise errors.conversion_failed(error) from None
+            except RegistryFailure as error:
+                raise (errors.invalid_schema if error.status == 422 else errors.registry_failed)(error) from None
+            return data
+
+        return encode
+
+    def decoder(self, form: str, part: str) -> Decode:
+        """Returns the decoder of keys or values in the form of a consumer; it raises RequestRefused."""
+        if form not in WITH_SCHEMA:
+            return {BINARY: decode_binary, JSON: decode_json}[form]
+        kind: Any = AvroJsonDeserializer if form == AVRO else JsonDeserializer
+        deserializer = kind(self.required_registry(), is_key=part == KEY)
+
+        def decode(data: bytes | None) -> Any:
+            try:
+                return deserializer("", data)
+            except RegistryFailure as error:
+                raise errors.registry_failed(error) from None
+            except ValueError as error:  # SchemaMismatch and WrongFrame
+                raise RequestRefused(50002, f"Kafka error: a record cannot be decoded: {error}") from None
+
+        return decode
