@@ -1,0 +1,219 @@
+"""Audit: producers and consumers count records by topic and time bucket, and a comparison names gaps and surplus.
+
+The counts are written to a topic as msgpack arrays: version, tier, client, group, topic, bucket (ms), count. A record
+belongs to the bucket of its timestamp, so that all tiers count it in the same bucket.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
+from typing import Any
+
+from kafkapy.client.reliable.records import Output, SourceRecord
+from kafkapy.client.reliable.side_channel import SideChannel, channel_producer
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.types import Clock, SystemClock
+
+AUDIT_TOPIC = "__kafkapy_audit"
+PRODUCED, CONSUMED = "produced", "consumed"
+BUCKET_MS = 10_000
+REPORT_MS = 10_000
+# Counts that could not be written yet are kept for this many pairs of topic and bucket.
+MOST_BUCKETS = 100_000
+_VERSION = 1
+
+
+class Count(NamedTuple):
+    """A number of records that a client has counted; `group` is "" for a producer."""
+
+    tier: str
+    client: str
+    group: str
+    topic: str
+    bucket_ms: int
+    number: int
+
+
+def pack_count(count: Count) -> bytes:
+    """Returns a count as it is stored."""
+    import msgpack
+
+    packed: bytes = msgpack.packb([_VERSION, *count])
+    return packed
+
+
+def unpack_count(content: bytes | None) -> Count:
+    """Returns a stored count. Raises ValueError if the bytes are none."""
+    import msgpack
+
+    try:
+        fields: Any = msgpack.unpackb(content or b"")
+        version, *rest = fields
+        found = Count(*rest)
+    except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
+        raise ValueError(f"The bytes are not a count of the audit: {error}") from error
+    texts = (found.tier, found.client, found.group, found.topic)
+    if version != _VERSION or not all(isinstance(each, str) for each in texts):
+        raise ValueError("The bytes are not a count of the audit of this version")
+    if not isinstance(found.bucket_ms, int) or not isinstance(found.number, int):
+        raise ValueError("The bytes are not a count of the audit: the numbers are missing")
+    return found
+
+
+class AuditReporter:
+    """The counts of one client, which are written every ten seconds while it works, and by `close`. Thread-safe.
+
+    A count that the brokers do not take is added to the next one. Beyond `MOST_BUCKETS` pairs of topic and bucket
+    records are not counted, but their number is in `uncounted`.
+    """
+
+    def __init__(
+        self,
+        client: str,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        group: str = "",
+        topic: str = AUDIT_TOPIC,
+        bucket_ms: int = BUCKET_MS,
+        clock: Clock | None = None,
+        channel: SideChannel | None = None,
+        **settings: Any,
+    ) -> None:
+        self._client = client
+        self._group = group
+        self._topic = topic
+        self._bucket_ms = bucket_ms
+        self._clock = clock or SystemClock()
+        merged = {**(properties or {}), **{name.replace("_", "."): value for name, value in settings.items()}}
+        self._channel = channel or SideChannel(
+            channel_producer(merged), on_drop=self._take_back, thread_name="kafkapy-audit"
+        )
+        self._lock = Lock()
+        self._counts: Counter[tuple[str, str, int]] = Counter()
+        self._report_at_ms = self._clock.monotonic_ms() + REPORT_MS
+        self.uncounted = 0
+
+    def count(self, tier: str, topic: str, timestamp_ms: int, count: int = 1) -> None:
+        """Counts records of one topic and time."""
+        bucket = (tier, topic, timestamp_ms - timestamp_ms % self._bucket_ms)
+        with self._lock:
+            if bucket not in self._counts and len(self._counts) >= MOST_BUCKETS:
+                self.uncounted += count
+            else:
+                self._counts[bucket] += count
+            is_due = self._clock.monotonic_ms() >= self._report_at_ms
+        if is_due:
+            self.report()
+
+    def report(self) -> None:
+        """Writes the counts, without blocking."""
+        with self._lock:
+            self._report_at_ms = self._clock.monotonic_ms() + REPORT_MS
+            counts, self._counts = self._counts, Counter()
+        for (tier, topic, bucket_ms), number in counts.items():
+            content = pack_count(Count(tier, self._client, self._group, topic, bucket_ms, number))
+            self._channel.put(Output(self._topic, content, topic.encode()))
+
+    def close(self, timeout: float = 10.0) -> bool:
+        """Writes the counts and waits until they are written; returns whether all were."""
+        self.report()
+        is_written = self._channel.flush(timeout)
+        self._channel.close(timeout)
+        with self._lock:
+            return is_written and not self._counts
+
+    def _take_back(self, output: Output) -> None:
+        found = unpack_count(output.value)
+        with self._lock:
+            self._counts[found.tier, found.topic, found.bucket_ms] += found.number
+
+
+class ProducerAudit:
+    """An element of a producer's `interceptor.classes`, which counts the acknowledged records."""
+
+    def __init__(self, reporter: AuditReporter) -> None:
+        self._reporter = reporter
+
+    def on_acknowledgement(self, metadata: Any, error: BaseException | None) -> None:
+        """Counts a record unless it has failed."""
+        if error is None:
+            self._reporter.count(PRODUCED, metadata.topic, metadata.timestamp)
+
+    def close(self) -> None:
+        """Writes the counts when the producer is closed."""
+        self._reporter.close()
+
+
+class ConsumerAudit:
+    """An element of a consumer's `interceptor.classes`, which counts the records that polls return."""
+
+    def __init__(self, reporter: AuditReporter) -> None:
+        self._reporter = reporter
+
+    def on_consume(self, records: list[Any]) -> list[Any]:
+        """Counts the records and returns them unchanged."""
+        each: SourceRecord
+        for each in records:
+            self._reporter.count(CONSUMED, each.topic, each.timestamp)
+        return records
+
+    def close(self) -> None:
+        """Writes the counts when the consumer is closed."""
+        self._reporter.close()
+
+
+class Difference(NamedTuple):
+    """A bucket in which a group has not consumed what was produced; `clients` has the count of each client.
+
+    `missing` is positive for a gap (records were lost or not read yet), and negative for a surplus (records were read
+    or written twice).
+    """
+
+    topic: str
+    bucket_ms: int
+    group: str
+    produced: int
+    consumed: int
+    clients: tuple[tuple[str, int], ...]
+
+    @property
+    def missing(self) -> int:
+        return self.produced - self.consumed
+
+
+class AuditTable:
+    """The sums of all counts. Memory: one entry for each topic, bucket, group and client."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, int], dict[tuple[str, str, str], int]] = defaultdict(lambda: defaultdict(int))
+        self._groups: dict[str, set[str]] = defaultdict(set)
+        self.record_count = 0
+
+    def add(self, count: Count) -> None:
+        """Adds a count."""
+        self._counts[count.topic, count.bucket_ms][count.tier, count.group, count.client] += count.number
+        self.record_count += 1
+        if count.tier == CONSUMED:
+            self._groups[count.topic].add(count.group)
+
+    def differences(self, from_ms: int, to_ms: int, groups: Iterable[str] = ()) -> Iterator[Difference]:
+        """Yields the buckets from `from_ms` to before `to_ms` in which a group differs, in the order of time.
+
+        Compares every group that has read the topic, or those in `groups`.
+        """
+        wanted = set(groups)
+        for (topic, bucket_ms), counts in sorted(self._counts.items(), key=lambda each: (each[0][1], each[0][0])):
+            if not from_ms <= bucket_ms < to_ms:
+                continue
+            produced = sum(number for (tier, _, _), number in counts.items() if tier == PRODUCED)
+            for group in sorted(wanted or self._groups[topic]):
+                consumed = sum(each for (tier, name, _), each in counts.items() if (tier, name) == (CONSUMED, group))
+                if produced != consumed:
+                    clients = tuple(
+                        (f"{tier} by {client}", number)
+                        for (tier, name, client), number in sorted(counts.items())
+                        if tier == PRODUCED or name == group
+                    )
+                    yield Difference(topic, bucket_ms, group, produced, consumed, clients)

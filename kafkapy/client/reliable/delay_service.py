@@ -1,0 +1,315 @@
+"""The delay service: keeps records until they are due, and sends each exactly once to its topic.
+
+A record of the delay topic moves to the topic of pending records (compacted, with equally many partitions), in the
+transaction that commits its offset. When it is due, one transaction sends it to its target and deletes it from the
+pending ones. Every transaction commits the offsets of all partitions it concerns, so that a member that has lost a
+partition is fenced. A member that gets a partition reads its pending records again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from kafkapy.client.admin import Admin
+from kafkapy.client.consumer import ConsumerRecords
+from kafkapy.client.reliable.chain_headers import ChainState, error_text, headers_after_failure
+from kafkapy.client.reliable.chain_topics import RETAINED_FOREVER, ensure_topic, partition_count
+from kafkapy.client.reliable.delayed_records import (
+    DELAY_TOPIC,
+    Cancellation,
+    DelayedRecord,
+    InvalidDelay,
+    pack,
+    parse,
+    unpack,
+)
+from kafkapy.client.reliable.pending_records import PendingRecords
+from kafkapy.client.reliable.records import Output, SourceRecord
+from kafkapy.client.reliable.relay import (
+    IDLE_WAIT_S,
+    Batch,
+    RefusedRecords,
+    Relay,
+    admin_keys,
+    is_refusal,
+    unfinished,
+)
+from kafkapy.client.reliable.topic_scan import scan
+from kafkapy.types import Clock, SystemClock, TopicPartition
+
+GROUP = "kafkapy-delay"
+DEFAULT_PARTITIONS = 3
+MOST_PENDING = 2_000_000
+MOST_DELAY_MS = 366 * 24 * 3600 * 1000
+# The number of due records in one transaction.
+MOST_DUE = 1000
+_FULL_WAIT_MS = 200
+
+
+class DelayService:
+    """A member of the group of delay services; see the module. `run` is called by one thread, `stop` by any."""
+
+    def __init__(
+        self,
+        properties: Mapping[str, Any],
+        *,
+        topic: str = DELAY_TOPIC,
+        group: str = GROUP,
+        partitions: int = DEFAULT_PARTITIONS,
+        most_pending: int = MOST_PENDING,
+        most_delay_ms: int = MOST_DELAY_MS,
+        instance: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Creates the missing topics.
+
+        most_pending: the number of pending records of this process from which on it reads no further ones.
+        most_delay_ms: a record with a longer delay becomes a dead letter.
+        """
+        self._properties = dict(properties)
+        self._topic = topic
+        self._group = group
+        self._most_pending = most_pending
+        self._most_delay_ms = most_delay_ms
+        self._clock = clock or SystemClock()
+        with Admin(admin_keys(properties)) as admin:
+            count = partition_count(admin, topic) or ensure_topic(admin, topic, partitions, {})
+            ensure_topic(admin, self._state_topic, count, {"cleanup.policy": "compact", "segment.bytes": str(64 << 20)})
+            ensure_topic(admin, self._dead_topic, count, {"retention.ms": RETAINED_FOREVER})
+        self._pending = PendingRecords(self._clock.wall_ms())
+        self._ready: deque[tuple[int, int]] = deque()  # partition and entry of due records
+        self._unrestored: set[int] = set()
+        self._restored: set[int] = set()
+        self._known_targets: set[str] = set()
+        self._resume_at_ms: dict[TopicPartition, int] = {}
+        self._single: object = None
+        self._refused: dict[object, Exception] = {}
+        self.relay = Relay(properties, group, self, instance=instance)
+
+    @property
+    def _state_topic(self) -> str:
+        return f"{self._topic}.pending"
+
+    @property
+    def _dead_topic(self) -> str:
+        return f"{self._topic}.dlt"
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The numbers of records since the start.
+
+        accepted: records that wait. delivered: records sent to their targets. cancelled, replaced: pending records that
+        were removed. unknown_cancellations: cancellations without a pending record. dead: dead letters. full: pauses
+        because of `most_pending`. restored: pending records read at assignments.
+        """
+        return self.relay.counts
+
+    @property
+    def pending_count(self) -> int:
+        """The number of pending records of this process."""
+        return self._pending.count
+
+    def run(self) -> None:
+        """Serves until `stop` is called."""
+        self.relay.run()
+
+    def stop(self) -> None:
+        """Makes `run` return after the present transaction."""
+        self.relay.stop()
+
+    def close(self) -> None:
+        """Leaves the group and closes connections and file."""
+        self.relay.close()
+        self._pending.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Called by the relay
+
+    def topics(self) -> Collection[str]:
+        return [self._topic]
+
+    def assigned(self, relay: Relay, partitions: Collection[TopicPartition]) -> None:
+        self._unrestored |= {each.partition for each in partitions} - self._restored
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        for each in partitions:
+            self._resume_at_ms.pop(each, None)
+        numbers = {each.partition for each in partitions}
+        self._unrestored -= numbers
+        self._restored -= numbers
+        self._drop_others()
+
+    def wait_s(self, now_ms: int) -> float:
+        due = [each for each, at_ms in self._resume_at_ms.items() if at_ms <= now_ms]
+        for each in due:
+            del self._resume_at_ms[each]
+        self.relay.consumer.resume(due)
+        if self._ready:
+            return 0.0
+        times = [*self._resume_at_ms.values()]
+        next_ms = self._pending.next_ms()
+        if next_ms is not None:
+            times.append(next_ms)
+        return min([IDLE_WAIT_S, *(max(each - now_ms, 0) / 1000 for each in times)])
+
+    def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
+        self._single = None
+        for number in sorted(self._unrestored):
+            self._restore(relay, number)
+        self._ready += self._pending.advance(self._clock.wall_ms())
+        self._deliver(relay, batch)
+        for partition, ordered in records.by_partition().items():
+            for record in ordered:
+                if relay.is_single and batch.sent:
+                    break
+                if self._pending.count >= self._most_pending:
+                    relay.consumer.pause([partition])
+                    self._resume_at_ms[partition] = self._clock.wall_ms() + _FULL_WAIT_MS
+                    batch.counts["full"] += 1
+                    break
+                self._read(relay, record, batch)
+                batch.passed(partition, record.offset)
+        for partition, offset in unfinished(records, batch.offsets).items():
+            relay.consumer.seek(partition, offset)
+        self._commit_positions(relay, batch)
+
+    def committed(self) -> None:
+        self._refused.clear()
+        if not self._ready:
+            self._pending.tidy(self._clock.wall_ms())
+
+    def aborted(self, error: Exception) -> None:
+        """Forgets all pending records: they are read again, because the outcome of the transaction is not known."""
+        self._known_targets.clear()
+        self._unrestored |= self._restored
+        self._restored.clear()
+        self._drop_others()
+        if self._single is not None and is_refusal(error):
+            if self._single in self._refused:
+                raise RefusedRecords(f"The record {self._single} cannot become a dead letter: {error}") from error
+            self._refused[self._single] = error
+
+    # Internal
+
+    def _restore(self, relay: Relay, number: int) -> None:
+        entries: dict[bytes, int] = {}
+        keep = frozenset(self._restored)
+        try:
+            for record in scan(self._properties, {TopicPartition(self._state_topic, number): None}):
+                entry = entries.pop(record.key, None)
+                if entry is not None:
+                    self._pending.forget_key(number, record.key)
+                    self._pending.remove(entry)
+                if record.value is not None:
+                    found = unpack(record.value)
+                    key = found.state_key if found.is_replaceable else None
+                    entries[record.key] = self._pending.add(number, found.due_ms, record.value, key)
+        except BaseException:
+            self._ready.clear()
+            self._pending.keep_only(keep, self._clock.wall_ms())
+            raise
+        self._unrestored.discard(number)
+        self._restored.add(number)
+        relay.counts["restored"] += len(entries)
+
+    def _drop_others(self) -> None:
+        """Removes the records of partitions that are not restored."""
+        self._ready.clear()
+        self._pending.keep_only(frozenset(self._restored), self._clock.wall_ms())
+
+    def _read(self, relay: Relay, record: SourceRecord, batch: Batch) -> None:
+        place = (record.topic, record.partition, record.offset)
+        if relay.is_single:
+            self._single = place
+        refusal = self._refused.get(place)
+        try:
+            if refusal is not None:
+                raise refusal
+            found = parse(record, self._most_delay_ms)
+            if isinstance(found, DelayedRecord):
+                self._check_target(relay, found.target)
+        except Exception as error:
+            if not isinstance(error, InvalidDelay) and error is not refusal:
+                raise
+            self._bury(record, error, batch)
+            return
+        if isinstance(found, Cancellation):
+            self._cancel(record.partition, found, batch)
+            return
+        if found.is_replaceable and self._pending.remove_key(record.partition, found.state_key):
+            batch.counts["replaced"] += 1
+            self._delete(record.partition, found.state_key, batch)
+        content = pack(found)
+        batch.send(Output(self._state_topic, content, found.state_key, (), record.partition))
+        self._pending.add(record.partition, found.due_ms, content, found.state_key if found.is_replaceable else None)
+        batch.counts["accepted"] += 1
+
+    def _cancel(self, partition: int, found: Cancellation, batch: Batch) -> None:
+        if self._pending.remove_key(partition, found.state_key):
+            self._delete(partition, found.state_key, batch)
+            batch.counts["cancelled"] += 1
+        else:
+            batch.counts["unknown_cancellations"] += 1
+
+    def _delete(self, partition: int, state_key: bytes, batch: Batch) -> None:
+        batch.send(Output(self._state_topic, None, state_key, (), partition))
+
+    def _check_target(self, relay: Relay, target: str) -> None:
+        if target not in self._known_targets:
+            if target.startswith(f"{self._topic}.") or not relay.topic_exists(target):
+                raise InvalidDelay(f"The topic {target} does not exist, or belongs to the delay service")
+            self._known_targets.add(target)
+
+    def _deliver(self, relay: Relay, batch: Batch) -> None:
+        """Sends the due records, at most MOST_DUE."""
+        for _ in range(min(len(self._ready), 1 if relay.is_single else MOST_DUE)):
+            partition, entry = self._ready.popleft()
+            if not self._pending.is_live(entry):
+                self._pending.release(entry)
+                continue
+            found = unpack(self._pending.content(entry))
+            if relay.is_single:
+                self._single = (partition, found.state_key)
+            self._send_due(relay, partition, found, batch)
+            if found.is_replaceable:
+                self._pending.forget_key(partition, found.state_key)
+            self._pending.release(entry)
+
+    def _send_due(self, relay: Relay, partition: int, found: DelayedRecord, batch: Batch) -> None:
+        error = self._refused.get((partition, found.state_key))
+        if error is None:
+            try:
+                self._check_target(relay, found.target)
+            except InvalidDelay as invalid:
+                error = invalid
+        if error is None:
+            batch.send(found.output())
+            batch.counts["delivered"] += 1
+        else:
+            state = ChainState(found.target, partition, 0, found.due_ms, attempts=1)
+            headers = headers_after_failure(found.headers, state, error_text(error), self._group, is_dead=True)
+            batch.send(Output(self._dead_topic, found.value, found.key, headers, partition))
+            batch.counts["dead"] += 1
+        self._delete(partition, found.state_key, batch)
+        batch.fenced.add(TopicPartition(self._topic, partition))
+
+    def _commit_positions(self, relay: Relay, batch: Batch) -> None:
+        """Adds the positions of partitions of which only due records were sent."""
+        for partition in batch.fenced - batch.offsets.keys():
+            batch.offsets[partition] = relay.consumer.position(partition)
+
+    def _bury(self, record: SourceRecord, error: Exception, batch: Batch) -> None:
+        state = ChainState(record.topic, record.partition, record.offset, record.timestamp, attempts=1)
+        headers = headers_after_failure(record.headers, state, error_text(error), self._group, is_dead=True)
+        batch.send(Output(self._dead_topic, record.value, record.key, headers, record.partition))
+        batch.counts["dead"] += 1

@@ -1,0 +1,200 @@
+"""Writes the lines of growing files to a topic, each exactly once.
+
+The lines of one round and the positions in the files are one transaction; the positions are in a compacted topic, so
+that a program that starts again, on the same host, continues where the last transaction ended.
+"""
+
+from __future__ import annotations
+
+import glob
+import logging
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from kafkapy.client.admin import Admin
+from kafkapy.client.errors import AuthenticationError, TransactionError
+from kafkapy.client.producer import Producer
+from kafkapy.client.reliable.chain_topics import ensure_topic
+from kafkapy.client.reliable.followed_file import FilePosition, FollowedFile
+from kafkapy.client.reliable.relay import RELAY_TIMEOUT_MS, admin_keys, is_refusal, producer_keys
+from kafkapy.client.reliable.topic_scan import all_partitions, scan
+from kafkapy.errors import ApiError, ConfigError, Error
+
+log = logging.getLogger("kafkapy.client")
+
+POSITIONS_TOPIC = "__kafkapy_tail"
+_ROUND_BYTES = 1 << 20
+_LOOK_S = 0.2
+_FIND_FILES_S = 2.0
+_BREAK_S = 0.3
+_FATAL_FOR_TAIL = frozenset(
+    (Error.TOPIC_AUTHORIZATION_FAILED, Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, Error.UNSUPPORTED_VERSION)
+)
+
+
+class FileTail:
+    """Follows files until `stop` is called. `run` is called by one thread, `stop` by any.
+
+    patterns: names of files, which may have wildcards; new files are found every two seconds.
+    name: what distinguishes this program from others on the host; two must not have the same name at the same time.
+    begins_at_end: whether files without a stored position are read from their present end on.
+    """
+
+    def __init__(
+        self,
+        patterns: Sequence[str],
+        topic: str,
+        properties: Mapping[str, Any],
+        *,
+        name: str | None = None,
+        key: bytes | None = None,
+        begins_at_end: bool = False,
+        positions_topic: str = POSITIONS_TOPIC,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        if not patterns:
+            raise ConfigError("At least one file is required")
+        self._patterns = [str(Path(each).absolute()) for each in patterns]
+        self._topic = topic
+        self._properties = dict(properties)
+        self._host = socket.gethostname()
+        self._name = f"{self._host}:{name or topic}"
+        self._key = key
+        self._begins_at_end = begins_at_end
+        self._positions_topic = positions_topic
+        self._sleep = sleep
+        self._is_stopping = False
+        self._producer: Producer | None = None
+        self._positions: dict[str, FilePosition] = {}
+        self._files: dict[str, FollowedFile] = {}
+        self._find_at_s = 0.0
+        self.counts: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def stop(self) -> None:
+        """Makes `run` return after the present round."""
+        self._is_stopping = True
+
+    def close(self) -> None:
+        """Closes files and connections."""
+        self._drop_producer()
+        for each in self._files.values():
+            each.close()
+
+    def run(self) -> None:
+        """Writes lines until `stop` is called; brokers that cannot be reached are waited for.
+
+        counts: lines, aborted, and those of FollowedFile.
+        """
+        while not self._is_stopping:
+            try:
+                if self.run_once() == 0:
+                    self._sleep(_LOOK_S)
+            except AuthenticationError:
+                raise
+            except (ApiError, TransactionError) as error:
+                if is_refusal(error) or (isinstance(error, ApiError) and error.error in _FATAL_FOR_TAIL):
+                    raise
+                self.counts["aborted"] += 1
+                log.warning("The files are read again from the last transaction on: %s", error)
+                self._drop_producer()
+                self._sleep(_BREAK_S)
+
+    def run_once(self) -> int:
+        """Writes the new lines of all files in one transaction; returns their number."""
+        producer = self._producer or self._begin()
+        if time.monotonic() >= self._find_at_s:
+            self._find_at_s = time.monotonic() + _FIND_FILES_S
+            self._find_files()
+        found = 0
+        changed: list[tuple[str, FollowedFile]] = []
+        for path, file in self._files.items():
+            try:
+                lines = file.read(_ROUND_BYTES)
+            except OSError as error:
+                self.counts["unreadable"] += 1
+                log.warning("%s cannot be read: %s", path, error)
+                continue
+            if lines and not found:
+                producer.begin_transaction()
+            found += len(lines)
+            for line in lines:
+                producer.send(self._topic, line.content, self._key, headers=(("kafkapy.file", path.encode()),))
+            if lines:
+                changed.append((path, file))
+        if found:
+            self._commit(producer, changed)
+            self.counts["lines"] += found
+        return found
+
+    # Internal
+
+    def _commit(self, producer: Producer, changed: Sequence[tuple[str, FollowedFile]]) -> None:
+        import msgpack
+
+        for path, file in changed:
+            position = file.position()
+            if position is not None:
+                producer.send(self._positions_topic, msgpack.packb(list(position)), self._key_of(path))
+                self._positions[path] = position
+        producer.commit_transaction()
+
+    def _key_of(self, path: str) -> bytes:
+        return f"{self._name}:{path}".encode()
+
+    def _begin(self) -> Producer:
+        import msgpack
+
+        with Admin(admin_keys(self._properties)) as admin:
+            ensure_topic(admin, self._positions_topic, 1, {"cleanup.policy": "compact"})
+        producer = Producer(
+            {
+                "transaction.timeout.ms": RELAY_TIMEOUT_MS,
+                "compression.type": "lz4",
+                "max.block.ms": 10_000,
+                **producer_keys(self._properties),
+                "transactional.id": f"kafkapy-tail-{self._name}",
+                "enable.idempotence": True,
+                "acks": "all",
+            }
+        )
+        try:
+            producer.init_transactions()
+            prefix = self._key_of("")
+            self._positions = {}
+            for each in scan(self._properties, dict.fromkeys(all_partitions(self._properties, self._positions_topic))):
+                if each.key is not None and each.key.startswith(prefix) and each.value is not None:
+                    self._positions[each.key[len(prefix) :].decode()] = FilePosition(*msgpack.unpackb(each.value))
+        except BaseException:
+            producer.close(0)
+            raise
+        for path, file in self._files.items():
+            file.seek(self._positions.get(path))
+        self._producer = producer
+        return producer
+
+    def _find_files(self) -> None:
+        for pattern in self._patterns:
+            has_wildcards = glob.has_magic(pattern)
+            for path in glob.glob(pattern) if has_wildcards else [pattern]:
+                if path not in self._files:
+                    file = FollowedFile(Path(path), self.counts, begins_at_end=self._begins_at_end)
+                    file.seek(self._positions.get(path))
+                    self._files[path] = file
+
+    def _drop_producer(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close(0)

@@ -1,0 +1,211 @@
+"""A file that grows, is truncated, rotated and removed, read line by line from a stored position.
+
+A position names the file by its inode and by its first bytes, so that the file is found again under the name that a
+rotation gave to it, and so that a new file with an old inode is not mistaken for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO
+
+from kafkapy.named_tuple import NamedTuple
+
+HEAD_BYTES = 256
+# A longer line is divided.
+MOST_LINE_BYTES = 512 << 10
+_PART_BYTES = 256 << 10
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
+
+
+class FilePosition(NamedTuple):
+    """A position: everything before `offset` was read; `head` is the digest of the first `head_size` bytes."""
+
+    inode: int
+    offset: int
+    head_size: int
+    head: bytes
+
+
+class Line(NamedTuple):
+    """A line without its end, and the offset behind it."""
+
+    content: bytes
+    end: int
+
+
+def digest(content: bytes) -> bytes:
+    """Returns the digest of the first bytes of a file."""
+    return blake2b(content, digest_size=8).digest()
+
+
+class FollowedFile:
+    """The file with a name, whatever happens to it. Not thread-safe.
+
+    counts: rotated (a new file has the name), truncated (the file was rewritten from its beginning), vanished (there is
+    no file with the name), split (lines that were too long), lost (the stored position belongs to a file that no longer
+    exists), unreadable (the file cannot be opened).
+    """
+
+    def __init__(self, path: Path, counts: Counter[str], *, begins_at_end: bool = False) -> None:
+        self.path = path
+        self._counts = counts
+        self._begins_at_end = begins_at_end
+        self._file: BinaryIO | None = None
+        self._offset = 0
+        self._later: list[Path] = []  # rotated files to read after the present one, the oldest first
+        self._head = b""  # the first bytes of the present file, as far as they were read
+        self._has_vanished = False
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+    def seek(self, position: FilePosition | None) -> None:
+        """Continues at a stored position, in whatever file it is; without one, in the file with the name."""
+        self.close()
+        self._later = []
+        if position is None:
+            self._open(self.path, at_end=self._begins_at_end)
+            return
+        siblings = self._siblings()
+        index = next((index for index, each in enumerate(siblings) if _is_at(each, position)), None)
+        if index is None:
+            self._counts["lost"] += 1
+            self._open(self.path)
+            return
+        self._later = siblings[index + 1 :]
+        if self._open(siblings[index]):
+            self._offset = position.offset
+
+    def position(self) -> FilePosition | None:
+        """Returns the present position; None without a file."""
+        if self._file is None:
+            return None
+        head = os.pread(self._file.fileno(), HEAD_BYTES, 0)[: self._offset]
+        return FilePosition(os.fstat(self._file.fileno()).st_ino, self._offset, len(head), digest(head))
+
+    def read(self, most_bytes: int) -> list[Line]:
+        """Returns the next complete lines, about `most_bytes`; none if there are none now. Raises OSError."""
+        if self._file is None and not self._open(self.path):
+            self._has_vanished = self._note_vanished()
+            return []
+        self._has_vanished = False
+        lines = self._read_lines(most_bytes)
+        if lines:
+            return lines
+        return self._at_end()
+
+    # Internal
+
+    def _note_vanished(self) -> bool:
+        if not self._has_vanished:
+            self._counts["vanished"] += 1
+        return True
+
+    def _open(self, path: Path, *, at_end: bool = False) -> bool:
+        try:
+            self._file = path.open("rb", buffering=0)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            self._counts["unreadable"] += 1
+            return False
+        self._begins_at_end = False
+        self._offset = os.fstat(self._file.fileno()).st_size if at_end else 0
+        self._head = b""
+        return True
+
+    def _read_lines(self, most_bytes: int) -> list[Line]:
+        assert self._file is not None
+        self._check_head()
+        lines: list[Line] = []
+        taken = 0
+        while taken < most_bytes:
+            part = os.pread(self._file.fileno(), max(_PART_BYTES, MOST_LINE_BYTES + 1), self._offset)
+            end = part.rfind(b"\n") + 1
+            if end == 0 and len(part) <= MOST_LINE_BYTES:
+                break
+            if end == 0:
+                end = MOST_LINE_BYTES
+                self._counts["split"] += 1
+                self._take(lines, part[:end])
+            else:
+                for content in part[: end - 1].split(b"\n"):
+                    self._take(lines, content, 1)
+            taken += end
+        return lines
+
+    def _take(self, lines: list[Line], content: bytes, line_end: int = 0) -> None:
+        self._offset += len(content) + line_end
+        lines.append(Line(content, self._offset))
+
+    def _check_head(self) -> None:
+        """Returns to the beginning if the file was rewritten."""
+        assert self._file is not None
+        head = os.pread(self._file.fileno(), HEAD_BYTES, 0)
+        size = os.fstat(self._file.fileno()).st_size
+        if size < self._offset or not head.startswith(self._head):
+            self._counts["truncated"] += 1
+            self._offset = 0
+        self._head = head[: self._offset]
+
+    def _at_end(self) -> list[Line]:
+        """Goes on to the next file if the present one has lost its name; returns its last line without an end."""
+        assert self._file is not None
+        if not self._later and self._has_name():
+            return []
+        rest = os.pread(self._file.fileno(), MOST_LINE_BYTES, self._offset)
+        if b"\n" in rest:
+            return []  # written since: the next call reads it
+        following = self._later.pop(0) if self._later else self.path
+        if not following.exists():
+            return []  # the name will be there again, and until then the old file may still grow
+        self._counts["rotated"] += 1
+        lines: list[Line] = []
+        if rest:
+            self._take(lines, rest)
+        self.close()
+        self._open(following)
+        return lines
+
+    def _has_name(self) -> bool:
+        assert self._file is not None
+        try:
+            found = self.path.stat()
+        except OSError:
+            return False
+        mine = os.fstat(self._file.fileno())
+        return (found.st_ino, found.st_dev) == (mine.st_ino, mine.st_dev)
+
+    def _siblings(self) -> list[Path]:
+        """Returns the file and its rotated predecessors (`app.log.1`, `app.log-20240101`), the oldest first."""
+        try:
+            names = [each for each in self.path.parent.iterdir() if each.name.startswith(self.path.name)]
+        except OSError:
+            return []
+        found = []
+        for each in names:
+            try:
+                if each.is_file() and each.suffix not in _COMPRESSED:
+                    found.append((each == self.path, each.stat().st_mtime_ns, each))
+            except OSError:
+                continue
+        return [each for _, _, each in sorted(found)]
+
+
+def _is_at(path: Path, position: FilePosition) -> bool:
+    """Returns whether a file is the one that a position names."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            found = os.fstat(file.fileno())
+            if found.st_ino != position.inode or found.st_size < position.offset:
+                return False
+            return digest(os.pread(file.fileno(), position.head_size, 0)) == position.head
+    except OSError:
+        return False

@@ -1,0 +1,109 @@
+"""The offsets of mirrored records: runs of records with both their offsets, and the translation of offsets. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.types import TopicPartition
+
+# The runs that are kept for each partition; an earlier offset is translated to the first one of them.
+MOST_RUNS = 10_000
+# The header with the names of the clusters that a record has come through, divided by commas.
+PATH = "kafkapy.mirror.path"
+_FORM_VERSION = 1
+
+
+class Run(NamedTuple):
+    """Records that follow each other in the source and in the target: `length` of them, from these offsets on."""
+
+    source: int
+    target: int
+    length: int
+
+
+def runs_of(offsets: Iterable[tuple[int, int]]) -> Iterator[Run]:
+    """Yields the runs of pairs of source and target offset, which are in the order of both."""
+    run: Run | None = None
+    for source, target in offsets:
+        if run is not None and (source, target) == (run.source + run.length, run.target + run.length):
+            run = run._replace(length=run.length + 1)
+        else:
+            if run is not None:
+                yield run
+            run = Run(source, target, 1)
+    if run is not None:
+        yield run
+
+
+class OffsetMap:
+    """The latest runs of one partition."""
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+
+    def add(self, run: Run) -> None:
+        """Adds a run behind all others; ignores one that is known."""
+        if self._runs and run.source < self._runs[-1].source + self._runs[-1].length:
+            return
+        self._runs.append(run)
+        if len(self._runs) > 2 * MOST_RUNS:
+            del self._runs[:-MOST_RUNS]
+
+    def translate(self, source: int) -> int | None:
+        """Returns the target offset of the first record at or behind a source offset; None without any run.
+
+        Behind the last record this is the offset behind its copy. Before the first known run it is the first copy, so
+        that a group repeats records rather than misses some.
+        """
+        if not self._runs:
+            return None
+        index = bisect_right(self._runs, source, key=lambda run: run.source) - 1
+        if index < 0:
+            return self._runs[0].target
+        run = self._runs[index]
+        if source < run.source + run.length:
+            return run.target + source - run.source
+        return self._runs[index + 1].target if index + 1 < len(self._runs) else run.target + run.length
+
+
+def pack_position(next_offset: int) -> bytes:
+    """Returns the stored form of the position of a partition in the source."""
+    return b"%d" % next_offset
+
+
+def position_key(partition: TopicPartition) -> bytes:
+    """Returns the key of a position, which is the partition of the source."""
+    return f"{partition.partition}:{partition.topic}".encode()
+
+
+def parse_position_key(key: bytes | None) -> TopicPartition:
+    """Returns the partition of a key. Raises ValueError for another key."""
+    number, colon, topic = (key or b"").decode().partition(":")
+    if not colon or not topic:
+        raise ValueError(f"{key!r} is not the key of a mirror's position")
+    return TopicPartition(topic, int(number))
+
+
+def pack_runs(runs: Iterable[Run]) -> bytes:
+    """Returns the stored form of the runs of one partition and one transaction."""
+    import msgpack
+
+    packed: bytes = msgpack.packb([_FORM_VERSION, *(number for run in runs for number in run)])
+    return packed
+
+
+def unpack_runs(content: bytes | None) -> list[Run]:
+    """Returns stored runs. Raises ValueError if the bytes are none."""
+    import msgpack
+
+    try:
+        fields: Any = msgpack.unpackb(content or b"")
+    except (ValueError, msgpack.exceptions.UnpackException) as error:
+        raise ValueError(f"The bytes are not the runs of a mirror: {error}") from error
+    is_list = isinstance(fields, list) and all(isinstance(each, int) for each in fields)
+    if not is_list or len(fields) % 3 != 1 or fields[0] != _FORM_VERSION:
+        raise ValueError("The bytes are not the runs of a mirror")
+    return [Run(*fields[at : at + 3]) for at in range(1, len(fields), 3)]

@@ -1,0 +1,90 @@
+"""The offsets of a partition that a redrive has moved, as text in the metadata of a committed offset. Pure.
+
+The committed offset is the first one that was not moved; the metadata has the moved ones behind it, as distances.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+# The default of `offset.metadata.max.bytes`.
+MOST_METADATA_BYTES = 4096
+_MOVED_MARK = "moved:"
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class MovedOffsets:
+    """A set of offsets that is complete below `first`; above, it consists of ranges [begin, end)."""
+
+    def __init__(self, first: int, text: str = "") -> None:
+        """Reads the metadata of a committed offset; raises ValueError for a text of this form that is damaged."""
+        self.first = first
+        self._ranges: list[tuple[int, int]] = []
+        if not text.startswith(_MOVED_MARK):
+            return
+        at = first
+        for part in text[len(_MOVED_MARK) :].split(",") if len(text) > len(_MOVED_MARK) else []:
+            gap, _, length = part.partition(":")
+            begin = at + int(gap, 36)
+            at = begin + int(length, 36)
+            if begin >= at or begin < first:
+                raise ValueError(f"The ranges of moved offsets cannot be read: {text[:80]}")
+            self._ranges.append((begin, at))
+
+    def __contains__(self, offset: int) -> bool:
+        if offset < self.first:
+            return True
+        index = bisect_right(self._ranges, (offset, 1 << 63)) - 1
+        return index >= 0 and offset < self._ranges[index][1]
+
+    def add(self, offset: int, previous_end: int | None = None) -> bool:
+        """Adds an offset; returns False, without a change, if the text would become too long for the metadata.
+
+        `previous_end` is the offset behind the record that was read before: the offsets between, of markers and
+        compacted records, count as moved if that record was moved.
+        """
+        if offset in self:
+            return True
+        before = (self.first, list(self._ranges))
+        begin, end = offset, offset + 1
+        if (
+            previous_end is not None
+            and previous_end <= offset
+            and (previous_end == self.first or previous_end - 1 in self)
+        ):
+            begin = max(previous_end, self.first)
+        index = bisect_right(self._ranges, (begin, 1 << 63))
+        if index > 0 and self._ranges[index - 1][1] == begin:
+            index -= 1
+            begin = self._ranges.pop(index)[0]
+        if index < len(self._ranges) and self._ranges[index][0] == end:
+            end = self._ranges.pop(index)[1]
+        self._ranges.insert(index, (begin, end))
+        self.skip_to(self.first)
+        if len(self.text()) <= MOST_METADATA_BYTES:
+            return True
+        self.first, self._ranges = before
+        return False
+
+    def skip_to(self, first: int) -> None:
+        """Counts all offsets below `first` as moved; they no longer exist, or never had a record."""
+        self.first = max(self.first, first)
+        while self._ranges and self._ranges[0][0] <= self.first:
+            self.first = max(self.first, self._ranges.pop(0)[1])
+
+    def text(self) -> str:
+        """Returns the metadata to commit with the offset `first`."""
+        parts = []
+        at = self.first
+        for begin, end in self._ranges:
+            parts.append(f"{_in_base_36(begin - at)}:{_in_base_36(end - begin)}")
+            at = end
+        return _MOVED_MARK + ",".join(parts) if parts else ""
+
+
+def _in_base_36(number: int) -> str:
+    text = ""
+    while number >= 36:
+        number, digit = divmod(number, 36)
+        text = _DIGITS[digit] + text
+    return _DIGITS[number] + text

@@ -1,0 +1,292 @@
+"""Records passed to a handler; failed ones go through retry topics with growing delays, and end as dead letters."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from kafkapy.client.admin import Admin
+from kafkapy.client.consumer import ConsumerRecords
+from kafkapy.client.reliable.chain_headers import (
+    ChainState,
+    delivery_of,
+    error_text,
+    headers_after_failure,
+    headers_behind_key,
+    state_of,
+)
+from kafkapy.client.reliable.chain_topics import create_chain
+from kafkapy.client.reliable.key_order import Place, WaitingKeys
+from kafkapy.client.reliable.records import Delivery, Output, SourceRecord, UnusableOutput, checked_outputs
+from kafkapy.client.reliable.relay import (
+    IDLE_WAIT_S,
+    Batch,
+    RefusedRecords,
+    Relay,
+    admin_keys,
+    is_refusal,
+    unfinished,
+)
+from kafkapy.client.reliable.retry_plan import RetryPlan, Step
+from kafkapy.client.reliable.topic_scan import scan
+from kafkapy.errors import ConfigError
+from kafkapy.types import Clock, SystemClock, TopicPartition
+
+log = logging.getLogger("kafkapy.client")
+
+Handler = Callable[[Delivery], object]
+RecordId = tuple[str, int, int]
+DEFAULT_DELAYS_S = (5.0, 60.0, 600.0)
+MOST_WAITING_KEYS = 100_000
+# A transaction is committed after this time at the latest, so that slow handlers do not exceed its time-out.
+_SLICE_MS = 1000
+
+
+class Processor:
+    """Calls a handler for each record of some topics, exactly once as far as its outputs are concerned.
+
+    `handler(delivery)` returns the outputs to send (`Output`), or None. If it raises, the record moves to the next
+    retry topic, where its partition is paused until the record is due, and after the last one to the dead letters; if
+    it raises `Failure`, to the dead letters at once. Outputs, moved records and offsets are committed in one
+    transaction, so that every input ends once in the outputs or in the dead letters, whatever process is killed. The
+    handler may be called again for a record whose transaction was aborted.
+
+    topics: the topics to read; retry topics and dead letters get as many partitions.
+    retries: the delays before the further attempts, in seconds.
+    keeps_order: a record waits while an earlier record with its key is in a retry topic. All topics of a chain need
+        equally many partitions, and all members of the group this setting.
+    instance: a name for this process that no other process of the group has at the same time. With it, a process that
+        starts again after a crash continues at once; otherwise the old transaction ends after ten seconds.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        topics: Collection[str],
+        group: str,
+        properties: Mapping[str, Any] | None = None,
+        retries: Sequence[float] = DEFAULT_DELAYS_S,
+        keeps_order: bool = False,
+        instance: str | None = None,
+        creates_topics: bool = True,
+        most_waiting_keys: int = MOST_WAITING_KEYS,
+        clock: Clock | None = None,
+        **settings: Any,
+    ) -> None:
+        """Connects to the brokers; raises ConfigError for values that cannot be used together."""
+        self._handler = handler
+        self._properties = {**(properties or {}), **{key.replace("_", "."): settings[key] for key in settings}}
+        self.plan = RetryPlan(topics, [round(delay * 1000) for delay in retries])
+        self._group = group
+        self._clock = clock or SystemClock()
+        self._order = WaitingKeys(most_waiting_keys) if keeps_order else None
+        self._resume_at_ms: dict[TopicPartition, int] = {}
+        self._known_topics: set[str] = set()
+        self._unrestored: set[Place] = set()  # the waiting keys of these partitions were not read yet
+        self._refusals: dict[RecordId, Exception] = {}
+        self._single: RecordId | None = None
+        if keeps_order and self._properties.get("group.protocol", "classic") != "classic":
+            raise ConfigError("keeps_order needs the range assignor of group.protocol=classic")
+        if creates_topics:
+            with Admin(admin_keys(self._properties)) as admin:
+                create_chain(admin, self.plan)
+        ordered = {"partition.assignment.strategy": "range"} if keeps_order else {}
+        self._relay = Relay(self._properties, group, self, instance=instance, consumer_settings=ordered)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The numbers of records since the start.
+
+        handled: successful attempts. failed: failed ones. retried: records moved to a retry topic. dead: dead letters.
+        behind_key: records moved because an earlier record with their key waits. outputs: records sent by handlers.
+        invalid_headers: headers of the chain that could not be read. aborted: transactions that were repeated.
+        """
+        return self._relay.counts
+
+    def run(self) -> None:
+        """Processes records until `stop` is called. Raises ApiError for errors that a repetition cannot remove."""
+        self._relay.run()
+
+    def stop(self) -> None:
+        """Makes `run` return after the present transaction. May be called by any thread and by a signal's handler."""
+        self._relay.stop()
+
+    def close(self) -> None:
+        """Leaves the group and closes the connections."""
+        self._relay.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Called by the relay
+
+    def topics(self) -> Collection[str]:
+        return self.plan.all_read()
+
+    def assigned(self, relay: Relay, partitions: Collection[TopicPartition]) -> None:
+        if self._order is None:
+            return
+        for partition in partitions:
+            base, _ = self.plan.place_of(partition.topic)
+            self._order.forget((base, partition.partition))
+            self._unrestored.add((base, partition.partition))
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        for partition in partitions:
+            self._resume_at_ms.pop(partition, None)
+            base, level = self.plan.place_of(partition.topic)
+            if self._order is not None and level == 0:
+                self._order.forget((base, partition.partition))
+
+    def wait_s(self, now_ms: int) -> float:
+        due = [each for each, at_ms in self._resume_at_ms.items() if at_ms <= now_ms]
+        for each in due:
+            del self._resume_at_ms[each]
+        self._relay.consumer.resume(due)
+        next_ms = min(self._resume_at_ms.values(), default=now_ms + 1000)
+        return min(max(next_ms - now_ms, 0) / 1000, IDLE_WAIT_S)
+
+    def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
+        end_ms = self._clock.monotonic_ms() + _SLICE_MS
+        self._single = None
+        for partition, ordered in records.by_partition().items():
+            for record in ordered:
+                if not self._pass(relay, partition, record, batch):
+                    break
+                if relay.is_single:
+                    break
+            if self._clock.monotonic_ms() >= end_ms or (relay.is_single and batch.offsets):
+                break
+        for partition, offset in unfinished(records, batch.offsets).items():
+            relay.consumer.seek(partition, offset)
+
+    def committed(self) -> None:
+        self._refusals.clear()
+        if self._order is not None:
+            self._order.confirm()
+
+    def aborted(self, error: Exception) -> None:
+        if self._order is not None:
+            self._order.roll_back()
+        if self._single is not None and is_refusal(error):
+            if self._single in self._refusals:
+                topic, partition, offset = self._single
+                raise RefusedRecords(
+                    f"The record {topic}-{partition}@{offset} cannot be moved to its retry topic: {error}"
+                ) from error
+            self._refusals[self._single] = error
+
+    # Internal
+
+    def _pass(self, relay: Relay, partition: TopicPartition, record: SourceRecord, batch: Batch) -> bool:
+        """Handles or moves a record; returns False if the record, and so its partition, has to wait."""
+        base, level = self.plan.place_of(record.topic)
+        place = (base, record.partition)
+        if place in self._unrestored:
+            self._restore(place)
+        if relay.is_single:
+            self._single = (record.topic, record.partition, record.offset)
+        state = state_of(record)
+        now_ms = self._clock.wall_ms()
+        # A header that is later than any delay of the chain does not come from the chain, or from a wrong clock.
+        due_ms = min(state.due_ms, max(record.timestamp, 0) + max(self.plan.delays_ms, default=0))
+        if due_ms > now_ms:
+            self._wait(partition, due_ms)
+            return False
+        batch.counts["invalid_headers"] += len(state.invalid)
+        if self._order is not None:
+            if self._order.is_behind(place, record.key, level):
+                self._move(place, record, self.plan.behind_its_key(base, level, state), None, batch)
+                batch.counts["behind_key"] += 1
+                self._order.change(place, record.key, level, -1)
+                batch.passed(partition, record.offset)
+                return True
+            if level == 0 and self._order.is_full_for(place, record.key):
+                self._wait(partition, now_ms + 1000)
+                return False
+        self._attempt(relay, place, level, record, state, batch)
+        if self._order is not None:
+            self._order.change(place, record.key, level, -1)
+        batch.passed(partition, record.offset)
+        return True
+
+    def _wait(self, partition: TopicPartition, until_ms: int) -> None:
+        self._relay.consumer.pause([partition])
+        self._resume_at_ms[partition] = until_ms
+
+    def _attempt(
+        self, relay: Relay, place: Place, level: int, record: SourceRecord, state: ChainState, batch: Batch
+    ) -> None:
+        error = self._refusals.get((record.topic, record.partition, record.offset))
+        outputs: list[Output] = []
+        if error is None:
+            try:
+                outputs = list(checked_outputs(self._handler(delivery_of(record, state))))
+                self._check(relay, outputs)
+            except Exception as raised:
+                error = raised
+        if error is not None:
+            batch.counts["failed"] += 1
+            step = self.plan.after_failure(place[0], level, state, error, self._clock.wall_ms())
+            self._move(place, record, step, error, batch)
+            batch.counts["dead" if step.is_dead else "retried"] += 1
+            return
+        for output in outputs:
+            batch.send(output)
+        batch.counts["handled"] += 1
+        batch.counts["outputs"] += len(outputs)
+
+    def _check(self, relay: Relay, outputs: Sequence[Output]) -> None:
+        """Raises UnusableOutput for a topic that does not exist."""
+        for output in outputs:
+            if output.topic not in self._known_topics:
+                if not relay.topic_exists(output.topic):
+                    raise UnusableOutput(f"The topic {output.topic} of an output does not exist")
+                self._known_topics.add(output.topic)
+
+    def _move(self, place: Place, record: SourceRecord, step: Step, error: Exception | None, batch: Batch) -> None:
+        """Sends a record to the next topic of its chain; `error` is None for a record that waits behind its key."""
+        if error is None:
+            headers = headers_behind_key(record.headers, step.state, self._group)
+        else:
+            headers = headers_after_failure(
+                record.headers, step.state, error_text(error), self._group, is_dead=step.is_dead
+            )
+        count = self._relay.partition_count(step.topic)
+        batch.send(Output(step.topic, record.value, record.key, headers, place[1] % count))
+        if self._order is not None and not step.is_dead:
+            self._order.change(place, record.key, step.state.level, 1)
+
+    def _restore(self, place: Place) -> None:
+        """Reads which keys wait in the retry topics of a partition.
+
+        Raises ConfigError if another member reads one of the retry topics' partitions.
+        """
+        order = self._order
+        assert order is not None
+        base, number = place
+        levels = {
+            TopicPartition(self.plan.retry_topic(base, level), number): level
+            for level in range(1, len(self.plan.delays_ms) + 1)
+        }
+        missing = levels.keys() - self._relay.consumer.assignment()
+        if missing:
+            raise ConfigError(
+                f"keeps_order needs one member for {base}-{number} and {min(missing)}: the topics of the chain must "
+                "have equally many partitions"
+            )
+        committed = self._relay.consumer.committed(levels)
+        starts = {each: None if found is None else found.offset for each, found in committed.items()}
+        order.forget(place)
+        for record in scan(self._properties, starts):
+            order.change(place, record.key, levels[TopicPartition(record.topic, record.partition)], 1)
+        order.confirm()
+        self._unrestored.discard(place)

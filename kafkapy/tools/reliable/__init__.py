@@ -1,0 +1,1 @@
+"""The services of the reliability patterns (`kafkapy.client.reliable`), one command each."""
