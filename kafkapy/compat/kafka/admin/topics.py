@@ -1,0 +1,236 @@
+"""Topics: list, describe, create, delete."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafkapy.compat.kafka.admin.acls import with_operation_names
+from kafkapy.compat.kafka.admin.configs import ConfigResourceType, take_config
+from kafkapy.compat.kafka.admin.requests import AT_CONTROLLER, AdminRequests, as_dict, raise_error
+from kafkapy.compat.kafka.errors import KafkaError, KafkaTimeoutError, for_code
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
+from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
+from kafkapy.protocol.messages.metadata import MetadataRequest
+
+_POLL_S = 0.1
+_Creatable = CreateTopicsRequest.CreatableTopic
+
+
+class NewTopic:
+    """A topic to create; the counts are -1 for the broker's defaults and with `replica_assignments` (partition ->
+    broker ids)."""
+
+    def __init__(
+        self,
+        name: str,
+        num_partitions: int = -1,
+        replication_factor: int = -1,
+        replica_assignments: Mapping[int, Sequence[int]] | None = None,
+        topic_configs: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.num_partitions = num_partitions
+        self.replication_factor = replication_factor
+        self.replica_assignments = replica_assignments or {}
+        self.topic_configs = topic_configs or {}
+
+
+class TopicOperations(AdminRequests):
+    """Operations on topics."""
+
+    def list_topics(self) -> list[str]:
+        """Returns the names of all topics."""
+        return [topic["name"] for topic in self.describe_topics()]
+
+    def describe_topics(self, topics: Iterable[str | uuid.UUID] | None = None) -> list[dict[str, Any]]:
+        """Returns the metadata of topics, given by name or id; None means all topics."""
+        return list(self._metadata(topics)["topics"])
+
+    def _metadata(self, topics: Iterable[str | uuid.UUID] | None) -> dict[str, Any]:
+        wanted = None if topics is None else [_metadata_topic(each) for each in topics]
+
+        def build(version: int) -> MetadataRequest:
+            request = MetadataRequest(topics=wanted, allow_auto_topic_creation=_must_allow(version))
+            if version >= MetadataRequest.FIRST_VERSION_WITH_INCLUDE_TOPIC_AUTHORIZED_OPERATIONS:
+                request.include_topic_authorized_operations = True
+            return request
+
+        found = as_dict(self._ask(ApiKey.METADATA, build))
+        with_operation_names(found, "cluster_authorized_operations")
+        for topic in found["topics"]:
+            with_operation_names(topic, "topic_authorized_operations")
+        return found
+
+    def create_topics(
+        self,
+        new_topics: Any,
+        timeout_ms: float | None = None,
+        validate_only: bool = False,
+        raise_errors: bool = True,
+        wait_for_metadata: bool = False,
+    ) -> dict[str, Any]:
+        """Creates topics: names, NewTopics, or a dict of names and options (num_partitions, replication_factor,
+        assignments, configs).
+
+        With `wait_for_metadata`, blocks until each topic has leaders. Raises the first error with `raise_errors`.
+        """
+        if validate_only and wait_for_metadata:
+            raise ValueError("validate_only and wait_for_metadata are mutually exclusive")
+        topics = _creatable_topics(new_topics)
+        request = CreateTopicsRequest(
+            topics=topics, timeout_ms=self._timeout_ms(timeout_ms), validate_only=validate_only
+        )
+        response = self._ask(ApiKey.CREATE_TOPICS, request, AT_CONTROLLER, timeout_ms)
+        if raise_errors:
+            for each in response.topics:
+                raise_error(each.error_code, f"{each.name}: {each.error_message}")
+        if wait_for_metadata:
+            self.wait_for_topics([each.name for each in topics])
+        found = _without_throttle(as_dict(response))
+        for topic in found["topics"]:
+            configs = topic.pop("configs", None)
+            if configs:
+                topic["configs"] = {take_config(each, ConfigResourceType.TOPIC): each for each in configs}
+        return found
+
+    def wait_for_topics(self, topic_names: Iterable[str], timeout_ms: float = 10000) -> None:
+        """Blocks until each partition of the topics has a leader. Raises KafkaTimeoutError."""
+        names = list(topic_names)
+        end = time.monotonic() + timeout_ms / 1000
+        while names:
+            waiting = self._not_ready(names)
+            if not waiting:
+                return
+            if time.monotonic() >= end:
+                raise KafkaTimeoutError(f"Topics not ready after {timeout_ms} ms: {waiting}")
+            time.sleep(_POLL_S)
+
+    def _not_ready(self, names: Sequence[str]) -> dict[str, str]:
+        """Returns the topics that cannot be used yet, each with the reason."""
+        try:
+            described = {topic["name"]: topic for topic in self.describe_topics(names)}
+        except KafkaError as error:
+            return dict.fromkeys(names, str(error))
+        reasons = {name: _reason(described.get(name)) for name in names}
+        return {name: reason for name, reason in reasons.items() if reason}
+
+    def delete_topics(
+        self, topics: Iterable[str | uuid.UUID], timeout_ms: float | None = None, raise_errors: bool = True
+    ) -> dict[str, Any]:
+        """Deletes topics, given by name or id. Raises the first error with `raise_errors`."""
+        given = list(topics)
+        names = [each for each in given if isinstance(each, str)]
+
+        def build(version: int) -> DeleteTopicsRequest:
+            request = DeleteTopicsRequest(timeout_ms=self._timeout_ms(timeout_ms))
+            if version >= DeleteTopicsRequest.FIRST_VERSION_WITH_TOPICS:
+                request.topics = [
+                    DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=each.bytes)
+                    if isinstance(each, uuid.UUID)
+                    else DeleteTopicsRequest.DeleteTopicState(name=each)
+                    for each in given
+                ]
+            else:
+                request.topic_names = names
+            return request
+
+        response = self._ask(ApiKey.DELETE_TOPICS, build, AT_CONTROLLER, timeout_ms)
+        if raise_errors:
+            for each in response.responses:
+                raise_error(each.error_code, f"{each.name}: {each.error_message}")
+        found = _without_throttle(as_dict(response))
+        found["topics"] = found.pop("responses")
+        return found
+
+
+def _must_allow(version: int) -> bool:
+    """Returns whether a version of the request lacks the field that forbids the creation of topics."""
+    return version < MetadataRequest.FIRST_VERSION_WITH_ALLOW_AUTO_TOPIC_CREATION
+
+
+def _metadata_topic(topic: str | uuid.UUID) -> MetadataRequest.MetadataRequestTopic:
+    if isinstance(topic, uuid.UUID):
+        return MetadataRequest.MetadataRequestTopic(name=None, topic_id=topic.bytes)
+    return MetadataRequest.MetadataRequestTopic(name=topic)
+
+
+def _creatable_topics(new_topics: Any) -> list[Any]:
+    """Returns the topics of a request. Raises ValueError if there are none, or of different kinds."""
+    if isinstance(new_topics, Mapping):
+        found = [
+            _creatable(
+                name,
+                options.get("num_partitions", -1),
+                options.get("replication_factor", -1),
+                options.get("assignments", {}),
+                options.get("configs", {}),
+            )
+            for name, options in new_topics.items()
+        ]
+    else:
+        given = list(new_topics)
+        if all(isinstance(each, str) for each in given):
+            found = [_creatable(name, -1, -1, {}, {}) for name in given]
+        elif all(isinstance(each, NewTopic) for each in given):
+            found = [
+                _creatable(
+                    each.name,
+                    each.num_partitions,
+                    each.replication_factor,
+                    each.replica_assignments,
+                    each.topic_configs,
+                )
+                for each in given
+            ]
+        else:
+            found = []
+    if not found:
+        raise ValueError(f"No valid topics found in new_topics: {new_topics}")
+    return found
+
+
+def _creatable(
+    name: str,
+    partitions: int,
+    factor: int,
+    assignments: Mapping[int, Sequence[int]],
+    configs: Mapping[str, Any],
+) -> Any:
+    return _Creatable(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=factor,
+        assignments=[
+            CreateTopicsRequest.CreatableReplicaAssignment(partition_index=number, broker_ids=list(replicas))
+            for number, replicas in assignments.items()
+        ],
+        configs=[
+            CreateTopicsRequest.CreatableTopicConfig(name=key, value=None if value is None else str(value))
+            for key, value in configs.items()
+        ],
+    )
+
+
+def _reason(topic: Mapping[str, Any] | None) -> str | None:
+    """Returns why a topic cannot be used yet; None if it can."""
+    if topic is None:
+        return "missing from the metadata"
+    if topic["error_code"]:
+        return for_code(topic["error_code"]).__name__
+    if not topic["partitions"]:
+        return "no partitions reported"
+    waiting = [
+        f"p{each['partition_index']}: {for_code(each['error_code']).__name__ if each['error_code'] else 'no leader'}"
+        for each in topic["partitions"]
+        if each["error_code"] or each["leader_id"] < 0
+    ]
+    return ", ".join(waiting) or None
+
+
+def _without_throttle(found: dict[str, Any]) -> dict[str, Any]:
+    found.pop("throttle_time_ms", None)
+    return found

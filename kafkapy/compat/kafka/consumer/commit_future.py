@@ -1,0 +1,53 @@
+"""The future of an asynchronous commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kafkapy.compat.kafka.future import Future
+from kafkapy.compat.kafka.structs import OffsetAndMetadata, TopicPartition
+
+
+class OffsetCommitResponse(NamedTuple):
+    """The outcome of a commit that has succeeded: the names of the topics, each with its partitions and the error code
+    of each, which is 0."""
+
+    topics: list[tuple[str, list[tuple[int, int]]]]
+
+
+class CommitFuture(Future):
+    """The outcome of an asynchronous commit. For the thread that uses the consumer.
+
+    To ask whether it is done runs the callbacks of all commits that have finished.
+    """
+
+    def __init__(
+        self,
+        call_back: Callable[[], None],
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        callback: Callable[[Any, Any], object],
+    ) -> None:
+        super().__init__()
+        self._call_back = call_back
+        self._offsets = offsets
+        self._callback = callback
+
+    @property
+    def is_done(self) -> bool:
+        if not self._is_done:
+            self._call_back()
+        return self._is_done
+
+    def finish(self, error: BaseException | None) -> None:
+        """Sets the outcome and calls the callback of the commit; `error` is None after a success."""
+        if error is not None:
+            self._callback(self._offsets, error)
+            self.failure(error)
+            return
+        topics: dict[str, list[tuple[int, int]]] = {}
+        for topic, partition in self._offsets:
+            topics.setdefault(topic, []).append((partition, 0))
+        response = OffsetCommitResponse(list(topics.items()))
+        self._callback(self._offsets, response)
+        self.success(response)

@@ -1,0 +1,1 @@
+"""The assignors of consumer groups, as in kafka-python's `kafka.coordinator`."""

@@ -1,0 +1,1 @@
+"""The package of kafka-python that has the sticky assignor."""

@@ -1,0 +1,84 @@
+"""Partitioners with the interface of kafka-python's `kafka.partitioner`."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from typing import Any
+
+from kafkapy._core.bytes.murmur2 import partition_of_key
+from kafkapy.compat.kafka.cluster import ClusterMetadata
+
+
+class Partitioner(ABC):
+    """Chooses the partitions of records that are sent without one."""
+
+    @abstractmethod
+    def partition(
+        self,
+        topic: str,
+        key: Any,
+        serialized_key: bytes | None,
+        value: Any,
+        serialized_value: bytes | None,
+        cluster: ClusterMetadata,
+    ) -> int:
+        """Returns the partition of a record."""
+
+
+class DefaultPartitioner(Partitioner):
+    """Chooses the partition of a key as Java's client does, and any available partition for a record without a key.
+
+    A producer with this class, and not a subclass, lets kafkapy's client choose the partitions of records without a
+    key: a partition at random for about one batch of records, then another.
+    """
+
+    def partition(
+        self,
+        topic: str,
+        key: Any,
+        serialized_key: bytes | None,
+        value: Any,
+        serialized_value: bytes | None,
+        cluster: ClusterMetadata,
+    ) -> int:
+        known = cluster.partitions_for_topic(topic)
+        if known is None:
+            raise ValueError(f"Topic {topic} not found in the metadata")
+        if serialized_key is not None:
+            return partition_of_key(serialized_key, len(known))
+        return random.choice(sorted(cluster.available_partitions_for_topic(topic) or known))
+
+
+class StickyPartitioner(DefaultPartitioner):
+    """Chooses partitions as DefaultPartitioner; records without a key go to one partition for about one batch."""
+
+    def __init__(self) -> None:
+        self._sticky: dict[str, int] = {}
+
+    def partition(
+        self,
+        topic: str,
+        key: Any,
+        serialized_key: bytes | None,
+        value: Any,
+        serialized_value: bytes | None,
+        cluster: ClusterMetadata,
+    ) -> int:
+        chosen = self._sticky.get(topic)
+        known = cluster.available_partitions_for_topic(topic) or cluster.partitions_for_topic(topic)
+        if serialized_key is None and chosen is not None and known and chosen in known:
+            return chosen
+        found = super().partition(topic, key, serialized_key, value, serialized_value, cluster)
+        if serialized_key is None:
+            self._sticky[topic] = found
+        return found
+
+    def on_new_batch(self, topic: str, cluster: ClusterMetadata, prev_partition: int) -> None:
+        """Chooses another partition for the topic, if `prev_partition` is still the chosen one."""
+        if self._sticky.get(topic) != prev_partition:
+            return
+        known = cluster.available_partitions_for_topic(topic) or cluster.partitions_for_topic(topic) or set()
+        others = sorted(known - {prev_partition}) or sorted(known)
+        if others:
+            self._sticky[topic] = random.choice(others)
