@@ -1,0 +1,654 @@
+"""Consumer of confluent-kafka, on kafkapy's consumer."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from typing import Any, Self
+
+from kafkapy._core.client.fetched_records import ConsumerRecord
+from kafkapy.client.consumer import Consumer as KafkapyConsumer
+from kafkapy.client.coordinator import OffsetAndMetadata
+from kafkapy.client.errors import AuthenticationError, NotSubscribed, RequestTimedOut, WakeupError
+from kafkapy.compat.confluent_kafka._client import LONGEST_SLICE_S, Client, seconds
+from kafkapy.compat.confluent_kafka._config import CONSUMER, Settings, invalid
+from kafkapy.compat.confluent_kafka._constants import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID
+from kafkapy.compat.confluent_kafka._errors import (
+    KafkaError,
+    code_of,
+    kafka_error,
+    kafka_exception,
+    local_error,
+)
+from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_bytes
+from kafkapy.compat.confluent_kafka._offsets import checked, epoch_of, partition_of, partitions_of, place_of, to_commit
+from kafkapy.compat.confluent_kafka._records import Message, TopicPartition, message_of, with_error
+from kafkapy.compat.confluent_kafka._statistics import consumer_statistics
+from kafkapy.compat.confluent_kafka._topic_patterns import subscription_of
+from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
+from kafkapy.types import TopicPartition as Place
+
+OnRebalance = Callable[["Consumer", list[TopicPartition]], object]
+OnCommit = Callable[[KafkaError | None, list[TopicPartition]], object]
+
+# The records that one poll of kafkapy's consumer decodes for the next polls of this one.
+_RECORDS_AHEAD = 2000
+# While the program reads these records, the work for the group is done this often.
+_ATTENTION_S = 0.5
+_MOST_OF_A_CALL = 1_000_000
+_UNAVAILABLE = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAILED, Error.INVALID_TOPIC_EXCEPTION)
+
+
+class _InnerConsumer(KafkapyConsumer):
+    """kafkapy's consumer, with access to its parts for this package, which has a lock of its own."""
+
+    def __init__(self, properties: dict[str, Any]) -> None:
+        super().__init__(properties)
+        self._single_thread = nullcontext()  # type: ignore[assignment]
+
+    def attend(self) -> None:
+        """Performs the work that is due for the group, without returning records; counts as a poll."""
+        if self._subscription.is_automatic or self._subscription.is_manual:
+            self._group.poll(self._network.clock.monotonic_ms())
+
+    def is_subscribed(self) -> bool:
+        """Returns whether the group assigns the partitions."""
+        return self._subscription.is_automatic
+
+    def watermarks(self, place: Place) -> tuple[int, int] | None:
+        """Returns the first offset and the high watermark of the last fetch; None for a partition not assigned."""
+        state = self._subscription.partitions.get(place)
+        return None if state is None else (state.log_start_offset, state.high_watermark)
+
+    def ends_reached(self) -> Iterable[tuple[Place, int]]:
+        """Returns the partitions of which all records were returned, with the position."""
+        for place, state in self._subscription.partitions.items():
+            if state.position is not None and not state.buffers and self.current_lag(place) == 0:
+                yield place, state.position
+
+    def unavailable(self) -> dict[str, Error]:
+        """Returns the errors of subscribed topics."""
+        errors = self._network.cluster.errors
+        return {topic: errors[topic] for topic in self._subscription.topics if errors.get(topic) in _UNAVAILABLE}
+
+
+class _Rebalances:
+    """The listener of kafkapy's consumer, which calls the callbacks of the program."""
+
+    def __init__(
+        self, consumer: Consumer, assigned: OnRebalance | None, revoked: OnRebalance | None, lost: OnRebalance | None
+    ) -> None:
+        self._consumer, self._assigned, self._revoked, self._lost = consumer, assigned, revoked, lost
+
+    def on_partitions_assigned(self, places: list[Place]) -> None:
+        self._consumer._rebalanced(places, self._assigned)
+
+    def on_partitions_revoked(self, places: list[Place]) -> None:
+        self._consumer._revoked(places, self._revoked, can_commit=True)
+
+    def on_partitions_lost(self, places: list[Place]) -> None:
+        self._consumer._revoked(places, self._lost or self._revoked, can_commit=False)
+
+
+class Consumer(Client):
+    """Reads records, as a member of a group (`subscribe`) or of chosen partitions (`assign`).
+
+    `Consumer(config)`; the keys are librdkafka's. Any thread may call a method while another one polls. Raises
+    KafkaException for an invalid configuration, ValueError without `group.id`.
+    """
+
+    _closed_message = "Consumer closed"
+
+    def __init__(self, *args: Any, **config: Any) -> None:
+        conf = args[0] if args else config.pop("config", None)
+        settings = Settings(CONSUMER, conf, config)
+        if settings["group.id"] is None:
+            raise ValueError("Failed to create consumer: group.id must be set")
+        properties = settings.properties()
+        properties["max.poll.records"] = _RECORDS_AHEAD
+        try:
+            client = _InnerConsumer(properties)
+        except ConfigError as error:
+            raise invalid(f"Failed to create consumer: {error}") from error
+        except KafkapyError as error:
+            raise kafka_exception(error, "Failed to create consumer: ") from error
+        self._client = client
+        self._start(settings, client._network)
+        self._on_commit: OnCommit | None = settings.callbacks.get("on_commit")
+        self._stores: bool = settings["enable.auto.offset.store"]
+        self._reports_ends: bool = settings["enable.partition.eof"]
+        self._commits: bool = settings["enable.auto.commit"] and settings["auto.commit.interval.ms"] > 0
+        self._commit_interval_s: float = settings["auto.commit.interval.ms"] / 1000
+        self._next_commit_s = time.monotonic() + self._commit_interval_s
+        self._attention_s = 0.0
+        self._buffer: deque[ConsumerRecord | Message] = deque()
+        # topic -> partition -> offset of the last record that the program has received
+        self._delivered: dict[str, dict[int, int]] = {}
+        self._stored: dict[Place, OffsetAndMetadata] = {}
+        self._committed: dict[Place, OffsetAndMetadata] = {}
+        self._reported_ends: dict[Place, int] = {}
+        self._reported_topics: dict[str, Error] = {}
+        self._assigning: list[Place] | None = None  # within `on_assign`
+        self._revoking = False  # within `on_revoke` or `on_lost`
+        self._in_callback = False  # of a rebalance, in which any thread may call methods while `poll` waits for it
+        self._callers = 0
+
+    # Records
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        """Returns the next message, or None after `timeout` seconds (-1: without a limit); blocks.
+
+        A message with an `error()` is an event: the end of a partition, or an error of the consumer. Calls the
+        callbacks of rebalances, commits, statistics and errors.
+        """
+        now_s = time.monotonic()
+        if now_s >= self._attention_s or self._callbacks.waiting:
+            self._attend(now_s)
+        try:
+            record = self._buffer.popleft()
+        except IndexError:
+            if self._is_closed or not self._refill(seconds(timeout)):
+                self._check_open()
+                return None
+            record = self._buffer.popleft()
+        if isinstance(record, Message):
+            return record
+        try:
+            self._delivered[record.topic][record.partition] = record.offset
+        except KeyError:
+            self._delivered[record.topic] = {record.partition: record.offset}
+        return message_of(record)
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """Returns up to `num_messages` messages; blocks until there are as many, at most `timeout` seconds."""
+        if not 0 <= num_messages <= _MOST_OF_A_CALL:
+            raise ValueError("num_messages must be between 0 and 1000000 (1M)")
+        limit_s = seconds(timeout)
+        self._check_open()
+        end_s = None if limit_s is None else time.monotonic() + limit_s
+        self._attend(time.monotonic())
+        found: list[Message] = []
+        while len(found) < num_messages:
+            if not self._buffer and not self._refill(None if end_s is None else max(end_s - time.monotonic(), 0)):
+                break
+            self._take(found, num_messages - len(found))
+        return found
+
+    def _take(self, found: list[Message], count: int) -> None:
+        """Moves at most `count` messages from the buffer to `found`."""
+        popleft = self._buffer.popleft
+        taken = [popleft() for _ in range(min(count, len(self._buffer)))]
+        found += [each if isinstance(each, Message) else message_of(each) for each in taken]
+        topic, partition, offset = "", -1, -1
+        for record in taken:
+            if isinstance(record, Message):
+                continue
+            if record.partition != partition or record.topic != topic:
+                if offset >= 0:
+                    self._delivered.setdefault(topic, {})[partition] = offset
+                topic, partition = record.topic, record.partition
+            offset = record.offset
+        if offset >= 0:
+            self._delivered.setdefault(topic, {})[partition] = offset
+
+    def _attend(self, now_s: float) -> None:
+        """Calls callbacks, performs the work that is due for the group, and commits when it is due."""
+        self._callbacks.serve()
+        if now_s < self._attention_s or self._is_closed:
+            return
+        self._attention_s = min(now_s + _ATTENTION_S, self._callbacks.next_statistics_s)
+        with self._lock:
+            try:
+                self._client.attend()
+            except (AuthenticationError, WakeupError):
+                pass  # `Callbacks.watch` has reported it
+            except KafkapyError as error:
+                self._buffer.append(Message(error=kafka_error(error)))
+            self._commit_if_due(now_s)
+
+    def _refill(self, limit_s: float | None) -> bool:
+        """Fills the buffer; returns False if there is nothing after `limit_s` seconds (None: without a limit)."""
+        end_s = None if limit_s is None else time.monotonic() + limit_s
+        while True:
+            left_s = LONGEST_SLICE_S if end_s is None else min(max(end_s - time.monotonic(), 0), LONGEST_SLICE_S)
+            with self._lock:
+                self._check_open()
+                try:
+                    self._buffer.extend(self._client.poll(left_s))
+                except NotSubscribed:
+                    time.sleep(left_s)
+                except (AuthenticationError, WakeupError):
+                    pass  # `Callbacks.watch` has reported it
+                except KafkapyError as error:
+                    self._buffer.append(Message(error=kafka_error(error)))
+                if self._reports_ends:
+                    self._report_ends()
+                if not self._buffer:
+                    self._report_topics()
+                self._commit_if_due(time.monotonic())
+            self._callbacks.serve()
+            if self._buffer:
+                return True
+            if end_s is not None and time.monotonic() >= end_s:
+                return False
+            if self._callers:
+                time.sleep(0.001)  # lets the thread run that waits for the lock
+
+    def _report_ends(self) -> None:
+        for place, position in self._client.ends_reached():
+            if self._reported_ends.get(place) != position:
+                self._reported_ends[place] = position
+                error = KafkaError(code_of("_PARTITION_EOF"))
+                self._buffer.append(Message(place.topic, place.partition, position, error=error))
+
+    def _report_topics(self) -> None:
+        """Adds an error for each subscribed topic that has just become unavailable."""
+        unavailable = self._client.unavailable()
+        for topic, error in unavailable.items():
+            if self._reported_topics.get(topic) != error:
+                text = KafkaError(int(error)).str()
+                reason = f"Subscribed topic not available: {topic}: {text}"
+                self._buffer.append(Message(topic, error=KafkaError(int(error), reason)))
+        self._reported_topics = unavailable
+
+    # Subscription
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: OnRebalance | None = None,
+        on_revoke: OnRebalance | None = None,
+        on_lost: OnRebalance | None = None,
+    ) -> None:
+        """Subscribes to topics; a name that begins with ^ is a regular expression.
+
+        The callbacks receive this consumer and the partitions, within `poll`. Raises KafkaException.
+        """
+        self._check_open()
+        if not isinstance(topics, list) or not all(isinstance(each, str) for each in topics):
+            raise TypeError("expected list of topic unicode strings")
+        for name, callback in (("on_assign", on_assign), ("on_revoke", on_revoke), ("on_lost", on_lost)):
+            if callback is not None and not callable(callback):
+                raise TypeError(f"{name} expects a callable")
+        if not topics or "" in topics:
+            raise local_error("_INVALID_ARG", "Failed to set subscription: Local: Invalid argument or configuration")
+
+        def subscribe() -> None:
+            if not self._client.is_subscribed() and self._client.assignment():
+                self._client.assign(())
+            self._client.subscribe(subscription_of(topics), _Rebalances(self, on_assign, on_revoke, on_lost))
+
+        self._call("Failed to set subscription: ", subscribe)
+
+    def unsubscribe(self) -> None:
+        """Leaves the group and drops the subscription and all partitions. Blocks."""
+        self._check_open()
+        self._call("Failed to remove subscription: ", self._client.unsubscribe)
+        self._forget(None)
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Reads exactly these partitions, from their offsets; without an offset, from the committed one.
+
+        Within `on_assign` it only chooses the offsets: the partitions must be those that the group has assigned.
+        """
+        self._check_open()
+        wanted = checked(partitions)
+        if self._assigning is not None:
+            if {Place(each.topic, each.partition) for each in wanted} != set(self._assigning):
+                raise local_error("_NOT_IMPLEMENTED", "kafkapy assigns exactly the partitions that on_assign receives")
+            self._call("Failed to set assignment: ", lambda: self._start_at(wanted))
+            return
+
+        def assign() -> None:
+            if self._client.is_subscribed():
+                if wanted:
+                    raise local_error("_CONFLICT", "kafkapy cannot assign partitions while topics are subscribed")
+                return
+            self._client.assign(())
+            self._client.assign([Place(each.topic, each.partition) for each in wanted])
+            self._start_at(wanted)
+
+        self._call("Failed to set assignment: ", assign)
+        if not self._client.is_subscribed():
+            self._forget(None)
+
+    def unassign(self) -> None:
+        """Stops reading all partitions; within a rebalance it has no effect, because the group does so."""
+        self._check_open()
+        if not self._revoking and self._assigning is None:
+            self.assign([])
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        """Reads these partitions in addition; within `on_assign` it chooses their offsets, as `assign` does."""
+        self._check_open()
+        wanted = checked(partitions)
+        if self._assigning is not None:
+            self._call("Failed to incremental assign: ", lambda: self._start_at(wanted))
+            return
+
+        def assign() -> None:
+            before = self._client.assignment()
+            self._client.assign([*before, *(Place(each.topic, each.partition) for each in wanted)])
+            self._start_at(wanted)
+
+        self._call("Failed to incremental assign: ", assign)
+
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        """Stops reading these partitions; within a rebalance it has no effect, because the group does so."""
+        self._check_open()
+        dropped = {Place(each.topic, each.partition) for each in checked(partitions)}
+        if self._revoking or self._assigning is not None:
+            return
+        left = [each for each in self._client.assignment() if each not in dropped]
+        self._call("Failed to incremental unassign: ", lambda: self._client.assign(left))
+        self._forget(dropped)
+
+    def assignment(self) -> list[TopicPartition]:
+        """Returns the partitions that are assigned now."""
+        self._check_open()
+        return [TopicPartition(each.topic, each.partition) for each in sorted(self._client.assignment())]
+
+    def _start_at(self, partitions: list[TopicPartition]) -> None:
+        for each in partitions:
+            place = Place(each.topic, each.partition)
+            if each.offset >= 0:
+                self._client.seek(place, OffsetAndMetadata(each.offset, leader_epoch=epoch_of(each)))
+            elif each.offset == OFFSET_BEGINNING:
+                self._client.seek_to_beginning([place])
+            elif each.offset == OFFSET_END:
+                self._client.seek_to_end([place])
+
+    def _rebalanced(self, places: list[Place], callback: OnRebalance | None) -> None:
+        self._forget(set(places))
+        if callback is None:
+            return
+        self._assigning, self._in_callback = places, True
+        try:
+            callback(self, [TopicPartition(each.topic, each.partition) for each in places])
+        finally:
+            self._assigning, self._in_callback = None, False
+
+    def _revoked(self, places: list[Place], callback: OnRebalance | None, *, can_commit: bool) -> None:
+        self._drop_buffered(set(places))
+        try:
+            if callback is not None:
+                self._revoking = self._in_callback = True
+                callback(self, [TopicPartition(each.topic, each.partition) for each in places])
+        finally:
+            self._revoking = self._in_callback = False
+            if can_commit and self._commits:
+                self._commit_stored(set(places))
+            self._forget(set(places))
+
+    def _drop_buffered(self, places: set[Place]) -> None:
+        if self._buffer:
+            kept = [each for each in self._buffer if isinstance(each, Message) or place_of(each) not in places]
+            self._buffer.clear()
+            self._buffer.extend(kept)
+
+    def _forget(self, places: set[Place] | None) -> None:
+        """Forgets the buffered records and the positions of partitions (None: of all)."""
+        if places is None:
+            self._buffer.clear()
+            self._delivered.clear()
+            for kept in (self._stored, self._committed, self._reported_ends):
+                kept.clear()
+            return
+        self._drop_buffered(places)
+        for place in places:
+            self._delivered.get(place.topic, {}).pop(place.partition, None)
+            for each in (self._stored, self._committed, self._reported_ends):
+                each.pop(place, None)
+
+    # Positions
+
+    def seek(self, partition: TopicPartition) -> None:
+        """Goes to the offset of an assigned partition, which may be OFFSET_BEGINNING or OFFSET_END."""
+        self._check_open()
+        place = Place(partition.topic, partition.partition)
+        prefix = f"Failed to seek to offset {partition.offset}: "
+        if place not in self._client.assignment():
+            raise local_error("_UNKNOWN_PARTITION", f"{prefix}Local: Unknown partition")
+        self._call(prefix, lambda: self._start_at([partition]))
+        self._drop_buffered({place})
+        self._delivered.get(place.topic, {}).pop(place.partition, None)
+        self._reported_ends.pop(place, None)
+
+    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Returns the partitions with the offset after the last message that the program has received.
+
+        The offset is OFFSET_INVALID if it has not received any.
+        """
+        self._check_open()
+        found = []
+        for each in checked(partitions):
+            offset = self._delivered.get(each.topic, {}).get(each.partition)
+            found.append(TopicPartition(each.topic, each.partition, OFFSET_INVALID if offset is None else offset + 1))
+        return found
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        """Returns no messages of these partitions until `resume`."""
+        self._check_open()
+        places = self._assigned(partitions)
+
+        def pause() -> None:
+            first: dict[Place, int] = {}
+            for record in self._buffer:
+                if not isinstance(record, Message):
+                    first.setdefault(place_of(record), record.offset)
+            self._client.pause(places)
+            for place in places:
+                if place in first:
+                    self._client.seek(place, first[place])
+
+        self._call("Failed to pause partitions: ", pause)
+        self._drop_buffered(set(places))
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        """Returns messages of paused partitions again."""
+        self._check_open()
+        places = self._assigned(partitions)
+        self._call("Failed to resume partitions: ", lambda: self._client.resume(places))
+
+    def _assigned(self, partitions: list[TopicPartition]) -> list[Place]:
+        assigned = self._client.assignment()
+        places = [Place(each.topic, each.partition) for each in checked(partitions)]
+        return [each for each in places if each in assigned]
+
+    def get_watermark_offsets(
+        self, partition: TopicPartition, timeout: float = -1, cached: bool = False
+    ) -> tuple[int, int]:
+        """Returns the first offset and the end offset of a partition; blocks unless `cached`.
+
+        `cached` gives the offsets of the last fetch, OFFSET_INVALID if there was none.
+        """
+        self._check_open()
+        place = Place(partition.topic, partition.partition)
+        if cached:
+            found = self._client.watermarks(place) or (-1, -1)
+            return tuple(OFFSET_INVALID if each < 0 else each for each in found)  # type: ignore[return-value]
+        limit_s = seconds(timeout)
+
+        def query() -> tuple[int, int]:
+            first = self._client.beginning_offsets([place], limit_s)[place]
+            return first, self._client.end_offsets([place], limit_s)[place]
+
+        found_now: tuple[int, int] = self._call("Failed to get watermark offsets: ", query)
+        return found_now
+
+    def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
+        """Returns the partitions with the offset of the first record at a timestamp (ms) or a later one. Blocks.
+
+        The timestamp is in the field `offset`; the offset is OFFSET_END if there is no such record.
+        """
+        self._check_open()
+        wanted = {Place(each.topic, each.partition): each.offset for each in checked(partitions)}
+        found = self._call("Failed to get offsets: ", lambda: self._client.offsets_for_times(wanted, seconds(timeout)))
+        return [
+            TopicPartition(place.topic, place.partition, OFFSET_END if each is None else each.offset)
+            for place, each in ((place, found.get(place)) for place in wanted)
+        ]
+
+    # Commits
+
+    def store_offsets(self, message: Message | None = None, offsets: list[TopicPartition] | None = None) -> None:
+        """Stores the offset after a message, or these offsets, for the next commit.
+
+        Needs `enable.auto.offset.store=false`. Raises KafkaException for a partition that is not assigned.
+        """
+        self._check_open()
+        if message is not None and offsets is not None:
+            raise ValueError("message and offsets are mutually exclusive")
+        if message is None and offsets is None:
+            raise ValueError("expected either message or offsets")
+        if self._stores:
+            raise local_error("_INVALID_ARG", "StoreOffsets failed: Local: Invalid argument or configuration")
+        wanted = to_commit(message, offsets)
+        assigned = self._client.assignment()
+        for place, offset in wanted.items():
+            if place not in assigned:
+                raise local_error("_STATE", "StoreOffsets failed: Local: Erroneous state")
+            self._stored[place] = offset
+
+    def commit(
+        self,
+        message: Message | None = None,
+        offsets: list[TopicPartition] | None = None,
+        asynchronous: bool = True,
+        **legacy: Any,
+    ) -> list[TopicPartition] | None:
+        """Commits the offset after a message, these offsets, or the stored ones.
+
+        Without `asynchronous` it blocks and returns the partitions with their offsets. Otherwise a later `poll` calls
+        `on_commit`. Raises KafkaException.
+        """
+        self._check_open()
+        asynchronous = legacy.pop("async", asynchronous)
+        if legacy:
+            raise TypeError(f"{next(iter(legacy))!r} is an invalid keyword argument for this function")
+        if message is not None and offsets is not None:
+            raise ValueError("message and offsets are mutually exclusive")
+        if message is not None and message.error() is not None:
+            raise local_error("_INVALID_ARG", "Commit failed: the message is an error")
+        wanted = self._uncommitted(None) if message is None and offsets is None else to_commit(message, offsets)
+        if not wanted:
+            if asynchronous:
+                return None
+            raise local_error("_NO_OFFSET", "Commit failed: Local: No offset stored")
+        if asynchronous:
+            self._call("Commit failed: ", lambda: self._commit_async(wanted))
+            return None
+        self._call("Commit failed: ", lambda: self._client.commit(wanted))
+        self._committed.update(wanted)
+        return partitions_of(wanted)
+
+    def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
+        """Returns the partitions with the offsets that the group has committed, OFFSET_INVALID without one. Blocks."""
+        self._check_open()
+        wanted = [Place(each.topic, each.partition) for each in checked(partitions)]
+        found = self._call(
+            "Failed to get committed offsets: ", lambda: self._client.committed(wanted, seconds(timeout))
+        )
+        return [partition_of(place, found.get(place)) for place in wanted]
+
+    def _uncommitted(self, places: set[Place] | None) -> dict[Place, OffsetAndMetadata]:
+        """Returns the stored offsets of partitions (None: of all) that are not committed yet."""
+        if self._stores:
+            for topic, offsets in self._delivered.items():
+                for number, offset in offsets.items():
+                    self._stored[Place(topic, number)] = OffsetAndMetadata(offset + 1)
+        return {
+            place: offset
+            for place, offset in self._stored.items()
+            if (places is None or place in places) and self._committed.get(place) != offset
+        }
+
+    def _commit_if_due(self, now_s: float) -> None:
+        if not self._commits or now_s < self._next_commit_s:
+            return
+        self._next_commit_s = now_s + self._commit_interval_s
+        wanted = self._uncommitted(None)
+        if wanted:
+            self._commit_async(wanted)
+
+    def _commit_async(self, wanted: dict[Place, OffsetAndMetadata]) -> None:
+        def done(offsets: dict[Place, OffsetAndMetadata], error: Exception | None) -> None:
+            if error is None:
+                self._committed.update(offsets)
+            on_commit = self._on_commit
+            if on_commit is not None:
+                problem = None if error is None else kafka_error(error)
+                partitions = [with_error(each, problem) for each in partitions_of(offsets)]
+                self._callbacks.waiting.append(lambda: on_commit(problem, partitions))
+
+        self._client.commit_async(wanted, done)
+
+    def _commit_stored(self, places: set[Place] | None) -> None:
+        """Commits stored offsets before they are lost; a failure is reported to `on_commit` only."""
+        wanted = self._uncommitted(places)
+        if not wanted:
+            return
+        problem: KafkaError | None = None
+        try:
+            self._client.commit(wanted)
+            self._committed.update(wanted)
+        except KafkapyError as error:
+            problem = kafka_error(error)
+        if self._on_commit is not None:
+            self._on_commit(problem, [with_error(each, problem) for each in partitions_of(wanted)])
+
+    # The group and the end
+
+    def consumer_group_metadata(self) -> bytes:
+        """Returns the membership in the group, for `Producer.send_offsets_to_transaction`."""
+        self._check_open()
+        return group_metadata_bytes(self._client.group_metadata())
+
+    def memberid(self) -> str | None:
+        """Returns the member id that the coordinator knows this consumer by; None before it has joined."""
+        self._check_open()
+        return self._client.group_metadata().member.member_id or None
+
+    def close(self) -> None:
+        """Commits the stored offsets if `enable.auto.commit` is on, leaves the group and closes the connections."""
+        if self._is_closed:
+            return
+        with self._lock:
+            if self._commits and not self._client.is_subscribed():
+                self._commit_stored(None)
+            try:
+                self._client.close()
+            except KafkapyError as error:
+                raise kafka_exception(error, "Failed to close consumer: ") from error
+            finally:
+                self._is_closed = True
+                self._buffer.clear()
+                self._callbacks.serve()
+                self._close_admin()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> bool | None:
+        self.close()
+        return None
+
+    def _call(self, prefix: str, call: Callable[[], Any]) -> Any:
+        """Calls a function while no other thread uses the consumer; converts kafkapy's exceptions."""
+        self._callers += 1
+        try:
+            with nullcontext() if self._in_callback else self._lock:
+                return call()
+        except RequestTimedOut as error:
+            raise local_error("_TIMED_OUT", f"{prefix}Local: Timed out") from error
+        except ApiError as error:
+            raise kafka_exception(error, prefix) from error
+        except KafkapyError as error:
+            raise kafka_exception(error, prefix) from error
+        finally:
+            self._callers -= 1
+
+    def _statistics(self) -> str:
+        return consumer_statistics(self._settings, self._client, self._delivered)

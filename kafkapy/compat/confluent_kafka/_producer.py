@@ -1,0 +1,550 @@
+"""Producer of confluent-kafka, on kafkapy's producer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from random import randrange
+from typing import Any, Self
+from zlib import crc32
+
+from kafkapy._core.client.record_accumulator import ProducerBatch, RecordMetadata
+from kafkapy.client.errors import ClientClosed, RequestTimedOut, TransactionError
+from kafkapy.client.producer import Producer as KafkapyProducer
+from kafkapy.compat.confluent_kafka._client import Client, error_of, seconds
+from kafkapy.compat.confluent_kafka._config import PRODUCER, Settings, invalid
+from kafkapy.compat.confluent_kafka._errors import (
+    MSG_TIMED_OUT,
+    KafkaError,
+    KafkaException,
+    code_of,
+    kafka_exception,
+    local_error,
+    transaction_exception,
+)
+from kafkapy.compat.confluent_kafka._group_metadata import group_metadata_of
+from kafkapy.compat.confluent_kafka._hashing import PARTITIONERS
+from kafkapy.compat.confluent_kafka._records import Headers, Message, TopicPartition, _Fields
+from kafkapy.compat.confluent_kafka._statistics import producer_statistics
+from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
+from kafkapy.types import TopicPartition as Place
+
+OnDelivery = Callable[[KafkaError | None, Message], object]
+
+_DEFAULT_PARTITIONER = "consistent_random"
+_NOT_TRANSACTIONAL = "The Transactional API requires transactional.id to be configured"
+_TOO_LARGE = KafkaError(10, "Unable to produce message: Broker: Message size too large")
+
+
+class _Purged(KafkapyError):
+    """The error of a record that `Producer.purge` has removed."""
+
+
+class _Report(_Fields):
+    """The delivery report of one record, which becomes the content of the Message that the callback receives."""
+
+    __slots__ = ("_callback", "_only_errors", "_producer")
+
+    def __init__(
+        self, producer: Producer, callback: OnDelivery, topic: str, key: Any, value: Any, headers: Any, partition: int
+    ) -> None:
+        self._producer, self._callback = producer, callback
+        self.topic, self.key, self.value, self.headers = topic, key, value, headers
+        self.partition = partition
+        self.leader_epoch = self.delivery_count = None
+
+    def __call__(self, metadata: RecordMetadata | None, error: BaseException | None) -> None:
+        producer = self._producer
+        if metadata is not None:
+            if producer._only_errors:
+                return
+            self.partition, self.offset, self.timestamp = metadata.partition, metadata.offset, metadata.timestamp
+            self.timestamp_type = 0
+        else:
+            self.partition, self.offset, self.timestamp, self.timestamp_type = producer._partition, None, 0, -1
+        if self.key.__class__ is str:
+            self.key = self.key.encode()
+        if self.value.__class__ is str:
+            self.value = self.value.encode()
+        if self.headers.__class__ is dict:
+            self.headers = tuple(self.headers.items())
+        message = Message.__new__(Message)
+        message._record = self
+        message._error = None if error is None else _delivery_error(error)
+        message._latency = producer._latency_s
+        self._callback(message._error, message)
+
+
+def _delivery_error(error: BaseException) -> KafkaError:
+    if isinstance(error, _Purged):
+        return KafkaError(code_of("_PURGE_QUEUE"))
+    if isinstance(error, RequestTimedOut):
+        return KafkaError(MSG_TIMED_OUT)
+    return error_of(error)
+
+
+class _InnerProducer(KafkapyProducer):
+    """kafkapy's producer, which leaves its finished batches for the thread that polls."""
+
+    def __init__(self, properties: dict[str, Any]) -> None:
+        # (futures with a callback, number of records, seconds from the first record to the end) of finished batches
+        self.finished: deque[tuple[Any, int, ProducerBatch, float]] = deque()
+        self.finished_records = 0
+        # (topic, partition) -> records and bytes of the batches that have ended
+        self.sent_to: dict[tuple[str, int], tuple[int, int]] = {}
+        super().__init__(properties)
+
+    def _on_batch_finished(self, batch: ProducerBatch) -> None:
+        futures = list(batch.take_callbacks())
+        self.finished_records += batch.record_count - len(futures)
+        place = batch.queue.topic, batch.queue.partition
+        records, size = self.sent_to.get(place, (0, 0))
+        self.sent_to[place] = records + batch.record_count, size + batch.size_estimate
+        if futures:
+            latency_s = (self._network.clock.monotonic_ms() - batch.created_ms) / 1000
+            self.finished.append((futures, len(futures), batch, latency_s))
+
+    def start_flushing(self) -> None:
+        """Sends all batches without lingering, until `stop_flushing`."""
+        with self._network.lock:
+            self._sender.flushing += 1
+        self._network.wake_for(0)
+
+    def stop_flushing(self) -> None:
+        """Ends the effect of `start_flushing`."""
+        with self._network.lock:
+            self._sender.flushing -= 1
+
+    def purge(self) -> None:
+        """Fails the records that were not sent yet."""
+        with self._network.lock:
+            self._sender.fail_all(_Purged("purged"))
+
+
+class Producer(Client):
+    """Sends records without waiting for their delivery; `poll` and `flush` call the delivery callbacks.
+
+    `Producer(config)`; the keys are librdkafka's. Thread-safe. Raises KafkaException for an invalid configuration.
+    """
+
+    _closed_message = "Producer has been closed"
+
+    def __init__(self, *args: Any, **config: Any) -> None:
+        conf = args[0] if args else config.pop("config", None)
+        settings = Settings(PRODUCER, conf, config)
+        properties = settings.properties()
+        try:
+            client = _InnerProducer(properties)
+        except ConfigError as error:
+            raise invalid(f"Failed to create producer: {error}") from error
+        except KafkapyError as error:
+            raise kafka_exception(error, "Failed to create producer: ") from error
+        self._client = client
+        self._start(settings, client._network)
+        self._on_delivery: OnDelivery | None = settings.callbacks.get("on_delivery")
+        self._only_errors: bool = settings["delivery.report.only.error"]
+        self._most_records: int = settings["queue.buffering.max.messages"] or 2**62
+        self._most_bytes: int = settings["queue.buffering.max.kbytes"] * 1024
+        self._largest: int = settings["message.max.bytes"]
+        name = settings["partitioner"]
+        self._hashes_by_crc32 = name == _DEFAULT_PARTITIONER
+        self._partitioner = PARTITIONERS[name]
+        self._timeout_s: float = (settings["message.timeout.ms"] or 2**31) / 1000
+        # Records for topics whose partitions are not known yet, with a thread for each topic that looks them up.
+        self._unknown: dict[str, deque[tuple[Any, ...]]] = {}
+        self._unknown_lock = threading.Lock()
+        self._unknown_count = 0
+        self._failed: deque[tuple[_Report, BaseException]] = deque()
+        # Of the batch whose callbacks are being called.
+        self._partition = -1
+        self._latency_s: float | None = None
+        self._served_records = 0
+        self._serving = threading.RLock()
+
+    # Records
+
+    def produce(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int = -1,
+        callback: OnDelivery | None = None,
+        on_delivery: OnDelivery | None = None,
+        timestamp: int = 0,
+        headers: Headers | None = None,
+    ) -> None:
+        """Adds a record to be sent. Does not block.
+
+        `value` and `key` are bytes, str or None; `partition` is -1 for the partitioner's choice; `timestamp` is in ms
+        since 1970, 0 for now. `on_delivery(error, message)` is called by a later `poll` or `flush`. Raises BufferError
+        if the queue is full, and KafkaException for a record that is too large or an unknown partition.
+        """
+        client = self._client
+        if client.records_appended - client.finished_records + self._unknown_count >= self._most_records or (
+            client.memory_used >= self._most_bytes
+        ):
+            raise BufferError("Local: Queue full")
+        wanted = on_delivery or callback or self._on_delivery
+        report = None if wanted is None else _Report(self, wanted, topic, key, value, headers, partition)
+        queues = client.topics.get(topic)
+        if queues is None or self._unknown or headers is not None:
+            self._produce_slowly(topic, value, key, partition, timestamp, headers, report)
+            return
+        chosen: int | None = partition
+        if partition < 0:
+            if key is None and self._hashes_by_crc32:
+                chosen = None
+            elif self._hashes_by_crc32 and key.__class__ is bytes and key:
+                chosen = crc32(key) % len(queues.queues)
+            else:
+                chosen = self._choose(key, len(queues.queues))
+        try:
+            client.send(topic, value, key, partition=chosen, timestamp=timestamp or None, on_delivery=report)
+        except Exception as error:
+            raise self._refusal(error) from error
+
+    def produce_batch(
+        self,
+        topic: str,
+        messages: list[dict[str, Any]],
+        partition: int = -1,
+        callback: OnDelivery | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> int:
+        """Adds several records of one topic; returns the number of those that were added.
+
+        Each is a dictionary with some of value, key, partition, timestamp and callback. One that cannot be added gets
+        the item `_error`.
+        """
+        self._check_open()
+        if not isinstance(messages, list):
+            raise TypeError("messages must be a list")
+        wanted = on_delivery or callback or self._on_delivery
+        if wanted is None and partition < 0 and self._send_values(topic, messages):
+            return len(messages)
+        for index, each in enumerate(messages):
+            if not isinstance(each, dict):
+                raise TypeError(f"Message at index {index} must be a dict")
+            for name in ("value", "key"):
+                if not isinstance(each.get(name), bytes | str | None):
+                    raise TypeError(f"Message {name} at index {index} must be bytes or str")
+        added = 0
+        for each in messages:
+            try:
+                self.produce(
+                    topic,
+                    each.get("value"),
+                    each.get("key"),
+                    each.get("partition", partition),
+                    on_delivery=each.get("callback") or wanted,
+                    timestamp=each.get("timestamp", 0),
+                )
+                added += 1
+            except BufferError:
+                each["_error"] = KafkaError(code_of("_QUEUE_FULL"))
+            except KafkaException as error:
+                each["_error"] = error.args[0]
+        return added
+
+    def _send_values(self, topic: str, messages: list[dict[str, Any]]) -> bool:
+        """Adds records that have nothing but a value in bytes; returns False, without a change, if there are others.
+
+        Returns False also if not all of them fit into the queue.
+        """
+        client = self._client
+        if topic not in client.topics or self._unknown:
+            return False
+        values = [each["value"] for each in messages if each.__class__ is dict and len(each) == 1 and "value" in each]
+        sizes = [len(each) for each in values if each.__class__ is bytes]
+        if len(sizes) != len(messages) or max(sizes, default=0) > self._largest // 2:
+            return False
+        if client.records_appended - client.finished_records + len(sizes) > self._most_records or (
+            client.memory_used + sum(sizes) >= self._most_bytes
+        ):
+            return False
+        client.send_many(topic, values)
+        return True
+
+    def _produce_slowly(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int,
+        timestamp: int,
+        headers: Headers | None,
+        report: Any,
+    ) -> None:
+        """Adds a record with headers, or of a topic whose partitions are not known."""
+        self._check_open()
+        if not isinstance(topic, str):
+            raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
+        for content in (value, key):
+            if content is not None and not isinstance(content, bytes | str | memoryview | bytearray):
+                raise TypeError(f"a bytes-like object is required, not {type(content).__name__!r}")
+        if not isinstance(timestamp, int):
+            raise TypeError(f"{type(timestamp).__name__!r} object cannot be interpreted as an integer")
+        _check_headers(headers)
+        if len(value or b"") + len(key or b"") > self._largest:
+            raise KafkaException(_TOO_LARGE)
+        record = (value, key, partition, timestamp, headers, report)
+        with self._unknown_lock:
+            waiting = self._unknown.get(topic)
+            if waiting is not None:
+                waiting.append(record)
+                self._unknown_count += 1
+                return
+            if topic not in self._client.topics:
+                self._unknown[topic] = deque((record,))
+                self._unknown_count += 1
+                threading.Thread(target=self._look_up, args=(topic,), name="kafkapy-topic", daemon=True).start()
+                return
+        self._send(topic, *record)
+
+    def _send(
+        self, topic: str, value: Any, key: Any, partition: int, timestamp: int, headers: Any, report: Any
+    ) -> None:
+        """Adds a record of a known topic. Raises KafkaException."""
+        client = self._client
+        chosen = partition if partition >= 0 else self._choose(key, len(client.topics[topic].queues))
+        try:
+            client.send(
+                topic,
+                value,
+                key,
+                partition=chosen,
+                timestamp=timestamp or None,
+                headers=headers,
+                on_delivery=report,
+            )
+        except Exception as error:
+            raise self._refusal(error) from error
+
+    def _choose(self, key: Any, partition_count: int) -> int | None:
+        encoded = key.encode() if isinstance(key, str) else None if key is None else bytes(key)
+        chosen = self._partitioner(encoded, partition_count)
+        return randrange(partition_count) if chosen is None and encoded is not None else chosen
+
+    def _refusal(self, error: Exception) -> Exception:
+        """Returns the exception that `produce` raises for an exception of kafkapy's producer."""
+        if isinstance(error, ClientClosed):
+            return RuntimeError(self._closed_message)
+        if isinstance(error, ApiError) and error.error is Error.MESSAGE_TOO_LARGE:
+            return KafkaException(_TOO_LARGE)
+        if isinstance(error, RequestTimedOut):
+            return BufferError("Local: Queue full")
+        if isinstance(error, TransactionError):
+            return local_error("_STATE", "Unable to produce message: Local: Erroneous state")
+        if isinstance(error, KafkapyError):
+            return kafka_exception(error, "Unable to produce message: ")
+        if isinstance(error, ValueError):
+            return local_error("_UNKNOWN_PARTITION", "Unable to produce message: Local: Unknown partition")
+        return error
+
+    def _look_up(self, topic: str) -> None:
+        """Looks up the partitions of a topic and sends the records that wait for them; runs on a thread of its own."""
+        client = self._client
+        end_s = time.monotonic() + self._timeout_s
+        failure: BaseException | None = None
+        while True:
+            try:
+                client.partitions_for(topic)
+                failure = None
+            except RequestTimedOut as error:
+                failure = error
+                if client._network.metadata.updates:
+                    failure = KafkaException(KafkaError(code_of("_UNKNOWN_TOPIC")))
+                elif time.monotonic() < end_s and not self._is_closed:
+                    continue
+            except Exception as error:
+                failure = error
+            break
+        with self._unknown_lock:
+            records = self._unknown[topic]
+            if failure is None:
+                for record in records:
+                    try:
+                        self._send(topic, *record)
+                    except Exception as error:
+                        self._failed.append((record[-1], error))
+            else:
+                self._failed.extend((record[-1], failure) for record in records)
+            self._unknown_count -= len(records)
+            del self._unknown[topic]  # last, so that no record of the topic overtakes these
+        client._network.wake_waiters()
+
+    # Delivery reports
+
+    def _serve_reports(self) -> int:
+        """Calls the callbacks of the records whose outcome is known; returns their number."""
+        served = 0
+        finished, failed = self._client.finished, self._failed
+        if not finished and not failed:
+            return 0
+        with self._serving:
+            while finished:
+                futures, count, batch, self._latency_s = finished.popleft()
+                self._partition = batch.queue.partition
+                self._client.finished_records += count
+                for future in futures:
+                    served += 1
+                    future.notify()
+            while failed:
+                report, error = failed.popleft()
+                self._partition = -1
+                if report is not None:
+                    served += 1
+                    report(None, error)
+        return served
+
+    def _has_reports(self) -> bool:
+        return bool(self._client.finished or self._failed)
+
+    def poll(self, timeout: float = -1) -> int:
+        """Calls the callbacks of delivered records and other events; returns their number.
+
+        Blocks until there is one, at most `timeout` seconds (-1: without a limit).
+        """
+        limit_s = seconds(timeout)
+        self._check_open()
+        served = self._callbacks.serve() + self._serve_reports()
+        if served or limit_s == 0:
+            if not served:
+                self._client._network.try_step()
+            return served
+        self._wait(lambda: self._has_reports() or bool(self._callbacks.waiting), limit_s)
+        return self._callbacks.serve() + self._serve_reports()
+
+    def flush(self, timeout: float = -1) -> int:
+        """Sends all records at once and waits for their delivery, and calls the callbacks; returns how many are left.
+
+        Blocks at most `timeout` seconds (-1: without a limit).
+        """
+        limit_s = seconds(timeout)
+        self._check_open()
+        end_s = None if limit_s is None else time.monotonic() + limit_s
+        self._client.start_flushing()
+        try:
+            while True:
+                self._serve_reports()
+                self._callbacks.serve()
+                if not len(self):
+                    return 0
+                left_s = None if end_s is None else end_s - time.monotonic()
+                if left_s is not None and left_s <= 0:
+                    return len(self)
+                self._wait(lambda: self._has_reports() or not len(self), left_s)
+        finally:
+            self._client.stop_flushing()
+
+    def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
+        """Fails the records that have not been sent yet, with `_PURGE_QUEUE`.
+
+        Records in flight are not interrupted: their outcome is reported when it is known.
+        """
+        self._check_open()
+        if in_queue:
+            self._purge_unknown()
+            self._client.purge()
+
+    def _purge_unknown(self) -> None:
+        """Fails the records that wait for the partitions of their topic."""
+        with self._unknown_lock:
+            for records in self._unknown.values():
+                self._failed.extend((record[-1], _Purged("purged")) for record in records)
+                self._unknown_count -= len(records)
+                records.clear()
+
+    def __len__(self) -> int:
+        client = self._client
+        return client.records_appended - client.finished_records + self._unknown_count + len(self._failed)
+
+    def __bool__(self) -> bool:
+        return True
+
+    # Transactions
+
+    def init_transactions(self, timeout: float = -1) -> None:
+        """Takes over the transactional id; must be called before any other transactional method. Blocks."""
+        self._transact(lambda: self._client.init_transactions(seconds(timeout)))
+
+    def begin_transaction(self) -> None:
+        """Begins a transaction, which contains the records that are produced from now on."""
+        self._transact(self._client.begin_transaction)
+
+    def send_offsets_to_transaction(
+        self, positions: list[TopicPartition], group_metadata: bytes, timeout: float = -1
+    ) -> None:
+        """Commits offsets of a consumer as part of the transaction. Blocks.
+
+        `group_metadata` is the result of `Consumer.consumer_group_metadata`.
+        """
+        group = group_metadata_of(group_metadata)
+        offsets = {Place(each.topic, each.partition): each.offset for each in positions if each.offset >= 0}
+        self._transact(lambda: self._client.send_offsets_to_transaction(offsets, group, seconds(timeout)))
+
+    def commit_transaction(self, timeout: float = -1) -> None:
+        """Sends the remaining records, calls their callbacks, and commits the transaction. Blocks."""
+        self._need_transactions()
+        self.flush(timeout)
+        self._transact(lambda: self._client.commit_transaction(seconds(timeout)))
+
+    def abort_transaction(self, timeout: float = -1) -> None:
+        """Aborts the transaction; records that were not sent fail with `_PURGE_QUEUE`. Blocks."""
+        self._need_transactions()
+        self._purge_unknown()
+        self._transact(lambda: self._client.abort_transaction(seconds(timeout)))
+        self._serve_reports()
+
+    def _need_transactions(self) -> None:
+        self._check_open()
+        if self._settings["transactional.id"] is None:
+            raise local_error("_NOT_CONFIGURED", _NOT_TRANSACTIONAL)
+
+    def _transact(self, call: Callable[[], object]) -> None:
+        self._need_transactions()
+        try:
+            call()
+        except KafkapyError as error:
+            raise transaction_exception(error) from error
+        finally:
+            self._serve_reports()
+
+    # The end
+
+    def close(self) -> bool:
+        """Delivers the remaining records and closes the connections; returns True. May be called again."""
+        if self._is_closed:
+            return True
+        self.flush()
+        self._is_closed = True
+        self._client.close()
+        self._serve_reports()
+        self._close_admin()
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> bool | None:
+        self.close()
+        return None
+
+    def _statistics(self) -> str:
+        return producer_statistics(self._settings, self._client, len(self))
+
+
+def _check_headers(headers: Any) -> None:
+    if headers is None:
+        return
+    if not isinstance(headers, dict | list):
+        raise TypeError(f"expected headers to be dict or list of (key, value) tuples, not {type(headers).__name__}")
+    for pair in headers.items() if isinstance(headers, dict) else headers:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Headers are expected to be a tuple of (key, value)")
+        if not isinstance(pair[1], bytes | str | None):
+            kind = type(pair[1]).__name__
+            raise TypeError(f"expected header value to be None, binary, or unicode string, not {kind}")

@@ -1,0 +1,213 @@
+"""AIOProducer and AsyncSerializingProducer of confluent-kafka."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, Self
+
+from kafkapy.compat.confluent_kafka._errors import KafkaError, KafkaException
+from kafkapy.compat.confluent_kafka._producer import Producer
+from kafkapy.compat.confluent_kafka._records import Headers, Message
+from kafkapy.compat.confluent_kafka._serdes import awaited, close_serdes, offer_cluster_id, take_serdes
+from kafkapy.compat.confluent_kafka.aio._loop import in_executor, with_callbacks_on_loop
+from kafkapy.compat.confluent_kafka.error import KeySerializationError, ValueSerializationError
+from kafkapy.compat.confluent_kafka.serialization import MessageField, SerializationContext
+
+# While the queue is full, records are tried again after this pause.
+_PAUSE_WHEN_FULL_S = 0.01
+# The longest time between a delivery and the result of its future, while records are outstanding.
+_REPORTS_INTERVAL_S = 0.1
+
+
+class AIOProducer:
+    """A producer for asyncio: `produce` returns a future of the delivered Message.
+
+    The records are batched by the client itself, so that `batch_size` and `buffer_timeout` have no effect beyond
+    `linger.ms`. Callbacks run on the event loop and may be coroutines. It must be created within a running loop.
+    """
+
+    def __init__(
+        self,
+        producer_conf: dict[str, Any],
+        max_workers: int = 4,
+        executor: Executor | None = None,
+        batch_size: int = 1000,
+        buffer_timeout: float = 1.0,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError("batch_size must be at least 1")
+        self.executor = executor or ThreadPoolExecutor(max_workers, thread_name_prefix="kafkapy-aio")
+        self._loop = asyncio.get_running_loop()
+        self._producer = Producer(with_callbacks_on_loop(self._loop, producer_conf))
+        self._is_closed = False
+        self._reports: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _call(self, call: Any, *args: Any, **kwargs: Any) -> Any:
+        return await in_executor(self.executor, call, *args, **kwargs)
+
+    async def produce(
+        self, topic: str, value: Any = None, key: Any = None, *args: Any, **kwargs: Any
+    ) -> asyncio.Future[Message]:
+        """Adds a record and returns the future of its delivery, whose result is the Message.
+
+        The options are partition and timestamp. Waits only while the queue is full. The future raises KafkaException.
+        """
+        if self._is_closed:
+            raise RuntimeError("Producer has been closed")
+        if kwargs.get("headers") is not None:
+            raise NotImplementedError("Headers are not supported in AIOProducer, as in confluent-kafka")
+        delivered: asyncio.Future[Message] = self._loop.create_future()
+
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            self._loop.call_soon_threadsafe(_settle, delivered, error, message)
+
+        while True:
+            try:
+                self._producer.produce(
+                    topic,
+                    value,
+                    key,
+                    kwargs.get("partition", -1),
+                    on_delivery=on_delivery,
+                    timestamp=kwargs.get("timestamp", 0),
+                )
+                break
+            except BufferError:
+                await asyncio.sleep(_PAUSE_WHEN_FULL_S)
+        if self._reports is None or self._reports.done():
+            self._reports = self._loop.create_task(self._serve_reports())
+        return delivered
+
+    async def _serve_reports(self) -> None:
+        """Polls the producer as long as records are outstanding, so that their futures get results."""
+        while len(self._producer) and not self._is_closed:
+            await self._call(self._producer.poll, _REPORTS_INTERVAL_S)
+
+    async def poll(self, timeout: float = 0, *args: Any, **kwargs: Any) -> int:
+        """Serves the events of the producer; see `Producer.poll`."""
+        served: int = await self._call(self._producer.poll, timeout, *args, **kwargs)
+        return served
+
+    async def flush(self, *args: Any, **kwargs: Any) -> Any:
+        """Waits until all records are delivered; see `Producer.flush`."""
+        return await self._call(self._producer.flush, *args, **kwargs)
+
+    async def purge(self, *args: Any, **kwargs: Any) -> Any:
+        """Fails the records that were not sent; see `Producer.purge`."""
+        return await self._call(self._producer.purge, *args, **kwargs)
+
+    async def list_topics(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the brokers and topics; see `Producer.list_topics`."""
+        return await self._call(self._producer.list_topics, *args, **kwargs)
+
+    async def cluster_id(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the id of the cluster; see `Producer.cluster_id`."""
+        return await self._call(self._producer.cluster_id, *args, **kwargs)
+
+    async def init_transactions(self, *args: Any, **kwargs: Any) -> Any:
+        """Takes over the transactional id; see `Producer.init_transactions`."""
+        return await self._call(self._producer.init_transactions, *args, **kwargs)
+
+    async def begin_transaction(self, *args: Any, **kwargs: Any) -> Any:
+        """Flushes and begins a transaction; see `Producer.begin_transaction`."""
+        await self.flush()
+        return await self._call(self._producer.begin_transaction, *args, **kwargs)
+
+    async def send_offsets_to_transaction(self, *args: Any, **kwargs: Any) -> Any:
+        """Commits offsets in the transaction; see `Producer.send_offsets_to_transaction`."""
+        return await self._call(self._producer.send_offsets_to_transaction, *args, **kwargs)
+
+    async def commit_transaction(self, *args: Any, **kwargs: Any) -> Any:
+        """Flushes and commits the transaction; see `Producer.commit_transaction`."""
+        await self.flush()
+        return await self._call(self._producer.commit_transaction, *args, **kwargs)
+
+    async def abort_transaction(self, *args: Any, **kwargs: Any) -> Any:
+        """Aborts the transaction; see `Producer.abort_transaction`."""
+        await self.flush()
+        return await self._call(self._producer.abort_transaction, *args, **kwargs)
+
+    async def set_sasl_credentials(self, *args: Any, **kwargs: Any) -> Any:
+        """Replaces the credentials; see `Producer.set_sasl_credentials`."""
+        return await self._call(self._producer.set_sasl_credentials, *args, **kwargs)
+
+    async def close(self) -> None:
+        """Delivers the remaining records, and closes the producer and its executor."""
+        if self._is_closed:
+            return
+        await self.flush()
+        self._is_closed = True
+        await self._call(self._producer.close)
+        self.executor.shutdown(wait=False)
+
+    def __len__(self) -> int:
+        return 0 if self._is_closed else len(self._producer)
+
+
+class AsyncSerializingProducer(AIOProducer):
+    """An AIOProducer with serializers, which may be coroutines: `await AsyncSerializingProducer(conf)`."""
+
+    def __init__(self, conf: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        serdes = take_serdes(conf, "key.serializer", "value.serializer")
+        self._key_serializer, self._value_serializer = serdes.key, serdes.value
+        self._owned_serdes = serdes.owned
+        super().__init__(serdes.conf, *args, **kwargs)
+        offer_cluster_id(serdes, self.cluster_id)
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        """Returns the producer, which needs no further initialization."""
+        yield from ()  # makes this function a generator
+        return self
+
+    async def produce(  # type: ignore[override]
+        self,
+        topic: str,
+        key: Any = None,
+        value: Any = None,
+        partition: int = -1,
+        timestamp: int = 0,
+        headers: Headers | None = None,
+    ) -> asyncio.Future[Message]:
+        """Serializes a key and a value, adds the record, and returns the future of its delivery.
+
+        Raises KeySerializationError and ValueSerializationError.
+        """
+        if self._is_closed:
+            raise RuntimeError("Producer has been closed")
+        if not isinstance(topic, str):
+            raise TypeError(f"topic must be a str, not {type(topic).__name__}")
+        context = SerializationContext(topic, MessageField.KEY, headers)
+        if self._key_serializer is not None:
+            try:
+                key = await awaited(self._key_serializer(key, context))
+            except Exception as error:
+                raise KeySerializationError(error) from error
+        context.field = MessageField.VALUE
+        if self._value_serializer is not None:
+            try:
+                value = await awaited(self._value_serializer(value, context))
+            except Exception as error:
+                raise ValueSerializationError(error) from error
+        return await super().produce(topic, value, key, partition=partition, timestamp=timestamp, headers=headers)
+
+    async def close(self) -> None:
+        """Closes the producer and the serializers that builders have made."""
+        await super().close()
+        close_serdes(self._owned_serdes)
+
+
+def _settle(delivered: asyncio.Future[Message], error: KafkaError | None, message: Message) -> None:
+    if delivered.done():
+        return
+    if error is not None:
+        delivered.set_exception(KafkaException(error))
+    else:
+        delivered.set_result(message)

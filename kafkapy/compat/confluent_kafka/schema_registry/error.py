@@ -1,0 +1,20 @@
+"""The errors of confluent-kafka's registry client."""
+
+from __future__ import annotations
+
+__all__ = ["SchemaRegistryError"]
+
+
+class SchemaRegistryError(Exception):
+    """A request that the registry has refused; `error_code` is -1 if it is unknown."""
+
+    UNKNOWN = -1
+
+    def __init__(self, http_status_code: int, error_code: int, error_message: str) -> None:
+        super().__init__(http_status_code, error_code, error_message)
+        self.http_status_code = http_status_code
+        self.error_code = error_code
+        self.error_message = error_message
+
+    def __str__(self) -> str:
+        return f"{self.error_message} (HTTP status code {self.http_status_code}, SR code {self.error_code})"

@@ -1,0 +1,332 @@
+"""confluent-kafka's client of a schema registry."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+from urllib.parse import quote
+
+from kafkapy.client.schema.errors import RegistryFailure
+from kafkapy.client.schema.registry_client import RegistryClient
+from kafkapy.compat.confluent_kafka.schema_registry._model import (
+    RegisteredSchema,
+    Schema,
+    SchemaVersion,
+    ServerConfig,
+)
+from kafkapy.compat.confluent_kafka.schema_registry.error import SchemaRegistryError
+from kafkapy.errors import ConfigError
+
+__all__ = ["SchemaRegistryClient"]
+
+# The keys that are honoured; others are refused.
+_KEYS = frozenset(
+    (
+        *("url", "basic.auth.user.info", "basic.auth.credentials.source", "ssl.ca.location"),
+        *("ssl.certificate.location", "ssl.key.location", "ssl.key.password", "timeout", "max.retries"),
+        *("cache.capacity", "cache.latest.ttl.sec", "retries.wait.ms", "retries.max.wait.ms"),
+    )
+)
+
+
+class SchemaRegistryClient:
+    """A client of a schema registry. Any thread. `conf` has confluent-kafka's keys; others raise ValueError."""
+
+    def __init__(self, conf: Mapping[str, Any]) -> None:
+        unknown = sorted(set(conf) - _KEYS)
+        if unknown:
+            raise ValueError(f"Unrecognized properties: {', '.join(unknown)}")
+        if not conf.get("url"):
+            raise ValueError("Missing required configuration property url")
+        self._conf = dict(conf)
+        user, _, password = str(conf.get("basic.auth.user.info", "")).partition(":")
+        try:
+            self.registry = RegistryClient(
+                conf["url"],
+                user=user,
+                password=password,
+                tls=_tls(conf),
+                timeout_s=float(conf.get("timeout", 30)),
+                retries=int(conf.get("max.retries", 3)),
+                cache_size=int(conf.get("cache.capacity", 1000)),
+            )
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.registry.close()
+
+    def config(self) -> dict[str, Any]:
+        """Returns the configuration."""
+        return self._conf
+
+    def register_schema(self, subject_name: str, schema: Schema, normalize_schemas: bool = False) -> int:
+        """Returns the id of a schema, which is registered if the subject lacks it."""
+        with refusals():
+            return self.registry.register(subject_name, schema.as_model(), normalize=normalize_schemas).id
+
+    def register_schema_full_response(
+        self, subject_name: str, schema: Schema, normalize_schemas: bool = False
+    ) -> RegisteredSchema:
+        """Returns the version of a schema, which is registered if the subject lacks it."""
+        with refusals():
+            found = self.registry.register(subject_name, schema.as_model(), normalize=normalize_schemas)
+        return RegisteredSchema.from_model(found)
+
+    def get_schema(self, schema_id: int, subject_name: str | None = None, fmt: str | None = None) -> Schema:
+        """Returns the schema with an id."""
+        with refusals():
+            return Schema.from_model(self.registry.schema(schema_id, subject=subject_name or "", format=fmt or ""))
+
+    def get_schema_by_guid(self, guid: str, fmt: str | None = None) -> Schema:
+        """Returns the schema with a GUID."""
+        with refusals():
+            return Schema.from_model(self.registry.schema_of_guid(guid, format=fmt or ""))
+
+    def get_schema_types(self) -> list[str]:
+        """Returns the types of schemas that the registry knows."""
+        return list(self._send("GET", "/schemas/types"))
+
+    def get_subjects_by_schema_id(
+        self,
+        schema_id: int,
+        subject_name: str | None = None,
+        deleted: bool = False,
+        offset: int = 0,
+        limit: int = -1,
+    ) -> list[str]:
+        """Returns the subjects of a schema."""
+        query = _query(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
+        return list(self._send("GET", f"/schemas/ids/{schema_id}/subjects", query))
+
+    def get_schema_versions(
+        self,
+        schema_id: int,
+        subject_name: str | None = None,
+        deleted: bool = False,
+        offset: int = 0,
+        limit: int = -1,
+    ) -> list[SchemaVersion]:
+        """Returns the subjects and versions of a schema."""
+        query = _query(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
+        found = self._send("GET", f"/schemas/ids/{schema_id}/versions", query)
+        return [SchemaVersion.from_dict(each) for each in found]
+
+    def lookup_schema(
+        self,
+        subject_name: str,
+        schema: Schema,
+        normalize_schemas: bool = False,
+        fmt: str | None = None,
+        deleted: bool = False,
+    ) -> RegisteredSchema:
+        """Returns the version of a subject that has a schema."""
+        with refusals():
+            found = self.registry.look_up(subject_name, schema.as_model(), normalize=normalize_schemas, deleted=deleted)
+        return RegisteredSchema.from_model(found)
+
+    def get_subjects(
+        self,
+        subject_prefix: str | None = None,
+        deleted: bool = False,
+        deleted_only: bool = False,
+        offset: int = 0,
+        limit: int = -1,
+    ) -> list[str]:
+        """Returns the names of subjects."""
+        query = _query(
+            subjectPrefix=subject_prefix, deleted=deleted, deletedOnly=deleted_only, offset=offset, limit=limit
+        )
+        return list(self._send("GET", "/subjects", query))
+
+    def delete_subject(self, subject_name: str, permanent: bool = False) -> list[int]:
+        """Deletes a subject softly, or with `permanent` finally. Returns the deleted versions."""
+        with refusals():
+            return self.registry.delete_subject(subject_name, permanent=permanent)
+
+    def get_latest_version(self, subject_name: str, fmt: str | None = None) -> RegisteredSchema:
+        """Returns the latest version of a subject."""
+        return self.get_version(subject_name, "latest", fmt=fmt)
+
+    def get_latest_with_metadata(
+        self, subject_name: str, metadata: Mapping[str, str], deleted: bool = False, fmt: str | None = None
+    ) -> RegisteredSchema:
+        """Returns the latest version of a subject with the given properties."""
+        query = "&".join(f"key={quote(key)}&value={quote(value)}" for key, value in metadata.items())
+        path = f"{_subject(subject_name)}/metadata?{query}{'&deleted=true' if deleted else ''}"
+        return _registered(self._send("GET", path))
+
+    def get_version(
+        self, subject_name: str, version: int | str = "latest", deleted: bool = False, fmt: str | None = None
+    ) -> RegisteredSchema:
+        """Returns a version of a subject."""
+        with refusals():
+            return RegisteredSchema.from_model(
+                self.registry.version(subject_name, version, deleted=deleted, format=fmt or "")
+            )
+
+    def get_referenced_by(
+        self, subject_name: str, version: int | str = "latest", offset: int = 0, limit: int = -1
+    ) -> list[int]:
+        """Returns the ids of the schemas that refer to a version."""
+        query = _query(offset=offset, limit=limit)
+        return list(self._send("GET", f"{_subject(subject_name)}/versions/{version}/referencedby", query))
+
+    def get_versions(
+        self,
+        subject_name: str,
+        deleted: bool = False,
+        deleted_only: bool = False,
+        offset: int = 0,
+        limit: int = -1,
+    ) -> list[int]:
+        """Returns the numbers of a subject's versions."""
+        query = _query(deleted=deleted, deletedOnly=deleted_only, offset=offset, limit=limit)
+        return list(self._send("GET", f"{_subject(subject_name)}/versions", query))
+
+    def delete_version(self, subject_name: str, version: int, permanent: bool = False) -> int:
+        """Deletes a version softly, or with `permanent` finally. Returns its number."""
+        with refusals():
+            return self.registry.delete_version(subject_name, version, permanent=permanent)
+
+    def set_compatibility(self, subject_name: str | None = None, level: str | None = None) -> dict[str, Any]:
+        """Sets the compatibility level of a subject, or the global one."""
+        if level is None:
+            raise ValueError("level must be set")
+        return dict(self._send("PUT", _place("config", subject_name), {}, {"compatibility": str(level)}))
+
+    def get_compatibility(self, subject_name: str | None = None) -> str:
+        """Returns the compatibility level of a subject, or the global one."""
+        return str(self._send("GET", _place("config", subject_name))["compatibilityLevel"])
+
+    def test_compatibility(
+        self,
+        subject_name: str,
+        schema: Schema,
+        version: int | str = "latest",
+        normalize: bool = False,
+        verbose: bool = False,
+    ) -> bool:
+        """Returns whether a schema is compatible with a version of a subject."""
+        query = _query(normalize=normalize, verbose=verbose)
+        path = f"/compatibility{_subject(subject_name)}/versions/{version}"
+        return bool(self._send("POST", path, query, schema.to_dict())["is_compatible"])
+
+    def test_compatibility_all_versions(
+        self, subject_name: str, schema: Schema, normalize: bool = False, verbose: bool = False
+    ) -> bool:
+        """Returns whether a schema is compatible with the versions that the subject's level names."""
+        query = _query(normalize=normalize, verbose=verbose)
+        path = f"/compatibility{_subject(subject_name)}/versions"
+        return bool(self._send("POST", path, query, schema.to_dict())["is_compatible"])
+
+    def set_config(self, subject_name: str | None = None, config: ServerConfig | None = None) -> ServerConfig:
+        """Changes the settings of a subject, or the global ones."""
+        if config is None:
+            raise ValueError("config must be set")
+        return ServerConfig.from_dict(self._send("PUT", _place("config", subject_name), {}, config.to_dict()))
+
+    def get_config(self, subject_name: str | None = None) -> ServerConfig:
+        """Returns the settings of a subject, or the global ones."""
+        return ServerConfig.from_dict(self._send("GET", _place("config", subject_name)))
+
+    def delete_config(self, subject_name: str | None = None) -> ServerConfig:
+        """Deletes the settings of a subject, or the global ones, and returns them."""
+        return ServerConfig.from_dict(self._send("DELETE", _place("config", subject_name)))
+
+    def get_mode(self, subject_name: str) -> str:
+        """Returns the mode of a subject."""
+        return str(self._send("GET", _place("mode", subject_name))["mode"])
+
+    def update_mode(self, subject_name: str, mode: str, force: bool = False) -> str:
+        """Sets the mode of a subject and returns it."""
+        return str(self._send("PUT", _place("mode", subject_name), _query(force=force), {"mode": mode})["mode"])
+
+    def delete_mode(self, subject_name: str) -> str:
+        """Deletes the mode of a subject and returns it."""
+        return str(self._send("DELETE", _place("mode", subject_name))["mode"])
+
+    def get_global_mode(self) -> str:
+        """Returns the global mode."""
+        return str(self._send("GET", "/mode")["mode"])
+
+    def update_global_mode(self, mode: str, force: bool = False) -> str:
+        """Sets the global mode and returns it."""
+        return str(self._send("PUT", "/mode", _query(force=force), {"mode": mode})["mode"])
+
+    def get_contexts(self, offset: int = 0, limit: int = -1) -> list[str]:
+        """Returns the contexts."""
+        return list(self._send("GET", "/contexts", _query(offset=offset, limit=limit)))
+
+    def clear_latest_caches(self) -> None:
+        """Does nothing: the latest versions are not cached."""
+
+    def clear_caches(self) -> None:
+        """Drops all cached schemas."""
+        self.registry.forget()
+
+    @staticmethod
+    def new_client(conf: Mapping[str, Any]) -> SchemaRegistryClient:
+        """Returns a client."""
+        return SchemaRegistryClient(conf)
+
+    def _send(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> Any:
+        with refusals():
+            return self.registry.request(method, path, query, body)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raises SchemaRegistryError for a refused request, and OSError for a registry that cannot be reached."""
+    try:
+        yield
+    except RegistryFailure as error:
+        if error.status < 0:
+            raise OSError(str(error)) from error
+        raise SchemaRegistryError(error.status, error.code, str(error)) from error
+
+
+def _registered(fields: Mapping[str, Any]) -> RegisteredSchema:
+    return RegisteredSchema(
+        fields.get("subject"), fields.get("version"), fields.get("id"), fields.get("guid"), Schema.from_dict(fields)
+    )
+
+
+def _subject(name: str) -> str:
+    return f"/subjects/{quote(name, safe='')}"
+
+
+def _place(setting: str, subject: str | None) -> str:
+    return f"/{setting}" if subject is None else f"/{setting}/{quote(subject, safe='')}"
+
+
+def _query(**values: Any) -> dict[str, str]:
+    """Returns the parameters that are not their default."""
+    found: dict[str, str] = {}
+    for name, value in values.items():
+        if value is True:
+            found[name] = "true"
+        elif value not in (None, False, 0, -1):
+            found[name] = str(value)
+    return found
+
+
+def _tls(conf: Mapping[str, Any]) -> ssl.SSLContext | None:
+    certificate = conf.get("ssl.certificate.location")
+    if not certificate and not conf.get("ssl.ca.location"):
+        return None
+    context = ssl.create_default_context(cafile=conf.get("ssl.ca.location"))
+    if certificate:
+        context.load_cert_chain(certificate, conf.get("ssl.key.location"), conf.get("ssl.key.password"))
+    return context
