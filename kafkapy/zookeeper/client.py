@@ -1,0 +1,64 @@
+"""One connection of a client of the tree."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kafkapy.zookeeper.acl import Identity
+from kafkapy.zookeeper.errors import ZooKeeperError
+from kafkapy.zookeeper.jute import encode_int, encode_long, encode_string
+from kafkapy.zookeeper.requests import NOTIFICATION_XID
+from kafkapy.zookeeper.watches import WatchEvent
+
+_CONNECTED_STATE = 3  # of KeeperState
+
+
+class FrameConnection(Protocol):
+    """The port to the client's socket."""
+
+    peer_host: str
+
+    def send(self, frame: bytes) -> None:
+        """Sends one frame, to which the connection adds the size."""
+
+    def close(self, reason: str) -> None:
+        """Ends the connection."""
+
+
+class Client:
+    """A connection, the session that it serves, and the identities that its client has proved. Owner thread only.
+
+    `session_id` is 0 until the client has opened or continued a session.
+    """
+
+    def __init__(self, connection: FrameConnection) -> None:
+        self._connection = connection
+        self.address = connection.peer_host
+        self.session_id = 0
+        self.timeout_ms = 0
+        self.identities = [Identity("ip", self.address)]
+        self.received = 0
+        self.sent = 0
+        self.is_closed = False
+
+    def send(self, frame: bytes) -> None:
+        """Sends a frame; does nothing if the connection is closed."""
+        if not self.is_closed:
+            self.sent += 1
+            self._connection.send(frame)
+
+    def close(self, reason: str) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            self._connection.close(reason)
+
+
+def encode_reply(xid: int, zxid: int, error: ZooKeeperError, body: bytes = b"") -> bytes:
+    """Returns the frame of a reply, whose body is empty after an error."""
+    return encode_int(xid) + encode_long(zxid) + encode_int(error) + body
+
+
+def encode_event(event: WatchEvent) -> bytes:
+    """Returns the frame that notifies a client of an event."""
+    body = encode_int(event.type) + encode_int(_CONNECTED_STATE) + encode_string(event.path)
+    return encode_reply(NOTIFICATION_XID, -1, ZooKeeperError.OK, body)

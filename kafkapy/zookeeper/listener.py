@@ -1,0 +1,227 @@
+"""The socket of the listener: accepts clients while this broker serves the tree, and refuses connections otherwise.
+
+accept -> the first four bytes: a four-letter word -> its text, then the end of the connection
+                                the size of a frame -> the reactor splits frames from now on
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+
+from kafkapy._core.reactor.reactor import OutgoingConnection, Reactor, Watch
+from kafkapy.zookeeper.client import Client
+from kafkapy.zookeeper.server import ZooKeeperServer
+from kafkapy.zookeeper.settings import ZooKeeperSettings
+from kafkapy.zookeeper.words import WORD_BYTES, WORDS, answer_to
+
+logger = logging.getLogger("kafkapy.zookeeper.Listener")
+
+_MOST_ACCEPTS = 32
+_WAITING_CLIENTS = 128
+# A connection that has sent no complete request after this time is closed.
+_FIRST_BYTES_MS = 10_000
+# How long an incomplete beginning of a connection waits for more bytes before it is read again.
+_PARTIAL_RETRY_MS = 20
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Returns host and port of `host:port` or of a port on loopback. The text has been validated."""
+    host, _, port = text.rpartition(":")
+    return host.strip("[]") or "localhost", int(port)
+
+
+class Listener:
+    """The listening socket and the connections that have not sent their first frame. Reactor thread only.
+
+    The address is bound from the construction on, so that a port in use is found early; connections are refused until
+    `serve`, and again after `refuse`.
+    """
+
+    def __init__(self, address: str, reactor: Reactor, settings: ZooKeeperSettings) -> None:
+        """Binds the address. Raises OSError, whose text names the key."""
+        self._host, self.port = parse_address(address)
+        self._reactor = reactor
+        self._settings = settings
+        self._server: ZooKeeperServer | None = None
+        self._watch: Watch | None = None
+        self._beginnings: dict[_Beginning, None] = {}
+        self._addresses: Counter[str] = Counter()
+        self._numbers = count()
+        self._socket = self._bind()
+        self.port = self._socket.getsockname()[1]
+
+    def _bind(self) -> socket.socket:
+        try:
+            found = socket.getaddrinfo(self._host, self.port, type=socket.SOCK_STREAM)
+            family, address = min(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])
+            bound = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                bound.setblocking(False)
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                bound.bind(address)
+            except OSError:
+                bound.close()
+                raise
+        except OSError as error:
+            text = f"zookeeper.listener cannot be bound to {self._host}:{self.port}: {error.strerror}"
+            raise OSError(error.errno, text) from error
+        return bound
+
+    def serve(self, server: ZooKeeperServer) -> None:
+        """Accepts clients, whose requests `server` handles."""
+        self._server = server
+        self._socket.listen(_WAITING_CLIENTS)
+        self._watch = self._reactor.watch(self._socket.fileno(), self._accept_ready)
+        logger.info("Awaiting ZooKeeper clients on %s:%d", self._host, self.port)
+
+    def refuse(self) -> None:
+        """Refuses connections until the next `serve`. The address stays bound."""
+        if self._watch is not None:
+            self._server = None
+            self._stop_listening()
+            self._socket = self._bind()
+
+    def close(self) -> None:
+        self._stop_listening()
+
+    def _stop_listening(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+        self._socket.close()
+        for beginning in list(self._beginnings):
+            beginning.close()
+
+    # -- connections
+
+    def _accept_ready(self) -> None:
+        for _ in range(_MOST_ACCEPTS):
+            try:
+                accepted, address = self._socket.accept()
+            except OSError:  # no client waits, a client has gone, or no descriptor is left
+                return
+            host = str(address[0]).removeprefix("::ffff:")
+            limit = self._settings.max_connections_per_address
+            if limit and self._addresses[host] >= limit:
+                logger.warning("Too many connections from /%s - max is %d", host, limit)
+                accepted.close()
+                continue
+            self._addresses[host] += 1
+            accepted.setblocking(False)
+            beginning = _Beginning(accepted, host, int(address[1]), self._reactor, self._begin, self._forget)
+            self._beginnings[beginning] = None
+
+    def _forget(self, beginning: _Beginning) -> None:
+        """Forgets a connection that has ended before its first frame."""
+        self._beginnings.pop(beginning, None)
+        self._release(beginning.host)
+
+    def _release(self, host: str) -> None:
+        self._addresses[host] -= 1
+        if not self._addresses[host]:
+            del self._addresses[host]
+
+    def _begin(self, beginning: _Beginning, first: bytes) -> None:
+        """Serves a connection whose first four bytes are known, and still unread."""
+        server = self._server
+        assert server is not None, "connections end before the server does"
+        word = first.decode("ascii", "replace")
+        if word in WORDS:
+            beginning.answer(answer_to(word, server).encode())
+            return
+        del self._beginnings[beginning]
+        name = f"zookeeper-{next(self._numbers)}-{beginning.host}:{beginning.port}"
+        connection = self._reactor.adopt_outgoing(
+            beginning.release(),
+            beginning.host,
+            beginning.port,
+            name,
+            on_response=lambda frame: server.receive(client, bytes(frame)),
+            on_closed=lambda connection: self._ended(server, client),
+            max_response_bytes=self._settings.max_request_bytes,
+        )
+        client = Client(_Frames(connection))
+        server.connected(client)
+
+    def _ended(self, server: ZooKeeperServer, client: Client) -> None:
+        server.disconnected(client)
+        self._release(client.address)
+
+
+class _Frames:
+    """The port of a client to its connection."""
+
+    __slots__ = ("_connection", "peer_host")
+
+    def __init__(self, connection: OutgoingConnection) -> None:
+        self._connection = connection
+        self.peer_host = connection.peer_host
+
+    def send(self, frame: bytes) -> None:
+        self._connection.send((frame,))
+
+    def close(self, reason: str) -> None:
+        self._connection.close(reason)
+
+
+class _Beginning:
+    """An accepted connection until its first four bytes have arrived."""
+
+    def __init__(
+        self,
+        accepted: socket.socket,
+        host: str,
+        port: int,
+        reactor: Reactor,
+        on_begin: Callable[[_Beginning, bytes], None],
+        on_end: Callable[[_Beginning], None],
+    ) -> None:
+        self.host = host
+        self.port = port
+        self._socket = accepted
+        self._reactor = reactor
+        self._on_begin = on_begin
+        self._on_end = on_end
+        self._watch = reactor.watch(accepted.fileno(), self._readable)
+        self._timer = reactor.schedule(_FIRST_BYTES_MS, self.close)
+
+    def _readable(self) -> None:
+        try:
+            first = self._socket.recv(WORD_BYTES, socket.MSG_PEEK)
+        except BlockingIOError:
+            return
+        except OSError:
+            first = b""
+        if not first:
+            self.close()
+        elif len(first) < WORD_BYTES:
+            self._watch.pause()  # the watch is level-triggered
+            self._reactor.schedule(_PARTIAL_RETRY_MS, self._watch.resume)
+        else:
+            self._on_begin(self, first)
+
+    def release(self) -> int:
+        """Returns the descriptor, which the caller owns now."""
+        self._watch.close()
+        self._timer.cancel()
+        return self._socket.detach()
+
+    def answer(self, text: bytes) -> None:
+        """Sends the answer to a four-letter word, as far as the socket takes it at once, and ends the connection."""
+        try:
+            self._socket.recv(WORD_BYTES)
+            self._socket.sendall(text)
+        except OSError:
+            pass  # the client has gone, or does not read
+        self.close()
+
+    def close(self) -> None:
+        self._watch.close()
+        self._timer.cancel()
+        self._socket.close()
+        self._on_end(self)

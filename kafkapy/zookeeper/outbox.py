@@ -1,0 +1,86 @@
+"""The queue of replies and watch events that wait until the changes that they show are durable.
+
+All frames leave in the order of the operations that caused them, for all clients together: a reply never shows a change
+that may still be lost, and a watch event precedes the reply of the operation that caused it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Recipient(Protocol):
+    """A client's connection."""
+
+    def send(self, frame: bytes) -> None:
+        """Sends one frame without its size; does nothing if the connection is closed."""
+
+
+class Slot:
+    """The frames of one operation. They are sent once the slot is complete and all slots before it were sent."""
+
+    __slots__ = ("_frames", "_outbox", "_waits_for", "on_complete")
+
+    def __init__(self, outbox: Outbox, steps: int) -> None:
+        """The slot is complete after `steps` calls of `step`; then `on_complete` is called, if it is set."""
+        self.on_complete: Callable[[], None] | None = None
+        self._outbox = outbox
+        self._waits_for = steps
+        self._frames: list[tuple[Recipient, bytes]] = []
+
+    def add(self, recipient: Recipient, frame: bytes) -> None:
+        self._frames.append((recipient, frame))
+
+    def step(self) -> None:
+        """Counts one of the events that the slot waits for."""
+        self._waits_for -= 1
+        if self._waits_for == 0:
+            self._outbox.flush()
+            if self.on_complete is not None:
+                self.on_complete()
+
+    @property
+    def is_complete(self) -> bool:
+        return self._waits_for == 0
+
+    def send(self) -> None:
+        self._outbox.sent_count += len(self._frames)
+        for recipient, frame in self._frames:
+            recipient.send(frame)
+
+
+class Outbox:
+    """The slots in the order of their operations. Owner thread only."""
+
+    def __init__(self) -> None:
+        self.sent_count = 0
+        self._slots: deque[Slot] = deque()
+
+    def __len__(self) -> int:
+        """The number of operations that wait."""
+        return len(self._slots)
+
+    def reserve(self, steps: int) -> Slot:
+        slot = Slot(self, steps)
+        self._slots.append(slot)
+        return slot
+
+    def send(self, recipient: Recipient, frame: bytes) -> None:
+        """Sends a frame after all frames of earlier operations."""
+        if not self._slots:
+            self.sent_count += 1
+            recipient.send(frame)
+            return
+        slot = self.reserve(0)
+        slot.add(recipient, frame)
+
+    def flush(self) -> None:
+        slots = self._slots
+        while slots and slots[0].is_complete:
+            slots.popleft().send()
+
+    def clear(self) -> None:
+        """Drops all frames, because the connections are closed."""
+        self._slots.clear()

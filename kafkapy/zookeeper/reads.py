@@ -1,0 +1,82 @@
+"""The operations that read the tree, and those that set watches."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from kafkapy.zookeeper import acl as permissions
+from kafkapy.zookeeper.acl import Identity, check_permission, without_digests
+from kafkapy.zookeeper.errors import OperationError, ZooKeeperError
+from kafkapy.zookeeper.jute import encode_buffer, encode_int, encode_strings
+from kafkapy.zookeeper.node import Node
+from kafkapy.zookeeper.requests import Op, ReadRequest, encode_acl
+from kafkapy.zookeeper.tree import Tree
+from kafkapy.zookeeper.writes import END_OF_MULTI, encode_error, multi_header
+
+
+def exists(tree: Tree, path: str) -> bytes:
+    """Returns the Stat. Raises OperationError NO_NODE, or BAD_ARGUMENTS."""
+    if "\0" in path:
+        raise OperationError(ZooKeeperError.BAD_ARGUMENTS)
+    tree.find(path)
+    return tree.stat(path)
+
+
+def get_data(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
+    node = _readable(tree, path, identities)
+    return encode_buffer(node.data) + tree.stat(path)
+
+
+def get_children(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
+    """Returns the names of the children in alphabetical order; ZooKeeper's are in no order."""
+    _readable(tree, path, identities)
+    return encode_strings(sorted(tree.children(path)))
+
+
+def get_children2(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
+    return get_children(tree, path, identities) + tree.stat(path)
+
+
+def get_acl(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
+    """Returns the ACL and the Stat; without the digests of passwords if the client may not change the ACL."""
+    node = tree.find(path)
+    check_permission(node.acl, permissions.READ | permissions.ADMIN, identities)
+    acl = node.acl
+    try:
+        check_permission(acl, permissions.ADMIN, identities)
+    except OperationError:
+        acl = without_digests(acl)
+    return encode_acl(acl) + tree.stat(path)
+
+
+def get_ephemerals(tree: Tree, prefix: str, session_id: int) -> bytes:
+    """Returns the paths of the session's ephemeral nodes that start with the prefix."""
+    return encode_strings(sorted(_matching(tree.ephemerals.get(session_id, ()), prefix)))
+
+
+def get_all_children_number(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
+    """Returns the number of descendants."""
+    _readable(tree, path, identities)
+    return encode_int(sum(1 for _ in tree.paths_below(path)))
+
+
+def multi_read(tree: Tree, operations: Iterable[tuple[int, ReadRequest]], identities: Collection[Identity]) -> bytes:
+    """Returns the results of several reads, each of which may be an error."""
+    results = []
+    for op, request in operations:
+        read = get_data if op == Op.GET_DATA else get_children
+        try:
+            results.append(multi_header(op) + read(tree, request.path, identities))
+        except OperationError as error:
+            results.append(encode_error(error.code))
+    return b"".join(results) + END_OF_MULTI
+
+
+def _readable(tree: Tree, path: str, identities: Collection[Identity]) -> Node:
+    node = tree.find(path)
+    check_permission(node.acl, permissions.READ, identities)
+    return node
+
+
+def _matching(paths: Iterable[str], prefix: str) -> list[str]:
+    return [path for path in paths if path.startswith(prefix)]

@@ -1,0 +1,118 @@
+"""The tree's service on one broker: loads the tree when the broker leads its partition, and serves it then."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from kafkapy._core.reactor.reactor import Reactor
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.coordinator.coordinator_log import CoordinatorLog
+from kafkapy.coordinator.runtime import CoordinatorRuntime
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.internal_topics import ZOOKEEPER_TREE_TOPIC
+from kafkapy.purgatory.delayed_operation import TimerEntry
+from kafkapy.replica.partition import Partition
+from kafkapy.types import Clock
+from kafkapy.zookeeper.commands import ClusterRequests, Commands
+from kafkapy.zookeeper.listener import Listener
+from kafkapy.zookeeper.server import ZooKeeperServer
+from kafkapy.zookeeper.settings import ZooKeeperSettings
+from kafkapy.zookeeper.shard import ZooKeeperShard
+from kafkapy.zookeeper.view import ClusterFacts
+from kafkapy.zookeeper.view_writer import ViewWriter
+
+logger = logging.getLogger("kafkapy.zookeeper.Service")
+
+_LOAD_BUFFER_BYTES = 5 * 1024 * 1024
+_CREATE_TOPIC_INTERVAL_MS = 1000
+
+
+class ZooKeeperService:
+    """The listener, and the runtime of the internal topic with the tree. Reactor thread only.
+
+    `create_topic` asks the controller for the internal topic, without waiting. `facts` returns what the view shows of
+    the cluster in addition to the image, and `requests` takes the requests of old tools to the controller.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        reactor: Reactor,
+        log: CoordinatorLog,
+        clock: Clock,
+        image: Callable[[], MetadataImage],
+        create_topic: Callable[[], None],
+        facts: Callable[[], ClusterFacts],
+        requests: ClusterRequests,
+    ) -> None:
+        """Binds the address of `zookeeper.listener`. Raises OSError."""
+        self.settings = ZooKeeperSettings.from_config(config)
+        self.server: ZooKeeperServer | None = None
+        self._listener = Listener(config.zookeeper_listener, reactor, self.settings)
+        self._schedule = reactor.schedule
+        self._clock = clock
+        self._image = image
+        self._create_topic = create_topic
+        self._facts = facts
+        self._requests = requests
+        self._view: ViewWriter | None = None
+        self._timer: TimerEntry | None = None
+        self._runtime: CoordinatorRuntime[ZooKeeperShard] = CoordinatorRuntime(
+            ZOOKEEPER_TREE_TOPIC,
+            log=log,
+            make_shard=lambda context: ZooKeeperShard(context, self._tree_loaded, self._tree_lost),
+            schedule=reactor.schedule,
+            clock=clock,
+            load_buffer_bytes=_LOAD_BUFFER_BYTES,
+        )
+
+    @property
+    def port(self) -> int:
+        return self._listener.port
+
+    def start(self) -> None:
+        """Creates the internal topic if it does not exist; tries again until it does."""
+        if ZOOKEEPER_TREE_TOPIC in self._image().topics.by_name:
+            self._timer = None
+            return
+        self._create_topic()
+        self._timer = self._schedule(_CREATE_TOPIC_INTERVAL_MS, self.start)
+
+    def on_image(self) -> None:
+        """Shows the newest image in the tree, if this broker serves the tree."""
+        if self._view is not None and self.server is not None and self.server.commands is not None:
+            image = self._image()
+            self._view.follow(image, self._facts())
+            self.server.commands.follow(image)
+
+    def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
+        """Is notified of partitions that this broker leads now, or no longer leads."""
+        self._runtime.on_leadership(led, followed)
+
+    def shutdown(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._runtime.shutdown()
+        self._listener.close()
+
+    def _tree_loaded(self, shard: ZooKeeperShard) -> None:
+        logger.info("Serving the tree of %d nodes from zxid 0x%x on", len(shard.tree.nodes), shard.tree.zxid)
+        server = ZooKeeperServer(shard, self._runtime, self.settings, self._schedule, self._clock)
+        chroot = self.settings.view_chroot
+        is_writable = self.settings.is_view_writable
+        commands = Commands(shard.tree, chroot, self._requests, self._image, server.delete_all, is_writable=is_writable)
+        server.commands = commands
+        self._view = ViewWriter(shard.tree, chroot, server.begin, server.commit, commands.is_requested)
+        self.server = server
+        self.on_image()
+        self._listener.serve(server)
+
+    def _tree_lost(self) -> None:
+        if self.server is not None:
+            self._listener.refuse()
+            self.server.stop("this broker no longer leads the tree")
+            self.server = None
+            self._view = None

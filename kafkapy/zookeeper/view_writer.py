@@ -1,0 +1,135 @@
+"""Keeps Kafka's znodes in the tree equal to the metadata, by ordinary changes with zxids, versions and watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.zookeeper.acl import OPEN_ACL, Acl
+from kafkapy.zookeeper.node import Node
+from kafkapy.zookeeper.paths import ROOT_PATH, parent_of
+from kafkapy.zookeeper.tree import Transaction, Tree
+from kafkapy.zookeeper.view import ClusterFacts, Nodes, ViewNode, view_parts
+
+# The largest number of changed nodes in one transaction.
+_MOST_CHANGES = 500
+# The folders of which the view alone decides what they contain.
+_OWNED_FOLDERS = ("/brokers/ids", "/brokers/topics", "/config/topics", "/config/brokers", "/config/ips")
+
+
+class ViewWriter:
+    """Writes the view below `chroot` ("" for the root). Owner thread only.
+
+    `begin` returns a transaction, and `commit` writes it to the tree. `is_awaited` says whether a topic has no metadata
+    yet because a client has just requested it.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        chroot: str,
+        begin: Callable[[], Transaction],
+        commit: Callable[[Transaction], None],
+        is_awaited: Callable[[str], bool] = lambda topic: False,
+    ) -> None:
+        self._tree = tree
+        self._chroot = chroot
+        self._begin = begin
+        self._commit = commit
+        self._is_awaited = is_awaited
+        self._sources: dict[str, tuple[object, ...]] = {}
+        self._nodes: dict[str, Nodes] = {}
+
+    def follow(self, image: MetadataImage, facts: ClusterFacts) -> None:
+        """Makes the tree show the image."""
+        is_first = not self._sources
+        changes = _Changes(self._begin, self._commit)
+        remaining = dict.fromkeys(self._sources)
+        for part in view_parts(image, facts):
+            remaining.pop(part.name, None)
+            before = self._sources.get(part.name)
+            if before is not None and _are_same(before, part.sources):
+                continue
+            nodes = part.make()
+            self._remove([path for path in self._nodes.get(part.name, ()) if path not in nodes], changes)
+            for path, node in nodes.items():
+                self._show(self._chroot + path, node, changes)
+            self._sources[part.name], self._nodes[part.name] = part.sources, nodes
+        for name in remaining:
+            self._remove(list(self._nodes.pop(name)), changes)
+            del self._sources[name]
+        changes.finish()
+        if is_first:
+            self._remove_leftovers()
+
+    def _show(self, path: str, node: ViewNode, changes: _Changes) -> None:
+        present = changes.get(path)
+        if present is None:
+            changes.create_with_parents(path, node)
+        elif node.value is not None and not node.is_shown_by(present.data):
+            version = present.version + 1 if node.version is None else node.version
+            changes.transaction.replace_data(path, node.encode(), version)
+            changes.count()
+
+    def _remove(self, paths: list[str], changes: _Changes) -> None:
+        for path in reversed(paths):
+            self._remove_below(self._chroot + path, changes)
+
+    def _remove_below(self, path: str, changes: _Changes) -> None:
+        """Deletes a node and its descendants, if it exists."""
+        for each in [*reversed(list(self._tree.paths_below(path))), path]:
+            if changes.get(each) is not None:
+                changes.transaction.delete(each)
+                changes.count()
+
+    def _remove_leftovers(self) -> None:
+        """Deletes what the metadata no longer have since an earlier broker wrote the view."""
+        shown = {self._chroot + path for nodes in self._nodes.values() for path in nodes}
+        changes = _Changes(self._begin, self._commit)
+        for folder in _OWNED_FOLDERS:
+            for name in list(self._tree.children(self._chroot + folder)):
+                path = f"{self._chroot}{folder}/{name}"
+                if path not in shown and not self._is_awaited(name):
+                    self._remove_below(path, changes)
+        changes.finish()
+
+
+def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
+    """Returns whether the sources are the same objects, or equal texts or numbers."""
+    pairs = zip(before, after, strict=True)
+    return all(one is other or (isinstance(one, (int, str)) and one == other) for one, other in pairs)
+
+
+class _Changes:
+    """A series of transactions of limited size."""
+
+    def __init__(self, begin: Callable[[], Transaction], commit: Callable[[Transaction], None]) -> None:
+        self._begin = begin
+        self._commit = commit
+        self._count = 0
+        self.transaction = begin()
+
+    def get(self, path: str) -> Node | None:
+        return self.transaction.get(path)
+
+    def create_with_parents(self, path: str, node: ViewNode, acl: Acl = OPEN_ACL) -> None:
+        parent = parent_of(path)
+        if parent != ROOT_PATH and self.transaction.get(parent) is None:
+            self.create_with_parents(parent, ViewNode(), acl)
+        self.transaction.create(path, node.encode(), acl, node.owner)
+        if node.version:
+            created = self.transaction.find(path)
+            self.transaction.changed[path] = created._replace(version=node.version)
+        self.count()
+
+    def count(self) -> None:
+        """Counts a change, and commits the transaction when it has enough of them."""
+        self._count += 1
+        if self._count >= _MOST_CHANGES:
+            self.finish()
+
+    def finish(self) -> None:
+        if self._count:
+            self._commit(self.transaction)
+            self._count = 0
+            self.transaction = self._begin()

@@ -1,0 +1,317 @@
+"""Kafka's znodes: the view of the metadata in the tree, and the requests that writes of clients become."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.controller.client_quotas import QuotaAlteration, alter_client_quotas
+from kafkapy.controller.topics import delete_topics
+from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kafkapy.protocol.messages.metadata_records import ConfigRecord, PartitionChangeRecord
+from kafkapy.types import TopicPartition
+from kafkapy.zookeeper.commands import Commands
+from kafkapy.zookeeper.errors import ZooKeeperError
+from kafkapy.zookeeper.jute import encode_int, encode_string
+from kafkapy.zookeeper.requests import Op
+from kafkapy.zookeeper.settings import WRITES_KEY, ZooKeeperSettings
+from kafkapy.zookeeper.view import ClusterFacts
+from kafkapy.zookeeper.view_writer import ViewWriter
+from tests.harness.metadata import bootstrapped, commit, replay, with_brokers, with_topic
+from tests.harness.zookeeper import ZooKeeperHarness, ZooKeeperReplyError
+
+CHILD, CHANGED = 4, 3
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+class RecordedRequests:
+    """The port to the controller: records requests, which the test completes."""
+
+    def __init__(self):
+        self.requests = []
+
+    def __getattr__(self, name):
+        def request(*arguments):
+            *plain, on_done = arguments
+            self.requests.append((name, *plain))
+            self.on_done = on_done
+
+        return request
+
+
+class ViewHarness:
+    """A server whose tree shows `image`, below `chroot`."""
+
+    def __init__(self, chroot="", *, is_writable=True):
+        self.chroot = chroot
+        self.is_writable = is_writable
+        self.zookeeper = ZooKeeperHarness()
+        self.requests = RecordedRequests()
+        self.image = with_topic(with_brokers(bootstrapped(elr=False), 1), "t", 2)
+        self.begin()
+
+    def begin(self):
+        server = self.zookeeper.server
+        commands = Commands(
+            server.tree,
+            self.chroot,
+            self.requests,
+            lambda: self.image,
+            server.delete_all,
+            is_writable=self.is_writable,
+        )
+        server.commands = commands
+        self.view = ViewWriter(server.tree, self.chroot, server.begin, server.commit, commands.is_requested)
+        self.show()
+        self.client = self.zookeeper.client()
+
+    def restart(self):
+        self.zookeeper.restart()
+        self.begin()
+
+    def show(self, image=None):
+        self.image = image or self.image
+        facts = ClusterFacts("cluster-id", 1, self.zookeeper.scheduler.clock.wall_ms())
+        self.view.follow(self.image, facts)
+        self.zookeeper.server.commands.follow(self.image)
+
+    def json(self, path):
+        return json.loads(self.client.get(path)[0])
+
+
+def config_record(name, value):
+    return ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="1", name=name, value=value)
+
+
+@pytest.fixture
+def harness():
+    return ViewHarness()
+
+
+def test_a_broker_is_registered_as_by_its_release(harness):
+    node = harness.json("/brokers/ids/1")
+    assert (node["version"], node["host"], node["port"]) == (2, "localhost", 9091)
+    assert node["endpoints"] == ["PLAINTEXT://localhost:9091"]
+    assert harness.client.exists("/brokers/ids/1").owner
+    assert harness.json("/controller")["brokerid"] == 1
+    assert harness.json("/cluster/id") == {"version": "1", "id": "cluster-id"}
+    assert int(harness.client.get("/controller_epoch")[0]) >= 1
+
+
+def test_a_topic_has_its_assignment_states_and_configuration(harness):
+    assert harness.client.get("/brokers/topics/t")[0] == b'{"version":1,"partitions":{"0":[1],"1":[1]}}'
+    assert harness.json("/brokers/topics/t/partitions/1/state")["leader"] == 1
+    assert harness.json("/config/topics/t") == {"version": 1, "config": {}}
+
+
+def test_only_what_changes_is_written(harness):
+    before = len(harness.zookeeper.log.records)
+    harness.show()
+    harness.show(replay(harness.image))
+    assert len(harness.zookeeper.log.records) == before
+
+
+def test_watches_see_topics_come_and_go(harness):
+    client = harness.client
+    client.children("/brokers/topics", watch=True)
+    harness.show(with_topic(harness.image, "u"))
+    assert client.events() == [(CHILD, "/brokers/topics")]
+    client.children("/brokers/topics", watch=True)
+    harness.show(commit(harness.image, delete_topics(harness.image, [harness.image.topics.by_name["u"].topic_id])))
+    assert client.events() == [(CHILD, "/brokers/topics")]
+    assert client.children("/brokers/topics") == client.children("/config/topics") == ["t"]
+
+
+def test_a_state_has_the_partition_epoch_as_its_version(harness):
+    client, topic = harness.client, harness.image.topics.by_name["t"]
+    client.get("/brokers/topics/t/partitions/0/state", watch=True)
+    change = PartitionChangeRecord(partition_id=0, topic_id=topic.topic_id, leader=-1)
+    harness.show(replay(harness.image, change))
+    data, stat = client.get("/brokers/topics/t/partitions/0/state")
+    assert json.loads(data)["leader"] == -1
+    assert stat.version == harness.image.topics.partition("t", 0).partition_epoch == 1
+    assert client.events() == [(CHANGED, "/brokers/topics/t/partitions/0/state")]
+
+
+def test_configurations_and_quotas_are_shown_without_passwords(harness):
+    values = {"log.cleaner.threads": "2", "ssl.keystore.password": "secret", "unknown.key": "x"}
+    image = replay(harness.image, *(config_record(name, value) for name, value in values.items()))
+    entities = [(("client-id", "a b"), ("user", None)), (("ip", "10.0.0.1"),)]
+    alterations = [
+        QuotaAlteration(entities[0], {"producer_byte_rate": 1024.0}),
+        QuotaAlteration(entities[1], {"connection_creation_rate": 5.0}),
+    ]
+    harness.show(commit(image, alter_client_quotas(image, alterations, {"10.0.0.1"})))
+    assert harness.json("/config/brokers/1")["config"] == {"log.cleaner.threads": "2"}
+    assert harness.json("/config/users/<default>/clients/a%20b")["config"] == {"producer_byte_rate": "1024"}
+    assert harness.json("/config/ips/10.0.0.1")["config"] == {"connection_creation_rate": "5"}
+
+
+def test_a_restart_removes_what_the_metadata_no_longer_have(harness):
+    created = harness.client.exists("/brokers/ids/1").czxid
+    image = with_topic(harness.image, "u")
+    harness.image = commit(image, delete_topics(image, [image.topics.by_name["t"].topic_id]))
+    harness.restart()
+    assert harness.client.children("/brokers/topics") == harness.client.children("/config/topics") == ["u"]
+    assert harness.client.exists("/brokers/ids/1").czxid == created
+
+
+def test_the_view_may_be_below_a_path():
+    harness = ViewHarness("/kafka/one")
+    assert harness.client.children("/kafka/one/brokers/topics") == ["t"]
+    assert harness.client.children("/") == ["kafka", "zookeeper"]
+    harness.client.create("/brokers")
+    harness.client.create("/brokers/ids")
+    harness.client.create("/brokers/ids/5")
+
+
+@pytest.mark.parametrize(
+    "path", ["/brokers/ids/1", "/controller", "/controller_epoch", "/cluster/id", "/brokers/topics/t/partitions"]
+)
+def test_clients_may_not_write_what_only_the_cluster_knows(harness, path):
+    for call in (lambda: harness.client.set(path, b""), lambda: harness.client.delete(path)):
+        with pytest.raises(ZooKeeperReplyError, match=str(ZooKeeperError.NO_AUTH.value)):
+            call()
+
+
+def test_acls_are_refused_because_they_would_have_no_effect(harness):
+    with pytest.raises(ZooKeeperReplyError, match=str(ZooKeeperError.NO_AUTH.value)):
+        harness.client.create("/kafka-acl")
+
+
+def test_the_view_may_be_read_only():
+    harness = ViewHarness(is_writable=False)
+    for path in ("/brokers/topics/u", "/admin/delete_topics/t", "/config/clients/c", "/config/topics/t"):
+        with pytest.raises(ZooKeeperReplyError, match=str(ZooKeeperError.NO_AUTH.value)):
+            harness.client.create(path)
+    harness.client.create("/consumers/g")
+    assert not harness.requests.requests
+
+
+@pytest.mark.parametrize(
+    ("properties", "is_writable"),
+    [
+        ({}, True),
+        ({WRITES_KEY: "false"}, False),
+        ({"authorizer.class.name": AUTHORIZER}, False),
+        ({"authorizer.class.name": AUTHORIZER, WRITES_KEY: "true"}, True),
+    ],
+)
+def test_an_authorizer_makes_the_view_read_only_by_default(properties, is_writable):
+    config = BrokerConfig({"node.id": "1", **properties})
+    assert ZooKeeperSettings.from_config(config).is_view_writable == is_writable
+
+
+# -- requests
+
+
+def test_a_new_topic_node_creates_the_topic(harness):
+    harness.client.create("/config/topics/u", b'{"version":1,"config":{"retention.ms":"5"}}')
+    harness.client.create("/brokers/topics/u", b'{"version":1,"partitions":{"1":[1],"0":[1]}}')
+    assert harness.requests.requests == [("create_topic", "u", {1: [1], 0: [1]}, {"retention.ms": "5"})]
+    harness.show()  # the topic is not in the metadata yet, and its node stays
+    assert harness.client.children("/brokers/topics") == ["t", "u"]
+    harness.requests.on_done(None)
+    harness.show(with_topic(harness.image, "u", 2))
+    assert harness.client.exists("/brokers/topics/u/partitions/1/state")
+    assert harness.client.exists("/brokers/topics/u").version == 0
+
+
+def test_the_node_of_a_refused_topic_vanishes(harness, caplog):
+    harness.client.create("/brokers/topics/u", b'{"version":1,"partitions":{"0":[7]}}')
+    harness.requests.on_done("broker 7 does not exist")
+    assert harness.client.children("/brokers/topics") == ["t"]
+    assert "The topic u was not created: broker 7 does not exist" in caplog.text
+
+
+def test_more_partitions_are_added(harness):
+    harness.client.set("/brokers/topics/t", b'{"version":1,"partitions":{"2":[1],"0":[1],"1":[1]}}')
+    assert harness.requests.requests == [("add_partitions", "t", 3, [[1]])]
+
+
+def test_a_deletion_vanishes_when_it_is_complete(harness):
+    harness.client.create("/admin/delete_topics/t")
+    assert harness.requests.requests == [("delete_topic", "t")]
+    assert harness.client.children("/admin/delete_topics") == ["t"]
+    harness.requests.on_done(None)
+    assert harness.client.children("/admin/delete_topics") == []
+
+
+def test_configurations_are_replaced(harness):
+    harness.client.set("/config/topics/t", b'{"version":1,"config":{"retention.ms":"5"}}')
+    harness.client.create("/config/brokers/1", b'{"version":1,"config":{}}')
+    assert harness.requests.requests == [
+        ("replace_config", TOPIC_RESOURCE, "t", {"retention.ms": "5"}),
+        ("replace_config", BROKER_RESOURCE, "1", {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "entity"),
+    [
+        ("/config/clients/a%20b", (("client-id", "a b"),)),
+        ("/config/users/<default>", (("user", None),)),
+        ("/config/users/u/clients/<default>", (("client-id", None), ("user", "u"))),
+        ("/config/ips/10.0.0.1", (("ip", "10.0.0.1"),)),
+    ],
+)
+def test_quotas_are_replaced(harness, path, entity):
+    if path.count("/") > 3:
+        harness.client.create("/config/users/u")
+        harness.client.create("/config/users/u/clients")
+    harness.client.create(path, b'{"version":1,"config":{"producer_byte_rate":"1024"}}')
+    assert harness.requests.requests == [("replace_quotas", entity, {"producer_byte_rate": 1024.0})]
+
+
+def test_credentials_are_not_taken_from_a_node(harness, caplog):
+    harness.client.create("/config/users/u", b'{"version":1,"config":{"SCRAM-SHA-256":"salt=x"}}')
+    assert harness.requests.requests == [("replace_quotas", (("user", "u"),), {})]
+    assert "SCRAM-SHA-256 of {'user': 'u'} cannot be set by a znode" in caplog.text
+
+
+def test_a_password_that_the_view_hides_stays(harness):
+    harness.show(
+        replay(harness.image, config_record("ssl.key.password", "secret"), config_record("num.io.threads", "1"))
+    )
+    harness.client.set("/config/brokers/1", b'{"version":1,"config":{"num.io.threads":"2"}}')
+    expected = {"ssl.key.password": "secret", "num.io.threads": "2"}
+    assert harness.requests.requests == [("replace_config", BROKER_RESOURCE, "1", expected)]
+
+
+def test_an_election_and_a_reassignment_are_requested(harness):
+    harness.client.create("/admin/preferred_replica_election", b'{"partitions":[{"topic":"t","partition":1}]}')
+    harness.requests.on_done(None)
+    harness.client.create("/admin/reassign_partitions", b'{"partitions":[{"topic":"t","partition":0,"replicas":[2]}]}')
+    assert harness.requests.requests == [
+        ("elect_preferred", [TopicPartition("t", 1)]),
+        ("reassign", {TopicPartition("t", 0): [2]}),
+    ]
+    topic = harness.image.topics.by_name["t"]
+    moving = PartitionChangeRecord(
+        partition_id=0, topic_id=topic.topic_id, replicas=[1, 2], adding_replicas=[2], removing_replicas=[1]
+    )
+    harness.show(replay(harness.image, (moving, 0)))
+    harness.requests.on_done(None)
+    assert harness.client.children("/admin") == ["delete_topics", "reassign_partitions"]
+    assert harness.json("/brokers/topics/t")["adding_replicas"] == {"0": [2]}
+    done = PartitionChangeRecord(
+        partition_id=0, topic_id=topic.topic_id, replicas=[2], adding_replicas=[], removing_replicas=[]
+    )
+    harness.show(replay(harness.image, (done, 0)))
+    assert harness.client.children("/admin") == ["delete_topics"]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"partitions":5}', b'{"partitions":{"x":[1]}}', b"\xff"])
+def test_data_that_cannot_be_understood_is_logged(harness, caplog, data):
+    harness.client.create("/brokers/topics/u", data)
+    assert not harness.requests.requests
+    assert "/brokers/topics/u cannot be understood" in caplog.text
+
+
+def test_nodes_of_a_transaction_are_requests_too(harness):
+    body = encode_string("/admin/delete_topics/t") + encode_int(0)
+    harness.client.create("/admin/delete_topics/t")
+    harness.client.call(Op.DELETE, body)
+    assert harness.requests.requests == [("delete_topic", "t")]

@@ -1,0 +1,44 @@
+"""Apache ZooKeeper as the peer of tests: its jars from Maven, one server on loopback."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.clients.legacy.installation import jars_of, java_command
+from tests.peers import LOG4J
+from tests.server_process import ServerProcess
+
+RELEASE = "3.9.3"
+POM = Path(__file__).with_name("pom.xml")
+
+
+class RealZooKeeper(ServerProcess):
+    """A standalone ZooKeeper that serves at `zookeeper`, host:port, with TTL nodes and all four-letter words."""
+
+    ready_line = re.compile(r"PrepRequestProcessor \(sid:0\) started")
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, None)
+        self.zookeeper = f"127.0.0.1:{self.port}"
+        settings = {
+            "dataDir": directory / "data",
+            "clientPort": self.port,
+            "clientPortAddress": "127.0.0.1",
+            "admin.enableServer": "false",
+            "maxClientCnxns": 0,
+            "4lw.commands.whitelist": "*",
+        }
+        (directory / "zoo.cfg").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        (directory / "log4j.properties").write_text(LOG4J)
+
+    def command(self) -> list[str]:
+        jars = jars_of(POM, f"zookeeper-{RELEASE}", f"-Dzookeeper.version={RELEASE}")
+        options = {
+            "log4j.configuration": f"file:{self.directory / 'log4j.properties'}",
+            "zookeeper.extendedTypesEnabled": "true",
+            "zookeeper.forceSync": "no",
+        }
+        words = [f"-D{key}={value}" for key, value in options.items()]
+        main = "org.apache.zookeeper.server.ZooKeeperServerMain"
+        return [*java_command(), *words, "-cp", f"{jars}/*", main, str(self.directory / "zoo.cfg")]
