@@ -1,0 +1,238 @@
+"""The tool `kafkapy console`: a web application that shows and changes clusters, in a process of its own."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kafkapy.config.properties import read_properties
+from kafkapy.console.settings import Login, Settings
+from kafkapy.errors import ConfigError
+from kafkapy.metrics.http_server import parse_address
+from kafkapy.tools.bootstrap import COMMAND_CONFIG
+from kafkapy.tools.declaration import Example, Tool
+from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.tool import run_tool, stops_by
+
+DEFAULT_ADDRESS = "localhost:9080"
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+_EXTRA = "pip install 'kafkapy[console]'"
+
+
+def run(arguments: Arguments) -> int:
+    """Serves the console until Ctrl-C, or prints the hash of a password; returns the exit code."""
+    if arguments.positionals[:1] == ("hash-password",) and len(arguments.positionals) == 2:
+        return _print_hash(arguments.positionals[1])
+    if arguments.positionals:
+        raise UsageError("The console takes no words but `hash-password NAME`")
+    try:
+        host, port = parse_address(arguments["listener"])
+    except ValueError as error:
+        raise UsageError(f"--listener: {error}") from None
+    try:
+        from kafkapy.console.application import Console
+        from kafkapy.http.serving import Limits, TlsFiles, WebServer, is_loopback, listen
+    except ImportError as error:
+        raise ToolError(f"the console needs {error.name}, which is not installed: {_EXTRA}") from None
+    tls = _tls(arguments)
+    clusters = _clusters(arguments)
+    login = _login(arguments)
+    if not is_loopback(host) and login is Login.TOKEN:
+        raise ToolError(
+            f"{host} is not an address of the loopback interface: give --login cluster, or --users FILE, so that only "
+            "users who log in can reach the clusters"
+        )
+    bound = listen(host, port)
+    port = bound.getsockname()[1]
+    settings = Settings(
+        clusters,
+        _hosts(arguments, host),
+        login,
+        users=_users(arguments),
+        mechanism=arguments["mechanism"],
+        allow_changes=arguments["allow-changes"],
+        audit_topic=arguments["audit-topic"] if arguments["allow-changes"] else "",
+        metadata_directory=arguments["metadata-directory"],
+        is_secure=tls is not None,
+        port=port,
+    )
+    logging.getLogger("kafkapy.console").setLevel(logging.INFO)
+    console = Console(settings)
+    shown = f"{'http' if tls is None else 'https'}://{f'[{host}]' if ':' in host else host}:{port}/"
+    if login is Login.TOKEN:
+        shown += f"login?token={quote(settings.token)}"
+
+    def print_address() -> None:
+        print(f"kafkapy console ready: {shown}", flush=True)
+
+    server = WebServer(
+        console.application,
+        bound,
+        tls=None if tls is None else TlsFiles(*tls),
+        limits=Limits(arguments["max-connections"]),
+        on_ready=print_address,
+    )
+    with stops_by(server.stop):
+        try:
+            server.run()
+        finally:
+            console.close()
+    return 0
+
+
+def _print_hash(name: str) -> int:
+    """Asks for a password, or reads it from a pipe, and prints the line of a file of users."""
+    from kafkapy.http.passwords import hash_password
+
+    password = getpass.getpass(f"Password of {name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    if not password:
+        raise ToolError("a password has at least one character")
+    if ":" in name or not name.strip():
+        raise ToolError(f"{name!r} cannot be the name of a user: it contains a colon, or nothing")
+    print(f"{name}:{hash_password(password)}")
+    return 0
+
+
+def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
+    """Returns the properties of each cluster by its name; --bootstrap-server names the first one."""
+    found: dict[str, dict[str, Any]] = {}
+    if arguments["bootstrap-server"] is not None:
+        properties: dict[str, Any] = {}
+        if arguments["command-config"] is not None:
+            properties.update(read_properties(arguments["command-config"]))
+        found[arguments["name"]] = {**properties, "bootstrap.servers": arguments["bootstrap-server"]}
+    for word in arguments.values("cluster"):
+        name, separator, place = word.partition("=")
+        if not name or not separator or not place:
+            raise UsageError(f"--cluster {word}: NAME=HOST:PORT or NAME=FILE is expected")
+        if name in found:
+            raise UsageError(f"--cluster {word}: there is a cluster {name} already")
+        found[name] = dict(read_properties(place)) if Path(place).is_file() else {"bootstrap.servers": place}
+        if not found[name].get("bootstrap.servers"):
+            raise ConfigError(f"{place} does not set bootstrap.servers")
+    if not found:
+        raise UsageError("No cluster is named: give --bootstrap-server HOST:PORT, or --cluster NAME=HOST:PORT")
+    return found
+
+
+def _login(arguments: Arguments) -> Login:
+    if arguments.has("users"):
+        if arguments.has("login") and arguments["login"] != Login.FILE.value:
+            raise UsageError("--users is for --login file")
+        return Login.FILE
+    try:
+        login = Login(arguments["login"])
+    except ValueError:
+        raise UsageError(f"--login {arguments['login']}: token, file or cluster is expected") from None
+    if login is Login.FILE:
+        raise UsageError("--login file needs --users FILE")
+    if arguments["mechanism"] not in MECHANISMS:
+        raise UsageError(f"--mechanism {arguments['mechanism']}: one of {', '.join(MECHANISMS)} is expected")
+    return login
+
+
+def _users(arguments: Arguments) -> Any:
+    if not arguments.has("users"):
+        return None
+    from kafkapy.http.passwords import PasswordFile
+
+    return PasswordFile(Path(arguments["users"]))
+
+
+def _tls(arguments: Arguments) -> tuple[Path, Path] | None:
+    certificate, key = arguments["tls-certificate"], arguments["tls-key"]
+    if (certificate is None) != (key is None):
+        raise UsageError("--tls-certificate and --tls-key must be given together")
+    return None if certificate is None else (Path(certificate), Path(key))
+
+
+def _hosts(arguments: Arguments, host: str) -> frozenset[str]:
+    from kafkapy.http.guard import LOOPBACK_NAMES
+
+    given = {name.strip() for word in arguments.values("host") for name in word.split(",") if name.strip()}
+    return frozenset({host, *given, *LOOPBACK_NAMES})
+
+
+TOOL = Tool(
+    name="console",
+    description="Serves a web application that shows clusters: topics, records, groups and their lag, brokers, "
+    "transactions, permissions. It changes something only with --allow-changes. `console hash-password NAME` prints a "
+    "line for the file of --users.",
+    run=run,
+    options=(
+        Option("bootstrap-server", "The brokers of the first cluster, as HOST1:PORT1,HOST2:PORT2.", "HOST:PORT"),
+        COMMAND_CONFIG,
+        Option("name", "The name of the first cluster on the pages.", "NAME", default="cluster"),
+        Option(
+            "cluster",
+            "A further cluster: its name, and its brokers or a file with a client's configuration; may be repeated.",
+            "NAME=HOST:PORT|FILE",
+            completes="file",
+        ),
+        Option(
+            "listener",
+            "The address to listen on; port 0 is any free port. An address outside of the loopback interface needs "
+            "--users or --login cluster.",
+            "HOST:PORT",
+            default=DEFAULT_ADDRESS,
+        ),
+        Option(
+            "host",
+            "Further host names by which browsers address the console, separated by commas.",
+            "NAMES",
+        ),
+        Option(
+            "login",
+            "How users log in: with the token that is printed at the start, with the users of a file (--users), or "
+            "with their credentials of the first cluster, so that its ACLs decide.",
+            "token|file|cluster",
+            default=Login.TOKEN.value,
+            choices=tuple(each.value for each in Login),
+        ),
+        Option(
+            "users", "A file with a line for each user, from `console hash-password NAME`.", "FILE", completes="file"
+        ),
+        Option(
+            "mechanism",
+            "The SASL mechanism of --login cluster.",
+            "MECHANISM",
+            default=MECHANISMS[0],
+            choices=MECHANISMS,
+        ),
+        Option("tls-certificate", "The certificate chain in PEM, to serve HTTPS.", "FILE", completes="file"),
+        Option("tls-key", "The private key of the certificate in PEM.", "FILE", completes="file"),
+        Option("allow-changes", "Allow users to change clusters: produce, create, configure, reset, delete."),
+        Option(
+            "audit-topic",
+            "The topic to which a record is written for each change; an empty name writes none.",
+            "TOPIC",
+            default="__kafkapy_console_audit",
+        ),
+        Option(
+            "metadata-directory",
+            "A log directory of this machine to read the metadata log of the first cluster from, for a broker whose "
+            "controller has no listener. Every user sees the metadata.",
+            "DIRECTORY",
+            completes="directory",
+        ),
+        Option("max-connections", "The number of connections at a time.", "COUNT", INTEGER, default=200),
+    ),
+    needs_arguments=False,
+    examples=(
+        Example("A cluster on this machine", "--bootstrap-server localhost:9092"),
+        Example("Two clusters", "--cluster test=test1:9092 --cluster live=/etc/kafkapy/live.properties"),
+        Example(
+            "For a team: TLS, and the users of the cluster",
+            "--bootstrap-server kafka1:9093 --command-config client.properties --listener 0.0.0.0:9080 "
+            "--host console.example.org --login cluster --tls-certificate chain.pem --tls-key key.pem",
+        ),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

@@ -1,0 +1,12 @@
+"""The pages of the menu: the name by which a page marks itself, the path below that of a cluster, and the label."""
+
+MENU = (
+    ("overview", "/", "Overview"),
+    ("topics", "/topics", "Topics"),
+    ("groups", "/groups", "Groups"),
+    ("brokers", "/brokers", "Brokers"),
+    ("directories", "/directories", "Log directories"),
+    ("transactions", "/transactions", "Transactions"),
+    ("security", "/security", "Permissions"),
+    ("metadata", "/metadata", "Metadata log"),
+)

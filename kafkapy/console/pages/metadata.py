@@ -1,0 +1,144 @@
+"""The metadata log as time travel: the changes of a time, the image at an offset, and the difference of two images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.client import Admin
+from kafkapy.console.cluster_view import REACH_S, ClusterView
+from kafkapy.console.message_query import time_of
+from kafkapy.console.problem import Problem
+from kafkapy.console.visit import Page, Visit
+from kafkapy.metadata.history import MetadataHistory
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.partition_history import describe_partition, explain_partition
+from kafkapy.protocol.message_json import message_json
+from kafkapy.tools.bootstrap import await_broker
+from kafkapy.tools.metadata_log import fetch_history, read_directory
+from kafkapy.tools.option import ToolError
+from kafkapy.types import METADATA_TOPIC
+
+RECORDS_OF_A_PAGE = 100
+# Seconds for which a history may be shown after it was read.
+HISTORY_S = 15.0
+
+
+def history_of(view: ClusterView) -> MetadataHistory:
+    """Returns the metadata history, which the active controller has. Blocks. Raises Problem without a way to it."""
+    return view.cached("history", HISTORY_S, lambda: _fetch(view))
+
+
+def _fetch(view: ClusterView) -> MetadataHistory:
+    if view.metadata_directory is not None:
+        return read_directory(view.metadata_directory)
+    quorum = view.admin.describe_metadata_quorum()
+    addresses = [f"{host}:{port}" for each in quorum.listeners.values() for host, port in [*each.values()][:1]]
+    properties = {key: value for key, value in view.properties.items() if key != "bootstrap.servers"}
+    properties["bootstrap.controllers"] = ",".join(addresses)
+    try:
+        if not addresses:
+            raise ToolError("the brokers name no address of a controller")
+        await_broker(properties, REACH_S)
+    except ToolError as error:
+        raise Problem(
+            501,
+            f"The metadata log cannot be read from here: {error}. On the controller's machine the console can read its "
+            "files: start it with --metadata-directory LOG_DIRECTORY.",
+        ) from None
+    with Admin(properties) as admin:
+        return fetch_history(admin)
+
+
+def show(visit: Visit) -> Page:
+    """Returns the newest changes before an offset or time, and the cluster as it was then."""
+    history = history_of(visit.cluster)
+    end = _offset(visit, history, "at", history.end_offset)
+    image = history.image_at(end)
+    wanted = visit.text("q").lower()
+    found = []
+    for record in reversed(history.between(0, end)):
+        text = _summary(record)
+        if wanted in text.lower():
+            found.append((record, text))
+            if len(found) == RECORDS_OF_A_PAGE:
+                break
+    return Page(
+        "metadata",
+        {
+            "tab": "metadata",
+            "history": history,
+            "end": end,
+            "at": visit.text("at"),
+            "wanted": wanted,
+            "records": found,
+            "image": image,
+            "topics": len(image.topics.by_name),
+            "partitions": sum(len(each.partitions) for each in image.topics.by_name.values()),
+            "topic_name": METADATA_TOPIC,
+        },
+    )
+
+
+def _offset(visit: Visit, history: MetadataHistory, name: str, default: int) -> int:
+    """Returns the offset that a parameter names: an offset below the end of the log, or a time."""
+    text = visit.text(name)
+    if not text:
+        return default
+    if text.isascii() and text.isdigit() and int(text) <= history.end_offset:
+        return int(text)
+    return history.offset_at(time_of(text))
+
+
+def _summary(record: Any) -> str:
+    """Returns a record on one line: its type and its fields."""
+    if record.is_control:
+        leader = getattr(record.message, "leader_id", None)
+        return "control record of the quorum" if leader is None else f"controller {leader} became active"
+    fields = message_json(record.message, type(record.message).HIGHEST_VERSION)
+    shown = ", ".join(f"{name}: {value}" for name, value in fields.items() if value not in (None, "", [], {}))
+    return f"{type(record.message).__name__.removesuffix('Record')} {shown}"[:600]
+
+
+def show_difference(visit: Visit) -> Page:
+    """Returns what differs between the images at two offsets or times."""
+    history = history_of(visit.cluster)
+    start = _offset(visit, history, "from", history.base.offset)
+    end = _offset(visit, history, "to", history.end_offset)
+    if start > end:
+        raise Problem(400, f"The first offset, {start}, is after the second, {end}.")
+    before, after = _facts(history.image_at(start)), _facts(history.image_at(end))
+    rows = [
+        (name, before.get(name), after.get(name))
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+    return Page("difference", {"tab": "metadata", "start": start, "end": end, "rows": rows, "history": history})
+
+
+def _facts(image: MetadataImage) -> dict[str, str]:
+    """Returns an image as named facts, so that two images can be compared line by line."""
+    found = {}
+    for topic in image.topics.by_name.values():
+        for number, state in topic.partitions.items():
+            found[f"partition {topic.name}-{number}"] = describe_partition(state)
+    for broker in image.brokers.values():
+        fenced = "fenced" if broker.fenced else "active"
+        shutdown = ", in a controlled shutdown" if broker.in_controlled_shutdown else ""
+        found[f"broker {broker.broker_id}"] = f"{fenced}{shutdown}, epoch {broker.epoch}"
+    for (kind, name), values in image.configs.items():
+        for key, value in values.items():
+            found[f"configuration {kind} {name or '(all)'} {key}"] = str(value)
+    return found
+
+
+def show_partition(visit: Visit) -> Page:
+    """Returns the history of one partition: its leaders and ISRs, and the reason of each change."""
+    topic = visit.cluster.topic(visit.path["topic"])
+    number = visit.whole("partition", 0, 0, 1 << 31)
+    history = history_of(visit.cluster)
+    events = list(explain_partition(history, topic.name, number))
+    if not events:
+        raise Problem(404, f"The metadata log has no event of partition {topic.name}-{number}.")
+    numbers = [each.partition for each in topic.partitions]
+    values = {"tab": "topics", "part_name": "history", "topic": topic, "number": number, "numbers": numbers}
+    return Page("partition_history", {**values, "events": events[::-1][:500]})

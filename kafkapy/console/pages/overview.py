@@ -1,0 +1,74 @@
+"""The overview of a cluster: its health and its figures, from one request for metadata and one to each broker."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkapy.client.admin import GroupListing
+from kafkapy.console.visit import Page, Visit
+from kafkapy.errors import ApiError
+
+LISTED_TOPICS = 8
+
+
+def show(visit: Visit) -> Page:
+    """Returns the overview."""
+    view = visit.cluster
+    cluster = view.describe()
+    topics = list(view.topics().values())
+    leaders = Counter(each.leader for topic in topics for each in topic.partitions)
+    replicas = Counter(broker for topic in topics for each in topic.partitions for broker in each.replicas)
+    out_of_sync = Counter(
+        broker for topic in topics for each in topic.partitions for broker in set(each.replicas) - set(each.isr)
+    )
+    brokers = [
+        {
+            "node": node,
+            "leaders": leaders[node.node_id],
+            "replicas": replicas[node.node_id],
+            "out_of_sync": out_of_sync[node.node_id],
+            "bytes": _bytes_of(visit, node.node_id),
+            "is_controller": cluster.controller is not None and cluster.controller.node_id == node.node_id,
+        }
+        for node in sorted(cluster.brokers)
+    ]
+    groups, refused = _groups(visit)
+    largest = sorted((each for each in topics if each.bytes), key=lambda each: -(each.bytes or 0))[:LISTED_TOPICS]
+    return Page(
+        "overview",
+        {
+            "tab": "overview",
+            "description": cluster,
+            "brokers": brokers,
+            "topics": topics,
+            "partitions": sum(len(each.partitions) for each in topics),
+            "replicas": sum(replicas.values()),
+            "under_replicated": sum(each.under_replicated for each in topics),
+            "offline": sum(each.offline for each in topics),
+            "bytes": sum(each.bytes or 0 for each in topics),
+            "group_states": sorted(Counter(each.state or "Unknown" for each in groups).items()),
+            "groups": groups,
+            "groups_refused": refused,
+            "largest": largest,
+            "most_bytes": max((each.bytes or 0 for each in largest), default=0),
+        },
+    )
+
+
+def _bytes_of(visit: Visit, broker: int) -> int | None:
+    """Returns the bytes of a broker's replicas; None if the user may not read them."""
+    try:
+        directories = visit.cluster.log_dirs().values.get(broker)
+    except ApiError:
+        return None
+    if directories is None:
+        return None
+    return sum(replica.size for directory in directories.values() for replica in directory.replicas.values())
+
+
+def _groups(visit: Visit) -> tuple[list[GroupListing], str]:
+    """Returns the groups, or the reason why they cannot be read."""
+    try:
+        return visit.cluster.groups(), ""
+    except ApiError as error:
+        return [], error.message

@@ -1,0 +1,192 @@
+"""Filters of records as data: a field, an operation and a text; no code of a user is ever run.
+
+The first filter that has bytes to search for selects rows of a batch by columns, without the interpreter lock; only
+these rows become Python objects, on which all filters are then checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafkapy._core.bytes.arrow_batch import ArrowBatch
+from kafkapy._core.bytes.arrow_search import read_row, rows_containing, rows_equal_to
+from kafkapy.console.problem import Problem
+from kafkapy.named_tuple import NamedTuple
+
+FIELDS = {"value": "value", "key": "key", "header": "header", "json": "JSON path"}
+OPERATIONS = {
+    "contains": "contains",
+    "equals": "equals",
+    "lacks": "does not contain",
+    "starts": "starts with",
+    "less": "<",
+    "greater": ">",
+}
+MOST_FILTERS = 6
+_NEVER = object()
+
+
+class Filter(NamedTuple):
+    """One condition. `name` is the name of a header, or a path into JSON such as `order.lines.0.price`."""
+
+    field: str
+    operation: str
+    text: str
+    name: str = ""
+
+    def accepts(self, record: Record) -> bool:
+        """Returns whether a record fulfils the condition; a field that the record lacks fulfils only `lacks`."""
+        return any(map(self._accepts_content, self._contents(record))) != (self.operation == "lacks")
+
+    def _contents(self, record: Record) -> Iterable[Any]:
+        if self.field == "value":
+            return (record.value,)
+        if self.field == "key":
+            return (record.key,)
+        if self.field == "header":
+            return [content for name, content in record.headers if name == self.name or not self.name]
+        found = json_at(record.value, self.name)
+        return () if found is _NEVER else (found,)
+
+    def _accepts_content(self, content: Any) -> bool:
+        if content is None:
+            return self.operation == "equals" and self.text == "null"
+        if self.operation in ("less", "greater"):
+            return _is_ordered(content, self.text, is_less=self.operation == "less")
+        data = content if isinstance(content, bytes) else _as_text(content).encode()
+        wanted = self.text.encode()
+        if self.operation == "equals":
+            return data == wanted
+        if self.operation == "starts":
+            return data.startswith(wanted)
+        return wanted in data
+
+
+class Record(NamedTuple):
+    """A record that was read. `timestamp` is in ms since 1970, or -1; `timestamp_type` is 1 for the append time."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def _is_ordered(content: Any, text: str, *, is_less: bool) -> bool:
+    try:
+        number = float(content.decode() if isinstance(content, bytes) else content)
+        limit = float(text)
+    except (ValueError, TypeError, UnicodeDecodeError):
+        return False
+    return number < limit if is_less else number > limit
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def json_at(data: bytes | None, path: str) -> Any:
+    """Returns the part of JSON at a path of names and indexes between dots; a marker if there is no such part."""
+    if data is None:
+        return _NEVER
+    try:
+        value = json.loads(data)
+        for step in filter(None, path.removeprefix("$").split(".")):
+            value = value[int(step)] if isinstance(value, list) else value[step]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        return _NEVER
+    return value
+
+
+def parse_filters(fields: list[str], names: list[str], operations: list[str], texts: list[str]) -> tuple[Filter, ...]:
+    """Returns the filters of a form's rows; rows without a text are ignored. Raises Problem for an invalid row."""
+    found = []
+    for row, text in enumerate(texts):
+        if not text:
+            continue
+        field, operation, name = (
+            (each[row] if row < len(each) else "") or default
+            for each, default in ((fields, "value"), (operations, "contains"), (names, ""))
+        )
+        if field not in FIELDS or operation not in OPERATIONS:
+            raise Problem(400, f"A filter has the field {field[:40]!r} and the operation {operation[:40]!r}.")
+        if field == "json" and not name:
+            raise Problem(400, "A filter on a JSON path needs the path, such as order.id.")
+        if operation in ("less", "greater") and not _is_number(text):
+            raise Problem(400, f"A filter compares with {text[:40]!r}, which is not a number.")
+        found.append(Filter(field, operation, text, name))
+    if len(found) > MOST_FILTERS:
+        raise Problem(400, f"At most {MOST_FILTERS} filters are accepted.")
+    return tuple(found)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class BatchFilter:
+    """Finds the records of a batch that fulfil all filters. Immutable."""
+
+    def __init__(self, filters: tuple[Filter, ...]) -> None:
+        self._filters = filters
+        self._find = self._fast_search()
+
+    def _fast_search(self) -> Callable[[ArrowBatch, int], list[int]] | None:
+        """Returns a function that finds the candidates of a batch by columns; None if all rows are candidates."""
+        for each in self._filters:
+            needle = each.text.encode()
+            if each.operation not in ("contains", "equals", "starts"):
+                continue
+            if each.field in ("key", "value") and each.text != "null":
+                find = rows_equal_to if each.operation == "equals" else rows_containing
+                return lambda batch, start, find=find, column=each.field: find(  # type: ignore[misc]
+                    batch, column, needle, start, _CANDIDATES
+                )
+            if each.field == "json" and each.text.isascii() and each.text.isalnum():
+                # JSON may escape other characters.
+                return lambda batch, start: rows_containing(batch, "value", needle, start, _CANDIDATES)
+        return None
+
+    def matches(self, batch: ArrowBatch) -> Iterable[Record]:
+        """Yields the matching records of a batch in order."""
+        start = 0
+        while start < len(batch):
+            if self._find is None:
+                rows = list(range(start, min(start + _CANDIDATES, len(batch))))
+            else:
+                rows = self._find(batch, start)
+            for row in rows:
+                record = record_of(batch, row)
+                if all(each.accepts(record) for each in self._filters):
+                    yield record
+            if not rows:
+                return
+            start = rows[-1] + 1
+
+
+_CANDIDATES = 256
+
+
+def record_of(batch: ArrowBatch, row: int) -> Record:
+    """Returns one row of a batch that has the columns of COLUMNS."""
+    found = read_row(batch, row)
+    return Record(
+        found["partition"],
+        found["offset"],
+        found["timestamp"],
+        found["timestampType"],
+        found["key"],
+        found["value"],
+        found["headers"],
+    )
+
+
+COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")

@@ -1,0 +1,52 @@
+"""The settings of a console: its clusters, its login, and what users may do."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from kafkapy.http.passwords import PasswordFile
+
+
+class Login(Enum):
+    """How users log in: with the token that is printed at the start, a file of users, or the cluster's credentials."""
+
+    TOKEN = "token"
+    FILE = "file"
+    CLUSTER = "cluster"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a console. Immutable.
+
+    clusters: the properties of a client for each cluster, by the name that the console shows.
+    hosts: the names by which browsers may address the console.
+    token: the token of Login.TOKEN.
+    users: the users of Login.FILE.
+    mechanism: the SASL mechanism of Login.CLUSTER.
+    allow_changes: whether users may change clusters.
+    audit_topic: the topic to which a record is written for each change; "" writes none.
+    metadata_directory: a log directory of this machine to read the first cluster's metadata log from.
+    is_secure: whether the console is served with TLS, so that its cookie is never sent without it.
+    """
+
+    clusters: Mapping[str, Mapping[str, Any]]
+    hosts: frozenset[str]
+    login: Login = Login.TOKEN
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    users: PasswordFile | None = None
+    mechanism: str = "SCRAM-SHA-512"
+    allow_changes: bool = False
+    audit_topic: str = ""
+    metadata_directory: str | None = None
+    is_secure: bool = False
+    port: int = 0
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie. Browsers share cookies between the ports of a host, so the port is part of it."""
+        return f"kafkapy-console-{self.port}"

@@ -1,0 +1,69 @@
+"""A page whose rows are sent while they are found, and whose work stops when the browser leaves.
+
+The browser shows rows as they arrive, without JavaScript. Work runs on threads; a chunk is only requested when the
+browser has taken the chunk before, so that a slow browser makes nothing grow.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import anyio
+import anyio.to_thread
+from starlette.responses import StreamingResponse
+
+log = logging.getLogger("kafkapy.console")
+
+# Chunks are gathered for this time, so that many small ones do not cost a thread's turn each.
+_GATHER_S = 0.05
+_MOST_CHARACTERS = 64 << 10
+
+
+class StreamedPage(StreamingResponse):
+    """A response of chunks of text that a thread makes. `stop` is called when the browser leaves, and at the end."""
+
+    def __init__(
+        self,
+        chunks: Iterator[str],
+        stop: Callable[[], None],
+        *,
+        content_type: str = "text/html; charset=utf-8",
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(
+            _gathered(chunks, stop),
+            media_type=content_type,
+            headers={"cache-control": "no-store", "x-accel-buffering": "no", **(headers or {})},
+        )
+
+
+async def _gathered(chunks: Iterator[str], stop: Callable[[], None]) -> AsyncIterator[bytes]:
+    limiter = anyio.CapacityLimiter(1)  # a search must not wait for the threads of other pages
+    try:
+        while True:
+            text, is_last = await anyio.to_thread.run_sync(
+                lambda: _next_chunks(chunks), abandon_on_cancel=True, limiter=limiter
+            )
+            if text:
+                yield text.encode("utf-8", "replace")
+            if is_last:
+                return
+    except Exception:
+        # The head of the response was sent, so that no other page can be.
+        log.exception("A page failed while it was sent")
+        yield b"\nThe console failed here by a defect; its log has the details.\n"
+    finally:
+        stop()
+
+
+def _next_chunks(chunks: Iterator[str]) -> tuple[str, bool]:
+    """Returns the next chunks together, and whether they are the last ones. An empty chunk ends the gathering."""
+    gathered, began_s, length = [], time.monotonic(), 0
+    for chunk in chunks:
+        gathered.append(chunk)
+        length += len(chunk)
+        if not chunk or length > _MOST_CHARACTERS or time.monotonic() - began_s >= _GATHER_S:
+            return "".join(gathered), False
+    return "".join(gathered), True

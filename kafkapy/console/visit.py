@@ -1,0 +1,91 @@
+"""One request of a logged-in user for a page of one cluster, and the page as the name of a template with its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.console.cluster_view import ClusterView
+from kafkapy.console.problem import Problem
+from kafkapy.console.settings import Settings
+from kafkapy.http.sessions import Session
+from kafkapy.named_tuple import NamedTuple
+
+PAGE_ROWS = 100
+LONGEST_TEXT = 1000
+
+
+class Visit(NamedTuple):
+    """A request. `path` has the parameters of the path, `query` those of the query, the last value of each;
+    `lists` has all values of each, for forms with rows. `form` has the fields of a form that was sent."""
+
+    cluster: ClusterView
+    session: Session
+    settings: Settings
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    lists: Mapping[str, list[str]]
+    url: str
+    form: Mapping[str, str] | None = None
+
+    def shared(self) -> dict[str, Any]:
+        """Returns the values that the template of every page needs."""
+        return {
+            "settings": self.settings,
+            "session": self.session,
+            "cluster": self.cluster,
+            "clusters": list(self.settings.clusters),
+            "url": self.url,
+            "tab": "",
+        }
+
+    def text(self, name: str, default: str = "") -> str:
+        """Returns a parameter of the query, without spaces around it. Raises Problem if it is too long."""
+        found = self.query.get(name, default).strip()
+        if len(found) > LONGEST_TEXT:
+            raise Problem(400, f"The parameter {name} has more than {LONGEST_TEXT} characters.")
+        return found
+
+    def whole(self, name: str, default: int, low: int, high: int) -> int:
+        """Returns a whole number of the query. Raises Problem for another text or a number out of range."""
+        text = self.text(name)
+        if not text:
+            return default
+        digits = text.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit()) or len(digits) > 19 or not low <= int(text) <= high:
+            raise Problem(400, f"{name}={text[:40]} is not a whole number from {low} to {high}.")
+        return int(text)
+
+    def choice(self, name: str, choices: Mapping[str, Any] | tuple[str, ...], default: str) -> str:
+        """Returns a parameter that has one of some values. Raises Problem for another value."""
+        found = self.text(name) or default
+        if found not in choices:
+            raise Problem(400, f"{name}={found[:40]} is not one of {', '.join(choices)}.")
+        return found
+
+
+class Page(NamedTuple):
+    """A page: the name of its template, without `.html`, and the template's values."""
+
+    template: str
+    values: dict[str, Any]
+    status: int = 200
+
+
+class Part(NamedTuple):
+    """A part of a list: the rows to show, and where they are in the whole list."""
+
+    rows: list[Any]
+    start: int
+    total: int
+
+    @property
+    def end(self) -> int:
+        """The number of the row after the last one."""
+        return self.start + len(self.rows)
+
+
+def part_of(rows: list[Any], visit: Visit) -> Part:
+    """Returns the rows of a long list that the query's `start` selects."""
+    start = visit.whole("start", 0, 0, 1 << 40)
+    return Part(rows[start : start + PAGE_ROWS], start, len(rows))
