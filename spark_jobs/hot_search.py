@@ -27,6 +27,10 @@ from kafkapy_jobs.values import member, trimmed, with_text
 
 TOPIC = "words-search"
 RULE = "=" * 37
+HEADINGS = {
+    "en": "Most searched until {:%Y-%m-%d %H:%M:%S}:",
+    "zh": "时间:[{:%Y-%m-%d %H:%M:%S}],热搜词如下:",
+}
 NORMALISATIONS = {
     "trim": trimmed,
     "spaces": lambda term: F.regexp_replace(term, r"\s+", " "),
@@ -95,17 +99,24 @@ def first_of(entry: Column, limit: int) -> Column:
     return F.slice(F.sort_array(F.collect_list(entry), asc=False), 1, limit)
 
 
-def lines(rows: list[Row]) -> list[str]:
+def lines(rows: list[Row], language: str = "zh") -> list[str]:
     """Formats the windows of a batch, each as a line with the window's end and a line for each term."""
     windows: dict[Any, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row["window_end"], row["rank"])):
         windows.setdefault(row["window_end"], []).append(row)
     found = []
     for end, terms in windows.items():
-        found += [RULE, f"时间:[{end:%Y-%m-%d %H:%M:%S}],热搜词如下:"]
+        found += [RULE, HEADINGS[language].format(end)]
         found += [f"{row['term']}:{row['count']}" for row in terms]
         found.append(RULE)
     return found
+
+
+def ranking(rows: list[Row], language: str) -> tuple[str, list[tuple[str, float]]]:
+    """Returns the heading and the terms of the last window, for the page."""
+    end = max(row["window_end"] for row in rows)
+    last = sorted((row for row in rows if row["window_end"] == end), key=lambda row: row["rank"])
+    return HEADINGS[language].format(end), [(row["term"], row["count"]) for row in last]
 
 
 def parser() -> JobParser:
@@ -119,7 +130,9 @@ def parser() -> JobParser:
         help="in this order: trim (alone the default), spaces (runs of white space become one space), lower",
     )
     options.add_argument("--field", default="term", metavar="NAME", help="of JSON and msgpack values; default term")
-    return add_stream(options, TOPIC)
+    add_stream(options, TOPIC)
+    options.set_defaults(language="zh")  # the documents' output
+    return options
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -130,7 +143,15 @@ def main(words: Sequence[str] | None = None) -> None:
     window = (arguments.window, arguments.slide, arguments.lateness)
     top = top_terms(observed(rows), *window, arguments.top, normalise, arguments.window_start)
     records = as_records(top, F.date_format("window_end", "yyyy-MM-dd'T'HH:mm:ssXXX"))
-    run_stream(rows, top, records, arguments, lines)
+    language = arguments.language
+    run_stream(
+        rows,
+        top,
+        records,
+        arguments,
+        lambda rows: lines(rows, language),
+        ranking=lambda rows: ranking(rows, language),
+    )
 
 
 if __name__ == "__main__":

@@ -10,14 +10,12 @@ traded on the last of them is in the first stage only.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from kafkapy_jobs.arguments import JobParser, add_batch, count
+from kafkapy_jobs.arguments import JobParser, add_batch, count, date
 from kafkapy_jobs.program import run
 from kafkapy_jobs.quotes import good, with_quotes, without_quotes
 from kafkapy_jobs.session import start_session
@@ -101,14 +99,6 @@ def lines(rows: list[Row]) -> list[str]:
         found.append(title)
         found += [stock_info(row) for row in stocks if row[column]]
     return found
-
-
-def date(text: str) -> str:
-    """Parses an option that is a date, such as 2017-03-01."""
-    try:
-        return datetime.date.fromisoformat(text).isoformat()
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2017-03-01") from None
 
 
 def parser() -> JobParser:

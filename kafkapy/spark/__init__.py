@@ -15,7 +15,7 @@ from typing import Any
 from kafkapy.spark.columns import FORMAT
 from kafkapy.spark.progress import PartitionProgress, partition_progress
 
-__all__ = ["FORMAT", "PartitionProgress", "partition_progress", "register"]
+__all__ = ["FORMAT", "PartitionProgress", "partition_progress", "register", "registry_columns"]
 
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -38,6 +38,25 @@ def register(spark: Any) -> None:
     except AnalysisException as error:
         if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):  # Spark 4.0 refuses a second registration
             raise
+
+
+def registry_columns(rows: Any, schema: str, url: str, form: str, *, column: str = "value") -> Any:
+    """Returns a DataFrame with the columns of values that name their schema in a registry.
+
+    The rows keep their columns and get those of `schema` (Spark's DDL), which are null if a value lacks them, and
+    `error`, which says why a value cannot be decoded. A query fails if the registry cannot be reached.
+
+    url: the address of the registry, such as http://localhost:8081.
+    form: avro, protobuf or json-schema; executors need its library (the extra `schemas`).
+    column: the column of the values.
+    """
+    from pyspark.sql import functions
+
+    from kafkapy.spark.schemas import registry_text
+
+    decoded = rows.withColumn("decoded", registry_text(functions.col(column), url, form))
+    parsed = decoded.withColumn("parsed", functions.from_json("decoded.text", schema))
+    return parsed.select(*rows.columns, "parsed.*", functions.col("decoded.error").alias("error"))
 
 
 def _is_known(spark: Any) -> bool:

@@ -117,7 +117,7 @@ def transactions_of(messages: Iterable[Any]) -> list[PreparedTransaction]:
 
 
 def client_properties(options: WriteOptions) -> dict[str, str]:
-    """Returns those of the user's client properties that admin clients have too, and so every kind of client."""
+    """Returns the user's client properties whose keys an admin client has, and therefore every other client."""
     return {key: value for key, value in options.properties.items() if key in ADMIN_ROWS}
 
 

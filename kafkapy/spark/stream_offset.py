@@ -72,7 +72,7 @@ class OffsetRange(NamedTuple):
 class BatchPlan(NamedTuple):
     """The ranges of a micro-batch, its `unknown` partitions, and a description of each loss of records.
 
-    An unknown partition begins in the batch at an offset that is not stored.
+    An unknown partition is one for which neither of the two stream offsets contains the start of its range.
     """
 
     ranges: list[OffsetRange]
@@ -101,7 +101,8 @@ def plan_micro_batch(start: StreamOffset, end: StreamOffset) -> BatchPlan:
 
 
 def first_offset(start: StreamOffset, end: StreamOffset, partition: TopicPartition) -> int | None:
-    """Returns the first offset of a partition in the batch that ends with `end`; None if neither offset has it."""
+    """Returns the offset at which the batch from `start` to `end` begins in a partition, or None if neither of the two
+    contains this offset."""
     offset = end.starts.get(partition)
     if offset is not None and (
         start.is_initial or partition not in start.positions or not start.is_same_topic(end, partition.topic)

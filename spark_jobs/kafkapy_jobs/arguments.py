@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import difflib
 import re
 import sys
@@ -14,17 +15,33 @@ SOURCES = ("kafkapy", "kafka", "files")
 VERBOSE = "--verbose"
 # The trigger that processes the records that are there now, in as many micro-batches as it takes, and ends.
 AVAILABLE_NOW = "available-now"
-VALUE_FORMATS = ("text", "json", "msgpack")
+# The formats whose values name their schema in a registry.
+REGISTRY_FORMATS = ("avro", "protobuf", "json-schema")
+VALUE_FORMATS = ("text", "json", "msgpack", *REGISTRY_FORMATS)
+# The sinks whose files are in the folder of --output-path.
+_IN_FOLDERS = ("parquet", "text", "delta", "iceberg")
 OBJECT_FORMATS = VALUE_FORMATS[1:]
 _DURATION = re.compile(r"(\d+)\s*(milliseconds?|ms|seconds?|s|minutes?|min|m|hours?|h|days?|d)", re.IGNORECASE)
 _MILLISECONDS = {"ms": 1, "mi": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
+class RegistryFormat(str):
+    """A format of values that name their schema in the registry at `url`."""
+
+    url: str
+
+    def __new__(cls, name: str, url: str) -> RegistryFormat:
+        made = super().__new__(cls, name)
+        made.url = url
+        return made
+
+
 class JobParser(argparse.ArgumentParser):
     """An argument parser that accepts no abbreviations and names the nearest option for one that does not exist."""
 
-    def __init__(self, description: str | None) -> None:
-        super().__init__(description=description, allow_abbrev=False)
+    def __init__(self, description: str | None, **more: Any) -> None:
+        """Takes the description and other arguments of ArgumentParser."""
+        super().__init__(description=description, allow_abbrev=False, **more)
 
     def parse_args(  # type: ignore[override]  # it has one result for all forms of its arguments
         self, args: Sequence[str] | None = None, namespace: Any = None
@@ -83,6 +100,19 @@ def count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
+
+
+def counts(text: str) -> list[int]:
+    """Parses an option of whole numbers from 1 with commas between them; returns them in order, each once."""
+    return sorted({count(number.strip()) for number in text.split(",")})
+
+
+def date(text: str) -> str:
+    """Parses an option that is a date, such as 2017-03-01."""
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2017-03-01") from None
 
 
 def key_value(text: str) -> tuple[str, str]:
@@ -185,6 +215,7 @@ def add_source(
             default=value_formats[0],
             help=f"of values; default {value_formats[0]}",
         )
+        group.add_argument("--schema-registry", metavar="URL", help="of --value-format avro, protobuf and json-schema")
     group.add_argument(
         "--source-option", type=key_value, action="append", default=[], metavar="KEY=VALUE", help="passed to the source"
     )
@@ -193,16 +224,19 @@ def add_source(
     )
 
 
-def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str) -> None:
+def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str, *, slides: bool = True) -> None:
     """Adds the options of windows of event time.
 
-    `window` and `lateness` are the options' default values.
+    `window` and `lateness` are the options' default values. Without `slides` there is no option --slide.
     """
     group = parser.add_argument_group("windows")
     group.add_argument(
         "--window", type=duration, default=duration(window), metavar="LENGTH", help=f"of event time; default {window}"
     )
-    group.add_argument("--slide", type=duration, metavar="EVERY", help="from window to window; default: its length")
+    if slides:
+        group.add_argument("--slide", type=duration, metavar="EVERY", help="from window to window; default: its length")
+    else:
+        parser.set_defaults(slide=None)
     group.add_argument(
         "--window-start",
         type=length_or_zero,
@@ -219,27 +253,35 @@ def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str) -> 
     )
 
 
-def add_sinks(parser: argparse.ArgumentParser, *, is_stream: bool, is_final: bool = True) -> None:
-    """Adds the options of the sinks, of which a job may have several.
+def add_sinks(
+    parser: argparse.ArgumentParser, *, is_stream: bool, is_final: bool = True, names: Sequence[str] = ()
+) -> None:
+    """Adds the options of the sinks, of which a job may have several: `names`, by default all that fit.
 
     Without `is_final` later rows replace the rows of a result, so that there is no option to write them to files.
     """
-    names = ["console", "topic", *(["parquet"] if is_final else []), *([] if is_stream else ["jdbc"])]
+    tables = ["parquet", "delta", "iceberg"] if is_final else []
+    names = names or ["console", "topic", *tables, *([] if is_stream else ["jdbc"])]
     group = parser.add_argument_group("sinks")
-    group.add_argument("--sink", choices=names, action="append", help="may be repeated; default console")
-    group.add_argument("--output-topic", metavar="NAME", help="of --sink topic: results as JSON")
+    parser.set_defaults(default_sink=names[0])
+    group.add_argument("--sink", choices=names, action="append", help=f"may be repeated; default {names[0]}")
+    if "topic" in names:
+        group.add_argument("--output-topic", metavar="NAME", help="of --sink topic: results as JSON")
     if is_final:
-        group.add_argument("--output-path", metavar="PATH", help="of --sink parquet: a folder")
+        group.add_argument("--output-path", metavar="PATH", help="of --sink parquet and delta: a folder; of iceberg: "
+                           "the folder of the tables")  # fmt: skip
+        group.add_argument("--output-table", metavar="NAME", help="of --sink iceberg: NAMESPACE.TABLE")
     group.add_argument(
         "--sink-option",
         type=key_value,
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="passed to topic and jdbc",
+        help="passed to the sink, such as mergeSchema=true to delta",
     )
     group.add_argument("--dead-letter-topic", metavar="NAME", help="receives unreadable values, with the reason")
     if is_stream:
+        add_observation(parser)
         group.add_argument("--checkpoint", metavar="PATH", help="a folder; needed for every sink but the console")
         group.add_argument(
             "--delivery",
@@ -254,8 +296,16 @@ def add_sinks(parser: argparse.ArgumentParser, *, is_stream: bool, is_final: boo
             "--save-mode",
             choices=("append", "overwrite"),
             default="overwrite",
-            help="of parquet and jdbc; default overwrite",
+            help="of files, tables and jdbc; default overwrite",
         )
+
+
+def add_observation(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that show what a stream does."""
+    group = parser.add_argument_group("observation")
+    group.add_argument("--http", metavar="HOST:PORT", help="serves a page (/) and metrics for Prometheus (/metrics)")
+    group.add_argument("--progress-topic", metavar="NAME", help="receives the figures of each micro-batch as JSON")
+    group.add_argument("--language", choices=("en", "zh"), default="en", help="of the page; default en")
 
 
 def _problems(arguments: Any) -> Iterator[str]:
@@ -263,6 +313,11 @@ def _problems(arguments: Any) -> Iterator[str]:
     given = vars(arguments)
     if given.get("source") == "files" and not arguments.input:
         yield "--source files needs --input"
+    if given.get("value_format") in REGISTRY_FORMATS:
+        if not arguments.schema_registry:
+            yield f"--value-format {arguments.value_format} needs --schema-registry, such as http://localhost:8081"
+        else:
+            arguments.value_format = RegistryFormat(arguments.value_format, arguments.schema_registry)
     if given.get("source") == "files" and given.get("max_offsets"):
         yield "--max-offsets is of topics; of files --source-option maxFilesPerTrigger=N"
     if "slide" in given:
@@ -273,9 +328,21 @@ def _problems(arguments: Any) -> Iterator[str]:
             yield "--window-start is not shorter than --slide"
     if "sink" not in given:
         return
-    arguments.sink = list(dict.fromkeys(arguments.sink or ["console"]))
+    arguments.sink = list(dict.fromkeys(arguments.sink or [arguments.default_sink]))
+    if given.get("is_checkpoint_in_output") and arguments.output_path and not arguments.checkpoint:
+        arguments.checkpoint = f"{arguments.output_path.rstrip('/')}/_checkpoint"
+    if len([sink for sink in arguments.sink if sink in _IN_FOLDERS]) > 1:
+        yield f"only one of --sink {', '.join(_IN_FOLDERS)}: they share --output-path"
+    table = given.get("output_table") or ""
+    if "iceberg" in arguments.sink and table and not re.fullmatch(r"\w+(\.\w+)+", table):
+        yield f"--output-table {table}: the name is NAMESPACE.TABLE, of letters, digits and underscores"
     is_stream = "checkpoint" in given and not (given.get("files_at_once") and arguments.source == "files")
-    needed = {"topic": ["output_topic"], "parquet": ["output_path"], "jdbc": ["jdbc_url", "jdbc_table"]}
+    needed = {
+        "topic": ["output_topic"],
+        **dict.fromkeys(_IN_FOLDERS, ("output_path",)),
+        "iceberg": ["output_path", "output_table"],
+        "jdbc": ["jdbc_url", "jdbc_table"],
+    }
     for sink in arguments.sink:
         names = [*needed.get(sink, []), *(["checkpoint"] if sink != "console" and is_stream else [])]
         for name in names:

@@ -11,7 +11,8 @@ import pyspark
 from pyspark.sql import GroupedData, SparkSession
 
 from kafkapy_jobs.arguments import fail
-from kafkapy_jobs.source import require_broker
+from kafkapy_jobs.preflight import check_job
+from kafkapy_jobs.tables import session_settings
 
 # transformWithState keeps its state in RocksDB only, and a checkpoint is bound to its provider: so all jobs use it.
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -40,12 +41,14 @@ def start_session(name: str, arguments: Any, master: str = "") -> SparkSession:
     """Starts a session with the job's name.
 
     Settings of spark-submit take precedence; so does its master, unless a job's own file names another. Ends the
-    program if a broker that the job needs cannot be reached.
+    program if a broker, a topic or a file that the job needs cannot be reached.
     """
-    require_broker(arguments)
+    check_job(name, arguments)
     builder = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
+    for key, value in session_settings(arguments):
+        builder = builder.config(key, value)
     spark = builder.getOrCreate()
     # Python learns spark-submit's settings from the JVM, so they can be compared only now.
     given = spark.sparkContext.getConf()

@@ -18,12 +18,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from kafkapy_jobs.arguments import AVAILABLE_NOW
 from kafkapy_jobs.dead_letters import dead_letters
+from kafkapy_jobs.live_page import LivePage
+from kafkapy_jobs.observation import Observation
 from kafkapy_jobs.report import Report, count_rejected, print_rejected
 from kafkapy_jobs.source import connection_options, register
+from kafkapy_jobs.tables import FILES, LAKES, create_namespace, start_stream, write_batch
 from kafkapy_jobs.transactional_topic import TransactionalTopic
 
 # Turns the rows of a batch into lines of text.
 Printer = Callable[[list[Row]], Iterable[str]]
+# Turns the rows of a batch into a heading and entries, which are names and numbers in their order.
+Ranking = Callable[[list[Row]], tuple[str, list[tuple[str, float]]]]
 
 
 def print_rows(rows: list[Row], printer: Printer) -> None:
@@ -43,40 +48,69 @@ def as_records(result: DataFrame, key: str | Column) -> DataFrame:
 
 
 def run_stream(
-    rows: DataFrame, result: DataFrame, records: DataFrame, arguments: Any, printer: Printer, *, mode: str = "append"
+    rows: DataFrame,
+    result: DataFrame,
+    records: DataFrame,
+    arguments: Any,
+    printer: Printer,
+    *,
+    mode: str = "append",
+    ranking: Ranking | None = None,
 ) -> None:
     """Starts a query for each sink, and waits until the queries end.
+
+    With --http and a `ranking`, the page shows the entries of the last rows that the console has printed.
 
     `parquet` gets `result`, `topic` gets `records`, `console` the lines that `printer` makes of `result`. One more
     query writes the `rows` with a `reason` to the topic of dead letters.
     """
-    writers = [_stream_writer(result, records, arguments, sink, printer, mode) for sink in arguments.sink]
+    page = LivePage(_title(arguments), vars(arguments).get("language", "en"))
+
+    def show(found: list[Row]) -> None:
+        print_rows(found, printer)
+        if found and ranking is not None:
+            page.show(*ranking(found))
+
+    starts = [_stream_start(result, records, arguments, sink, show, mode) for sink in arguments.sink]
     if arguments.dead_letter_topic:
         letters = dead_letters(rows.where(F.col("reason").isNotNull()))
-        writers.append(_topic_writer(letters, arguments, "dead-letters", arguments.dead_letter_topic, "append"))
+        starts.append(_topic_writer(letters, arguments, "dead-letters", arguments.dead_letter_topic, "append").start)
     streams, report = result.sparkSession.streams, Report(arguments.sink[0])
     streams.addListener(report)
     streams.resetTerminated()  # the failure of an earlier query must not end this job
     try:
-        queries = [writer.start() for writer in writers]
-        run_ids = [str(query.runId) for query in queries]
-        try:
-            await_queries(result.sparkSession, queries)
-        finally:
-            report.await_end(run_ids)
+        with Observation(streams, arguments, page):
+            queries = [start() for start in starts]
+            run_ids = [str(query.runId) for query in queries]
+            try:
+                await_queries(result.sparkSession, queries)
+            finally:
+                report.await_end(run_ids)
     finally:
         streams.removeListener(report)
 
 
-def _stream_writer(
-    result: DataFrame, records: DataFrame, arguments: Any, sink: str, printer: Printer, mode: str
-) -> Any:
+def _title(arguments: Any) -> str:
+    return str(vars(arguments).get("topic_pattern") or vars(arguments).get("topic") or "kafkapy jobs")
+
+
+def _stream_start(
+    result: DataFrame, records: DataFrame, arguments: Any, sink: str, show: Callable[[list[Row]], None], mode: str
+) -> Callable[[], StreamingQuery]:
+    """Returns the function that starts the query of a sink."""
     if sink == "topic":
-        return _topic_writer(records, arguments, sink, arguments.output_topic, mode)
+        return _start_of(_topic_writer(records, arguments, sink, arguments.output_topic, mode))
     writer = _writer(result, arguments, sink, mode)
-    if sink == "parquet":
-        return writer.format("parquet").option("path", arguments.output_path)
-    return writer.foreachBatch(lambda rows, batch_id: print_rows(rows.collect(), printer))
+    if sink in (*FILES, *LAKES):
+        if sink == "iceberg":
+            create_namespace(result, arguments)
+        return lambda: start_stream(writer, arguments, sink)
+    return _start_of(writer.foreachBatch(lambda rows, batch_id: show(rows.collect())))
+
+
+def _start_of(writer: Any) -> Callable[[], StreamingQuery]:
+    start: Callable[[], StreamingQuery] = writer.start
+    return start
 
 
 def await_queries(spark: SparkSession, queries: list[StreamingQuery]) -> None:
@@ -127,8 +161,8 @@ def run_batch(
             print_rows((result if printed is None else printed).collect(), printer)
         elif sink == "topic":
             write_topic(records, arguments, arguments.output_topic)
-        elif sink == "parquet":
-            result.write.mode(arguments.save_mode).parquet(arguments.output_path)
+        elif sink in (*FILES, *LAKES):
+            write_batch(result, arguments, sink)
         else:
             options = {"url": arguments.jdbc_url, "dbtable": arguments.jdbc_table, **dict(arguments.sink_option)}
             # The table is emptied rather than dropped, so that its grants, indexes and views stay.

@@ -11,24 +11,36 @@ from pyspark.sql import functions as F
 from kafkapy_jobs.arguments import fail
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
+_HEADERS = "array<struct<key string, value binary>>"
+# The columns of records with their types, for tests and programs that make records themselves.
+RECORD = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp"
 
 
-def read_stream(spark: SparkSession, arguments: Any, topic: str | None = None) -> DataFrame:
-    """Returns a stream of the records of `topic`, by default of the topic or pattern of the arguments."""
+def read_stream(
+    spark: SparkSession, arguments: Any, topic: str | None = None, *, has_headers: bool = False
+) -> DataFrame:
+    """Returns a stream of the records of `topic`, by default of the topic or pattern of the arguments.
+
+    With `has_headers` there is the column `headers` too, an array of structs of key and value.
+    """
+    columns = [*COLUMNS, *(["headers"] if has_headers else [])]
     if arguments.source == "files":
-        return _lines(spark.readStream.options(**dict(arguments.source_option)).text(arguments.input))
-    options = _topic_options(arguments, topic)
+        lines = _lines(spark.readStream.options(**dict(arguments.source_option)).text(arguments.input))
+        return lines.withColumn("headers", F.lit(None).cast(_HEADERS)).select(*columns)
+    options = topic_options(arguments, topic)
+    if has_headers:
+        options["includeHeaders"] = "true"
     if arguments.max_offsets:
         options["maxOffsetsPerTrigger"] = str(arguments.max_offsets)
     register(spark, arguments.source)
-    return spark.readStream.format(arguments.source).options(**options).load().select(*COLUMNS)
+    return spark.readStream.format(arguments.source).options(**options).load().select(*columns)
 
 
 def read_batch(spark: SparkSession, arguments: Any) -> DataFrame:
     """Returns the records that the source contains now."""
     if arguments.source == "files":
         return _lines(spark.read.options(**dict(arguments.source_option)).text(arguments.input))
-    options = _topic_options(arguments, None) | {"endingOffsets": arguments.ending_offsets}
+    options = topic_options(arguments, None) | {"endingOffsets": arguments.ending_offsets}
     register(spark, arguments.source)
     return spark.read.format(arguments.source).options(**options).load().select(*COLUMNS)
 
@@ -42,31 +54,12 @@ def register(spark: SparkSession, source: str) -> None:
         try:
             from kafkapy import spark as kafkapy_spark
         except ModuleNotFoundError as error:
-            _refuse_python(error.name)
+            refuse_python(error.name)
         kafkapy_spark.register(spark)
 
 
-def require_broker(arguments: Any) -> None:
-    """Ends the program, before a JVM starts, if no broker of the data source kafkapy accepts a connection."""
-    given = vars(arguments)
-    writes = "topic" in (given.get("sink") or ()) or given.get("dead_letter_topic")
-    if given.get("source") == "kafka" or (given.get("source") == "files" and not writes):
-        return
-    if given.get("bootstrap_server") is None:  # a job's own file names it, which is read with a session
-        return
-    servers = connection_options(arguments)["kafka.bootstrap.servers"]
-    try:
-        from kafkapy.tools.bootstrap import await_broker
-        from kafkapy.tools.option import ToolError
-    except ModuleNotFoundError as error:
-        _refuse_python(error.name)
-    try:
-        await_broker({"bootstrap.servers": servers})
-    except ToolError as error:
-        fail(f"--bootstrap-server {servers}: {error}")
-
-
-def _refuse_python(missing: str | None) -> NoReturn:
+def refuse_python(missing: str | None) -> NoReturn:
+    """Ends the program because this Python lacks the module `missing`, which belongs to kafkapy."""
     fail(
         f"{sys.executable} has no {missing}, which --source kafkapy needs: set PYSPARK_PYTHON to a Python that has "
         "kafkapy, or use `kafkapy jobs submit`"
@@ -96,7 +89,8 @@ def _command_config(arguments: Any) -> dict[str, str]:
         fail(f"--command-config {path}: {error}")
 
 
-def _topic_options(arguments: Any, topic: str | None) -> dict[str, str]:
+def topic_options(arguments: Any, topic: str | None) -> dict[str, str]:
+    """Returns the options of a reader of `topic`; None means the topic or the pattern of the arguments."""
     options = {**connection_options(arguments), "startingOffsets": arguments.starting_offsets}
     if topic is None and arguments.topic_pattern:
         options["subscribePattern"] = arguments.topic_pattern

@@ -13,6 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
+from kafkapy_jobs.arguments import RegistryFormat
+
 # The characters that Java's String.trim removes: the space and all control characters below it.
 _EDGES = r"^[\x00-\x20]+|[\x00-\x20]+$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -36,8 +38,17 @@ def columns_of_schema(records: DataFrame, schema: str) -> DataFrame:
 
 
 def with_text(records: DataFrame, value_format: str) -> DataFrame:
-    """Adds `text` and `reason`, which is null if the value is valid in `value_format` (text, json, msgpack)."""
+    """Adds `text` and `reason`, which is null if the value is valid in `value_format`.
+
+    The format is text, json, msgpack, or a RegistryFormat, whose values become JSON text.
+    """
     value, text = F.col("value"), F.col("text")
+    if isinstance(value_format, RegistryFormat):
+        from kafkapy.spark.schemas import registry_text
+
+        decoded = records.withColumn("decoded", registry_text(value, value_format.url, str(value_format)))
+        reason = F.when(value.isNull(), "null value").otherwise(F.col("decoded.error"))
+        return decoded.withColumn("text", F.col("decoded.text")).withColumn("reason", reason).drop("decoded")
     is_msgpack = value_format == "msgpack"
     as_text = _msgpack_as_json()(value) if is_msgpack else valid_text("value")
     reason = F.when(value.isNull(), "null value").when(text.isNull(), "not msgpack" if is_msgpack else "not UTF-8")

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from hot_search import RULE, first_of, lines, parser, top_terms, with_terms
+from hot_search import RULE, first_of, lines, parser, ranking, top_terms, with_terms
 from tests.spark.topic_records import SCHEMA, at, record, records, run_stream, values
 
 FIVE_MINUTES = "5 minutes"
@@ -148,6 +148,8 @@ def test_output_is_the_documents():
     assert RULE == "====================================="
     assert lines(rows) == [RULE, "时间:[2017-05-01 12:05:00],热搜词如下:", "高考:2", "国考:1", RULE]
     assert lines([]) == []
+    assert lines(rows, "en")[1] == "Most searched until 2017-05-01 12:05:00:"
+    assert ranking(rows, "zh") == ("时间:[2017-05-01 12:05:00],热搜词如下:", [("高考", 2), ("国考", 1)])
 
 
 def test_the_example_data_has_fourteen_terms_in_each_window():

@@ -33,7 +33,7 @@ def words(topics):
 
 def test_hot_search_writes_each_window_once(spark, topics, words, tmp_path):
     """There are three partitions; a second run continues where the first one ended, and repeats nothing."""
-    topic, output, letters = topics.create(3), topics.create(), topics.create()
+    topic, output, letters, figures = topics.create(3), topics.create(), topics.create(), topics.create()
 
     def fill(texts, start_s):
         with Producer(bootstrap_servers=topics.bootstrap) as producer:
@@ -43,6 +43,7 @@ def test_hot_search_writes_each_window_once(spark, topics, words, tmp_path):
 
     def run(*more):
         paths = ["--checkpoint", f"{tmp_path}/checkpoint", "--trigger", "available-now"]
+        paths += ["--progress-topic", figures, "--http", "127.0.0.1:0"]
         hot_search.main(words(topic, "--sink", "topic", "--output-topic", output, *paths, *more))
 
     fill([*WINDOW_1, b"\xff\xfe"], 0)
@@ -54,6 +55,9 @@ def test_hot_search_writes_each_window_once(spark, topics, words, tmp_path):
     assert [(row["term"], row["count"]) for row in sorted(rows, key=lambda row: row["rank"])] == TOP_1
     ((_, value, headers),) = read_topic(topics.bootstrap, letters)
     assert (value, headers["error"]) == (b"\xff\xfe", b"not UTF-8")
+    progress = [json.loads(value) for key, value, _ in read_topic(topics.bootstrap, figures) if key == b"topic"]
+    assert sum(each["input_records"] for each in progress) == len(WINDOW_1) + 1 + len(WINDOW_2) + 1
+    assert progress[-1]["lag_records"] == 0 and progress[-1]["batch_seconds"] > 0
 
 
 def test_a_micro_batch_that_runs_again_is_written_once(spark, topics):

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from kafkapy.tools.jobs_new import write_job
 from tests.postgresql import PostgreSQL, jdbc_driver
 from tests.spark.test_hot_search import RULE
 from tests.spark.test_stock_strategy import ROWS, STAGE_1
@@ -66,30 +67,22 @@ def test_the_strategy_writes_to_postgresql(tmp_path):
     assert "1 rows left out (fewer than 8 fields: 1)" in done.stderr.splitlines()
 
 
-@pytest.mark.parametrize("more", [(), ("--trigger", "available-now")])
-def test_a_missing_topic_is_one_line_on_standard_error(spark_bootstrap, more):
-    job = ("hot-search", "--bootstrap-server", spark_bootstrap, "--topic", "no-such-topic", *more)
-    done = kafkapy("jobs", "submit", *SMALL, *job)
-    assert done.returncode == 1 and done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if "no-such-topic" in line]
-    assert lines == ["UNKNOWN_TOPIC_OR_PARTITION: Topic no-such-topic: This server does not host this topic-partition."]
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--bootstrap-server", "127.0.0.1:1"), "--bootstrap-server 127.0.0.1:1: "),
         (("--windo", "3 s"), "there is no option '--windo'; did you mean --window?"),
+        (("--topic", "no-such-topic"), "--topic no-such-topic: there is no such topic on "),
     ],
 )
-def test_a_mistake_is_an_error_before_a_jvm_starts(tmp_path, words, message):
+def test_a_mistake_is_an_error_before_a_jvm_starts(spark_bootstrap, tmp_path, words, message):
     """JAVA_HOME names a program that fails, so that a started JVM would be noticed."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho A JVM was started >&2\nexit 9\n")
     java.chmod(0o755)
-    done = kafkapy("jobs", "submit", *SMALL, "hot-search", *words, environment={"JAVA_HOME": str(tmp_path)})
+    server = () if "--bootstrap-server" in words else ("--bootstrap-server", spark_bootstrap)
+    done = kafkapy("jobs", "submit", *SMALL, "hot-search", *server, *words, environment={"JAVA_HOME": str(tmp_path)})
     assert done.returncode != 0 and done.stdout == ""
     assert message in done.stderr.splitlines()[-1] and "A JVM was started" not in done.stderr
 
@@ -100,8 +93,21 @@ def test_the_demo_prints_the_top_ten(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     printed = done.stdout.splitlines()
     start = printed.index(RULE)
-    assert re.fullmatch(r"时间:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\],热搜词如下:", printed[start + 1])
+    assert re.fullmatch(r"Most searched until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d:", printed[start + 1])
     terms = printed[start + 2 : start + 12]
     counts = [int(term.rpartition(":")[2]) for term in terms]
     assert len(terms) == 10 and counts == sorted(counts, reverse=True)
     assert printed[start + 12] == RULE
+
+
+def test_a_job_of_ones_own_is_tested_and_run(spark_bootstrap, topics, tmp_path):
+    """The job of the template counts the values of a topic; its own test runs in a session of its own (tests/full)."""
+    job = write_job("page-views", tmp_path)[0]
+    topic = topics.create()
+    topics.fill(topic, [b"home", b"cart", b"home"], timestamp=1_500_000_000_000)
+    topics.fill(topic, [b"end"], timestamp=1_500_000_600_000)
+    words = ("--bootstrap-server", spark_bootstrap, "--topic", topic, "--trigger", "available-now")
+    done = kafkapy("jobs", "submit", *SMALL, str(job), *words, "--time-zone", "UTC", "--shuffle-partitions", "1")
+    assert done.returncode == 0, done.stderr[-6000:]
+    assert done.stdout.splitlines() == ["2017-07-14 02:41:00 home: 2", "2017-07-14 02:41:00 cart: 1"]
+    assert f"page-views: reads {topic} (1 partition, 4 records now)" in done.stderr

@@ -11,7 +11,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-SCHEMA = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp"
+from kafkapy_jobs.source import RECORD
+
+SCHEMA = RECORD
 START = datetime.datetime(2017, 5, 1, 12, 0, tzinfo=datetime.UTC)
 _NUMBERS = count()
 

@@ -12,10 +12,11 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import SparkSession
 
 from kafkapy_jobs import program, session, source
+from kafkapy_jobs.preflight import require_broker
 from kafkapy_jobs.program import error_line, run
 from kafkapy_jobs.report import Report
 from kafkapy_jobs.session import start_session
-from kafkapy_jobs.source import connection_options, require_broker
+from kafkapy_jobs.source import connection_options
 
 TRACE = """\
 [STREAM_FAILED] Query [id = 1] terminated with exception: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed
@@ -175,7 +176,7 @@ class FakeBuilder:
 def builder(monkeypatch):
     made = FakeBuilder()
     monkeypatch.setattr(session, "SparkSession", SimpleNamespace(builder=made))
-    monkeypatch.setattr(session, "require_broker", lambda arguments: None)
+    monkeypatch.setattr(session, "check_job", lambda name, arguments: None)
     return made
 
 
