@@ -16,6 +16,8 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib import import_module
 from typing import NamedTuple
 
 # All producers give the same guarantee, the default of Apache Kafka's: acks=all, no duplicates, in order, with at most
@@ -194,10 +196,11 @@ def kafkapy_consume_arrow(load: Load, clock: Clock) -> None:
 # confluent-kafka
 
 
-def confluent_producer(load: Load):  # type: ignore[no-untyped-def]
-    from confluent_kafka import Producer
+CONFLUENT, COMPATIBLE = "confluent_kafka", "kafkapy.compat.confluent_kafka"
 
-    producer = Producer(
+
+def confluent_producer(load: Load, package: str):  # type: ignore[no-untyped-def]
+    producer = import_module(package).Producer(
         {
             "bootstrap.servers": load.bootstrap,
             "enable.idempotence": IDEMPOTENT,
@@ -213,8 +216,8 @@ def confluent_producer(load: Load):  # type: ignore[no-untyped-def]
     return producer
 
 
-def confluent_produce(load: Load, clock: Clock) -> None:
-    producer = confluent_producer(load)
+def confluent_produce(load: Load, clock: Clock, *, package: str = CONFLUENT) -> None:
+    producer = confluent_producer(load, package)
     topic, produce = load.topic, producer.produce
     clock.start()
     for value in load.values():
@@ -229,8 +232,8 @@ def confluent_produce(load: Load, clock: Clock) -> None:
     clock.records = load.count
 
 
-def confluent_produce_batches(load: Load, clock: Clock) -> None:
-    producer = confluent_producer(load)
+def confluent_produce_batches(load: Load, clock: Clock, *, package: str = CONFLUENT) -> None:
+    producer = confluent_producer(load, package)
     clock.start()
     for portion in load.portions():
         messages = [{"value": value} for value in portion]
@@ -244,10 +247,9 @@ def confluent_produce_batches(load: Load, clock: Clock) -> None:
     clock.records = load.count
 
 
-def confluent_consumer(load: Load):  # type: ignore[no-untyped-def]
-    from confluent_kafka import Consumer, TopicPartition
-
-    consumer = Consumer(
+def confluent_consumer(load: Load, package: str):  # type: ignore[no-untyped-def]
+    confluent = import_module(package)
+    consumer = confluent.Consumer(
         {
             "bootstrap.servers": load.bootstrap,
             "group.id": "bench",
@@ -258,12 +260,12 @@ def confluent_consumer(load: Load):  # type: ignore[no-untyped-def]
             "fetch.message.max.bytes": FETCH_BYTES,
         }
     )
-    consumer.assign([TopicPartition(load.topic, 0, 0)])
+    consumer.assign([confluent.TopicPartition(load.topic, 0, 0)])
     return consumer
 
 
-def confluent_consume(load: Load, clock: Clock) -> None:
-    consumer = confluent_consumer(load)
+def confluent_consume(load: Load, clock: Clock, *, package: str = CONFLUENT) -> None:
+    consumer = confluent_consumer(load, package)
 
     def values() -> Iterator[bytes]:
         poll = consumer.poll
@@ -277,8 +279,8 @@ def confluent_consume(load: Load, clock: Clock) -> None:
     consumer.close()
 
 
-def confluent_consume_batches(load: Load, clock: Clock) -> None:
-    consumer = confluent_consumer(load)
+def confluent_consume_batches(load: Load, clock: Clock, *, package: str = CONFLUENT) -> None:
+    consumer = confluent_consumer(load, package)
 
     def portions() -> Iterator[tuple[int, int]]:
         while True:
@@ -289,13 +291,11 @@ def confluent_consume_batches(load: Load, clock: Clock) -> None:
     consumer.close()
 
 
-# kafka-python
+# kafka-python, and its replacement
 
 
-def kafka_python_produce(load: Load, clock: Clock) -> None:
-    from kafka import KafkaProducer
-
-    producer = KafkaProducer(
+def kafka_python_produce(load: Load, clock: Clock, package: str = "kafka") -> None:
+    producer = import_module(package).KafkaProducer(
         bootstrap_servers=load.bootstrap,
         enable_idempotence=IDEMPOTENT,
         linger_ms=LINGER_MS,
@@ -313,28 +313,27 @@ def kafka_python_produce(load: Load, clock: Clock) -> None:
     producer.close()
 
 
-def kafka_python_consumer(load: Load):  # type: ignore[no-untyped-def]
-    from kafka import KafkaConsumer, TopicPartition
-
-    consumer = KafkaConsumer(
+def kafka_python_consumer(load: Load, package: str):  # type: ignore[no-untyped-def]
+    kafka = import_module(package)
+    consumer = kafka.KafkaConsumer(
         bootstrap_servers=load.bootstrap,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         max_poll_records=PORTION,
         max_partition_fetch_bytes=FETCH_BYTES,
     )
-    consumer.assign([TopicPartition(load.topic, 0)])
+    consumer.assign([kafka.TopicPartition(load.topic, 0)])
     return consumer
 
 
-def kafka_python_consume(load: Load, clock: Clock) -> None:
-    consumer = kafka_python_consumer(load)
+def kafka_python_consume(load: Load, clock: Clock, package: str = "kafka") -> None:
+    consumer = kafka_python_consumer(load, package)
     consume_each(load, clock, (record.value for record in consumer))
     consumer.close()
 
 
-def kafka_python_consume_batches(load: Load, clock: Clock) -> None:
-    consumer = kafka_python_consumer(load)
+def kafka_python_consume_batches(load: Load, clock: Clock, package: str = "kafka") -> None:
+    consumer = kafka_python_consumer(load, package)
 
     def portions() -> Iterator[tuple[int, int]]:
         while True:
@@ -520,9 +519,16 @@ LOADS: dict[tuple[str, str], Callable[[Load, Clock], None]] = {
     ("confluent-kafka", "produce-batches"): confluent_produce_batches,
     ("confluent-kafka", "consume"): confluent_consume,
     ("confluent-kafka", "consume-batches"): confluent_consume_batches,
+    (COMPATIBLE, "produce"): partial(confluent_produce, package=COMPATIBLE),
+    (COMPATIBLE, "produce-batches"): partial(confluent_produce_batches, package=COMPATIBLE),
+    (COMPATIBLE, "consume"): partial(confluent_consume, package=COMPATIBLE),
+    (COMPATIBLE, "consume-batches"): partial(confluent_consume_batches, package=COMPATIBLE),
     ("kafka-python", "produce"): kafka_python_produce,
     ("kafka-python", "consume"): kafka_python_consume,
     ("kafka-python", "consume-batches"): kafka_python_consume_batches,
+    ("kafkapy.compat.kafka", "produce"): partial(kafka_python_produce, package="kafkapy.compat.kafka"),
+    ("kafkapy.compat.kafka", "consume"): partial(kafka_python_consume, package="kafkapy.compat.kafka"),
+    ("kafkapy.compat.kafka", "consume-batches"): partial(kafka_python_consume_batches, package="kafkapy.compat.kafka"),
     ("aiokafka", "produce"): aiokafka_produce,
     ("aiokafka", "produce-batches"): aiokafka_produce_batches,
     ("aiokafka", "consume"): aiokafka_consume,

@@ -8,7 +8,8 @@ Each load is one process of one client against the same broker. The clients take
 round is run first and discarded. The results are medians over the rounds: records per second, and the client's own CPU
 seconds per million records. Much slower clients receive fewer records. `consume-arrow` is compared with
 confluent-kafka's consuming in batches, with a plain socket that reads the broker's responses into one buffer, and with
-the bare loopback: the same number of bytes from `sendfile` into one buffer.
+the bare loopback: the same number of bytes from `sendfile` into one buffer. A drop-in client is also compared with the
+client that it replaces.
 """
 
 from __future__ import annotations
@@ -30,10 +31,35 @@ from bench.measure import machine
 from bench.servers import SERVERS, Server, raise_descriptor_limit
 
 RESULTS = Path(__file__).parent / "results"
-CLIENTS = ("kafkapy", "confluent-kafka", "kafka-python", "aiokafka", "plain-socket", "loopback")
+CLIENTS = (
+    "kafkapy",
+    "confluent-kafka",
+    "kafkapy.compat.confluent_kafka",
+    "kafka-python",
+    "kafkapy.compat.kafka",
+    "aiokafka",
+    "plain-socket",
+    "loopback",
+)
+# A drop-in client -> the client that it replaces.
+REPLACED = {"kafkapy.compat.kafka": "kafka-python", "kafkapy.compat.confluent_kafka": "confluent-kafka"}
 # Numbers of records of 100 bytes that take about a second to produce, and to consume.
-PRODUCED = {"kafkapy": 1_000_000, "confluent-kafka": 1_000_000, "kafka-python": 40_000, "aiokafka": 100_000}
-CONSUMED = {"kafkapy": 2_000_000, "confluent-kafka": 2_000_000, "kafka-python": 60_000, "aiokafka": 400_000}
+PRODUCED = {
+    "kafkapy": 1_000_000,
+    "confluent-kafka": 1_000_000,
+    "kafkapy.compat.confluent_kafka": 1_000_000,
+    "kafka-python": 40_000,
+    "kafkapy.compat.kafka": 300_000,
+    "aiokafka": 100_000,
+}
+CONSUMED = {
+    "kafkapy": 2_000_000,
+    "confluent-kafka": 2_000_000,
+    "kafkapy.compat.confluent_kafka": 2_000_000,
+    "kafka-python": 60_000,
+    "kafkapy.compat.kafka": 600_000,
+    "aiokafka": 400_000,
+}
 FILLED = 6_000_000  # records of 100 bytes that the fastest client reads in half a second
 CHUNK_BYTES = 1 << 20
 TIMEOUT_S = 300
@@ -183,6 +209,9 @@ def table(result: dict[str, dict[str, Figures]]) -> str:
             rivals["confluent-kafka, in batches"] = batches["confluent-kafka"]
         for client, figures in rivals.items():
             ratio = f"{own['per_second'] / figures['per_second']:8.2f} x" if own and client != "kafkapy" else ""
+            replaced = clients.get(REPLACED.get(client, ""))
+            if replaced is not None:
+                ratio += f", {figures['per_second'] / replaced['per_second']:.1f} x the rate of {REPLACED[client]}"
             lines.append(
                 f"  {client:<28} {figures['per_second']:>14,.0f}/s {figures['mb_per_second']:>9,.1f} MB/s "
                 f"{figures['cpu_s_per_million']:>9.3f} CPU s/million {ratio}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         AcknowledgementError,
         AuthenticationError,
         ClientClosed,
+        ConcurrentUse,
         LogTruncated,
         NoOffsetForPartition,
         NotSubscribed,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
         UnreadableRecords,
         WakeupError,
     )
+    from kafkapy.client.logging import KafkaHandler
+    from kafkapy.client.metrics import MetricName
     from kafkapy.client.partitioner import Partitioner
     from kafkapy.client.producer import Producer
     from kafkapy.client.share_consumer import ShareConsumer
@@ -50,6 +53,7 @@ __all__ = [
     "AsyncShareConsumer",
     "AuthenticationError",
     "ClientClosed",
+    "ConcurrentUse",
     "ConfigError",
     "Consumer",
     "ConsumerRecord",
@@ -57,8 +61,10 @@ __all__ = [
     "DeliveryFuture",
     "Error",
     "GroupMetadata",
+    "KafkaHandler",
     "KafkapyError",
     "LogTruncated",
+    "MetricName",
     "NoOffsetForPartition",
     "NotSubscribed",
     "OffsetAndMetadata",
@@ -92,6 +98,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "AcknowledgementError",
         "AuthenticationError",
         "ClientClosed",
+        "ConcurrentUse",
         "LogTruncated",
         "NoOffsetForPartition",
         "NotSubscribed",
@@ -101,6 +108,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "UnreadableRecords",
         "WakeupError",
     ),
+    "kafkapy.client.metrics": ("MetricName",),
+    "kafkapy.client.logging": ("KafkaHandler",),
     "kafkapy.client.partitioner": ("Partitioner",),
     "kafkapy.client.producer": ("Producer",),
     "kafkapy.client.share_consumer": ("ShareConsumer",),

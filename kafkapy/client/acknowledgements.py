@@ -54,7 +54,7 @@ def runs_of(offsets: Sequence[int], kind: int) -> list[Run]:
 
 
 def join_runs(parts: Iterable[tuple[int, int, int]]) -> Iterator[Run]:
-    """Yields the runs of ascending parts, joining neighbours of the same type."""
+    """Yields the runs of ascending parts, joining adjacent parts of the same type."""
     first = last = kind = -1
     for part_first, part_last, part_kind in parts:
         if part_first == last + 1 and part_kind == kind:

@@ -113,13 +113,44 @@ async def _poll_in_thread(
         raise
 
 
-class AsyncConsumer:
+class _AsyncReader:
+    """The methods that both consumers have. A subclass sets `consumer`."""
+
+    consumer: Consumer | ShareConsumer
+
+    async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
+        """Returns the next records."""
+        raise NotImplementedError
+
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Returns an iterator over the records that never ends."""
+        rest = self.consumer._unread
+        while True:
+            while rest:
+                yield rest.pop()
+            rest += reversed(await self.poll(POLL_S))
+
+    async def close(self, timeout: float = 30.0) -> None:
+        """Leaves the group and closes the connections; see `Consumer.close` and `ShareConsumer.close`."""
+        await asyncio.to_thread(self.consumer.close, timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncConsumer(_AsyncReader):
     """Reads records from an event loop: `async for record in consumer`. For one task at a time.
 
     Configured like `Consumer`. `consumer` is the wrapped Consumer, for its methods that do not block (`seek`, `pause`,
     `assignment` and so on).
     """
 
+    consumer: Consumer
     _consumer_class = Consumer
 
     def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
@@ -157,39 +188,20 @@ class AsyncConsumer:
             if partition in assignment:
                 self.consumer.seek(partition, of_partition[0].offset)
 
-    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Returns an iterator over the records that never ends."""
-        rest = self.consumer._unread
-        while True:
-            while rest:
-                yield rest.pop()
-            rest += reversed(await self.poll(POLL_S))
-
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None, timeout: float | None = None
     ) -> None:
         """Commits offsets, or all positions, and waits until they are written; see `Consumer.commit`."""
         await asyncio.to_thread(self.consumer.commit, offsets, timeout)
 
-    async def close(self, timeout: float = 30.0) -> None:
-        """Leaves the group and closes the connections; see `Consumer.close`."""
-        await asyncio.to_thread(self.consumer.close, timeout)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-
-class AsyncShareConsumer:
+class AsyncShareConsumer(_AsyncReader):
     """Reads records of a share group from an event loop: `async for record in consumer`. For one task at a time.
 
     Configured like `ShareConsumer`, which is `consumer`; its methods that do not block can be called.
     """
 
+    consumer: ShareConsumer
     _consumer_class = ShareConsumer
 
     def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
@@ -216,14 +228,6 @@ class AsyncShareConsumer:
     def _keep(self, records: ConsumerRecords) -> None:
         self.consumer._unread.extend(reversed(records))
 
-    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Returns an iterator over the records that never ends; see `ShareConsumer.__iter__`."""
-        rest = self.consumer._unread
-        while True:
-            while rest:
-                yield rest.pop()
-            rest += reversed(await self.poll(POLL_S))
-
     def acknowledge(self, record: ConsumerRecord, kind: AcknowledgeType = AcknowledgeType.ACCEPT) -> None:
         """Acknowledges a record of the last poll; see `ShareConsumer.acknowledge`."""
         self.consumer.acknowledge(record, kind)
@@ -238,15 +242,3 @@ class AsyncShareConsumer:
     async def commit(self, timeout: float | None = None) -> Results:
         """Sends the acknowledgements and waits for their results; see `ShareConsumer.commit`."""
         return await asyncio.to_thread(self.consumer.commit, timeout)
-
-    async def close(self, timeout: float = 30.0) -> None:
-        """Sends the acknowledgements, leaves the group and closes the connections; see `ShareConsumer.close`."""
-        await asyncio.to_thread(self.consumer.close, timeout)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import selectors
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from kafkapy import __version__
 from kafkapy._core.bytes.message import Message
 from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.client.cluster import Cluster, Node, bootstrap_cluster, parse_addresses
-from kafkapy.client.configuration import ClientConfig
+from kafkapy.client.configuration import ClientConfig, security_values
 from kafkapy.client.connection import Connection, OnDone, PendingRequest, State
 from kafkapy.client.connection_security import connection_security
 from kafkapy.client.environment import Environment
 from kafkapy.client.errors import AuthenticationError, RequestTimedOut
+from kafkapy.client.metrics import make_metrics
 from kafkapy.client.throttling import ClientThrottling
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -48,8 +50,9 @@ class BrokerConnections:
             config["socket.connection.setup.timeout.ms"], config["socket.connection.setup.timeout.max.ms"]
         )
         self.throttling = ClientThrottling()
+        self.metrics = make_metrics(config, environment.clock)
         self._environment = environment
-        self._security = connection_security(config)
+        self._security = connection_security(config, find_context=environment.find_tls_context)
         # The error of the last connection that failed to authenticate, until a caller has received it.
         self.authentication_error: AuthenticationError | None = None
         # True for an admin client of the controllers: they are the nodes then, and there are no topics.
@@ -57,10 +60,13 @@ class BrokerConnections:
         self._addresses = parse_addresses(controller_addresses(config) or config["bootstrap.servers"])
         self.cluster: Cluster = bootstrap_cluster(self._addresses)
         self.coordinators: dict[int, Node] = {}
+        self.has_new_requests = False  # set by `submit`; `Network.wait_until` then makes a step at once
         self.has_lost_connection = False  # reset when new metadata are requested because of it
         self._connections: dict[int, Connection] = {}
         self._failures: dict[int, tuple[int, int]] = {}  # node id -> (failed attempts, next attempt, monotonic)
         self._last_failure = ""
+        # Called with the reason and the error of each connection that has failed, with the lock held.
+        self.on_failure: Callable[[str, BaseException | None], object] | None = None
         self._selector = environment.make_selector()
         self._registered: dict[Connection, int] = {}  # -> selector events
 
@@ -88,6 +94,7 @@ class BrokerConnections:
             label = f"broker {node_id}" if node is None else node.label
             on_done(None, -1, ApiError(Error.NETWORK_EXCEPTION, f"There is no connection to {label}"))
         else:
+            self.has_new_requests = True
             connection.submit(request)
 
     def is_ready(self, node_id: int) -> bool:
@@ -98,6 +105,19 @@ class BrokerConnections:
             and connection.is_ready(self.in_flight_limit)
             and (not connection.throttled_until_ms or connection.throttled_until_ms <= self.clock.monotonic_ms())
         )
+
+    def is_connected(self, node_id: int) -> bool:
+        """Returns whether there is a connection to a broker that is ready; any thread may call it."""
+        connection = self._connections.get(node_id)
+        return connection is not None and connection.state is State.READY
+
+    def connection_count(self) -> int:
+        """Returns the number of connections; any thread may call it."""
+        return len(self._connections)
+
+    def requests_in_flight(self) -> int:
+        """Returns the number of requests without a response; any thread may call it."""
+        return sum(each.in_flight for each in list(self._connections.values()))
 
     def is_congested(self) -> bool:
         """Returns whether some connection has so much to send that it accepts no more before the next step."""
@@ -169,6 +189,14 @@ class BrokerConnections:
         self.cluster = fresh._replace(topics=self.cluster.topics)
         self._failures.clear()
 
+    def replace_login(self, properties: Mapping[str, Any]) -> None:
+        """Uses the credentials in `properties`, keys of SASL, for the next connections; any thread may call it.
+
+        Raises ConfigError for invalid values.
+        """
+        if self._security is not None:
+            self._security.replace_login(security_values(properties))
+
     def _node(self, node_id: int) -> Node | None:
         return self.coordinators.get(node_id) or self.cluster.nodes.get(node_id)
 
@@ -197,7 +225,7 @@ class BrokerConnections:
             sizes = self._buffer_bytes("send.buffer.bytes"), self._buffer_bytes("receive.buffer.bytes")
             opened = self._environment.connect(node, sizes)
         except OSError as error:
-            self._count_failure(node, f"Connection to {node.label} failed: {error}")
+            self._count_failure(node, f"Connection to {node.label} failed: {error}", error)
             return None
         connection = Connection(
             node,
@@ -209,7 +237,9 @@ class BrokerConnections:
             on_close=self._unregister,
             security=self._security,
             throttling=self.throttling,
+            metrics=self.metrics,
         )
+        self.metrics.created_connections.add(1)
         self._connections[node.node_id] = connection
         return connection
 
@@ -221,25 +251,29 @@ class BrokerConnections:
         size: int = self.config[key] if self.config.is_set(key) else -1
         return size
 
-    def _count_failure(self, node: Node, reason: str) -> None:
+    def _count_failure(self, node: Node, reason: str, failure: BaseException | None) -> None:
         attempts = self._failures.get(node.node_id, (0, 0))[0]
         pause = self._reconnect_backoff.pause_ms(attempts)
         self._failures[node.node_id] = (attempts + 1, self.clock.monotonic_ms() + pause)
         self._last_failure = reason
         log.log(logging.WARNING if attempts == 0 else logging.DEBUG, "%s", reason)
+        if self.on_failure is not None:
+            self.on_failure(reason, failure)
 
     def _remove_closed(self) -> None:
         for node_id, connection in list(self._connections.items()):
             if connection.is_closed:
                 del self._connections[node_id]
+                self.metrics.closed_connections.add(1)
                 failure = connection.failure
                 reason = failure.message if isinstance(failure, ApiError) else str(failure)
                 if connection.was_idle:
                     log.debug("%s", reason)
                 else:
-                    self._count_failure(connection.node, reason)
+                    self._count_failure(connection.node, reason, failure)
                     self.has_lost_connection = True
                 if isinstance(failure, AuthenticationError):
+                    self.metrics.failed_authentications.add(1)
                     self.authentication_error = failure
             elif self._failures and node_id in self._failures and connection.state is State.READY:
                 del self._failures[node_id]

@@ -109,8 +109,9 @@ def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> 
             fetched, generation, is_last = state.buffers[0], state.generation, len(state.buffers) == 1
         if is_last:
             network.try_step()  # sends the next fetch before this one is decoded
-        fetched.fill(batch)
+        rows = fetched.fill(batch)
         with network.lock:
+            network.metrics.topic(fetched.topic).records.add(rows)
             if generation != state.generation:
                 break
             state.advance(fetched)
@@ -141,9 +142,10 @@ class RangeReader:
 
     @property
     def position(self) -> int | None:
-        """The offset from which to continue after an error: behind the last record that was returned.
+        """The offset from which to continue after an error: the offset after the last record that was returned.
 
-        None before the first range; `until` or a later offset after a whole range.
+        None before the first range; `until` or a later offset after a whole range. Of several ranges it is the position
+        in the one that the last batch belongs to.
         """
         return None if self._state is None else self._state.position
 
@@ -168,15 +170,58 @@ class RangeReader:
         Raises RequestTimedOut (a TimeoutError) if nothing arrives for `timeout` seconds; ApiError for a corrupt batch;
         NoOffsetForPartition if the log does not have the range.
         """
+        whole = TopicPartition(*partition)
+        batches = self.read_ranges(
+            {whole: (start, until)},
+            columns=columns,
+            max_rows=max_rows,
+            max_bytes=max_bytes,
+            timestamp_unit=timestamp_unit,
+            timeout=timeout,
+            pause=timeout,
+        )
+        return (batch for batch in batches if batch is not None)
+
+    def read_ranges(
+        self,
+        ranges: Mapping[TopicPartition, tuple[int, int]],
+        *,
+        columns: Iterable[str] = PLAIN_COLUMNS,
+        max_rows: int = MOST_ROWS,
+        max_bytes: int = MOST_BYTES,
+        timestamp_unit: str = "us",
+        timeout: float | None = 120.0,
+        pause: float = 1.0,
+    ) -> Iterator[ArrowBatch | None]:
+        """Returns an iterator over the records of several partitions, which are fetched together.
+
+        `ranges` has the first offset and the exclusive end of each partition. A batch has records of one partition; the
+        batches of one partition are in the order of offsets. None is returned when no record has arrived for `pause`
+        seconds, so that the caller can end the iteration. The rest is as in `read`; without a `timeout` the iterator
+        waits for ever.
+        """
         chosen = tuple(columns)
-        state = self._begin(TopicPartition(*partition), start, until)
+        states = self._begin(ranges)
+        silent_s = 0.0
         try:
-            while state.position is None or state.position < until:
-                batch = ArrowBatch(chosen, max_rows=max_rows, max_bytes=max_bytes, timestamp_unit=timestamp_unit)
-                if len(fill_columns(self._network, state, batch)):
-                    yield batch
-                else:
-                    self._wait(state, until, timeout)
+            while states := [state for state in states if not _is_read(state)]:
+                has_read = False
+                for state in states:
+                    batch = ArrowBatch(chosen, max_rows=max_rows, max_bytes=max_bytes, timestamp_unit=timestamp_unit)
+                    if state.buffers and len(fill_columns(self._network, state, batch)):
+                        self._state = state
+                        has_read = True
+                        yield batch
+                if has_read:
+                    silent_s = 0.0
+                elif not self._wait(states, pause):
+                    silent_s += pause
+                    if timeout is not None and silent_s >= timeout:
+                        positions = ", ".join(
+                            f"{state.position} of a range up to {state.until_offset}" for state in states
+                        )
+                        raise self._network.timed_out(f"No record arrived within {timeout} s: position {positions}")
+                    yield None
         finally:
             with self._network.lock:
                 self._subscription.assign_manually(())
@@ -193,30 +238,36 @@ class RangeReader:
     ) -> None:
         self.close()
 
-    def _begin(self, topic_partition: TopicPartition, start: int, until: int) -> PartitionState:
+    def _begin(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[PartitionState]:
         with self._network.lock:
             self._fetcher.errors.clear()
             self._subscription.assign_manually(())
-            self._subscription.assign_manually([topic_partition])
-            self._network.metadata.set_topics({topic_partition.topic})
-            state = self._subscription.state(topic_partition)
-            state.jump(start)
-            state.until_offset = until
-        self._state = state
-        return state
+            self._subscription.assign_manually(ranges)
+            self._network.metadata.set_topics({each.topic for each in ranges})
+            states = []
+            for topic_partition, (start, until) in ranges.items():
+                state = self._subscription.state(topic_partition)
+                state.jump(start)
+                state.until_offset = until
+                states.append(state)
+        self._state = states[0] if len(states) == 1 else None
+        return states
 
-    def _wait(self, state: PartitionState, until: int, timeout: float) -> None:
-        """Blocks until records are buffered or the position has reached `until`.
+    def _wait(self, states: list[PartitionState], timeout: float) -> bool:
+        """Blocks until records are buffered or a position has reached the end of its range; False after `timeout` s.
 
-        Raises the error that the fetcher reports, or RequestTimedOut after `timeout` seconds.
+        Raises the error that the fetcher reports.
         """
 
         def is_available() -> bool:
-            return self._fetcher.has_records or (state.position is not None and state.position >= until)
+            return self._fetcher.has_records or any(map(_is_read, states))
 
-        if not self._network.wait_until(is_available, timeout):
-            raise self._network.timed_out(
-                f"No record arrived within {timeout} s: position {state.position} of a range up to {until}"
-            )
-        if not state.buffers:
+        is_in_time = self._network.wait_until(is_available, timeout)
+        if not any(state.buffers for state in states):
             self._fetcher.raise_error()
+        return is_in_time
+
+
+def _is_read(state: PartitionState) -> bool:
+    """Returns whether the position has reached the end of the range."""
+    return state.position is not None and state.until_offset is not None and state.position >= state.until_offset

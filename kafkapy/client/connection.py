@@ -27,6 +27,7 @@ from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
 if TYPE_CHECKING:
     from kafkapy._core.client.tls_frame_socket import TlsFrameSocket
     from kafkapy.client.connection_security import ConnectionSecurity
+    from kafkapy.client.metrics import ClientMetrics
 
 log = logging.getLogger("kafkapy.client")
 
@@ -50,7 +51,7 @@ class PendingRequest:
     `build(version)` makes the message when the version is known, which is `highest` at most.
     """
 
-    __slots__ = ("build", "deadline_ms", "expects_response", "highest", "key", "on_done", "version")
+    __slots__ = ("build", "deadline_ms", "expects_response", "highest", "key", "on_done", "sent_ms", "version")
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class PendingRequest:
         self.highest = highest
         self.expects_response = expects_response
         self.version = -1
+        self.sent_ms = 0  # monotonic
 
 
 def open_socket(node: Node, buffers: tuple[int, int]) -> socket.socket:
@@ -125,11 +127,13 @@ class Connection:
         spoken: Mapping[ApiKey, tuple[int, int]] = SPOKEN,
         security: ConnectionSecurity | None = None,
         throttling: ClientThrottling | None = None,
+        metrics: ClientMetrics | None = None,
     ) -> None:
         """Takes over `opened`, which is connecting to the broker; `on_close` is called before that socket is closed.
 
         `spoken` has the lowest and highest version of each API that this client uses; see `choose_version`. `security`
-        is None for PLAINTEXT. `throttling` counts the throttle times of responses, if it is given.
+        is None for PLAINTEXT. `throttling` counts the throttle times of responses, and
+        `metrics` measures requests, if they are given.
         """
         self.node = node
         self.state = State.CONNECTING
@@ -147,6 +151,7 @@ class Connection:
         self._setup_deadline_ms = monotonic_ms + setup_ms
         self._security = security
         self._throttling = throttling
+        self._metrics = metrics
         self._reauthenticate_at_ms: int | None = None  # monotonic
         self._on_close = on_close
         self._waiting: deque[PendingRequest] = deque()
@@ -372,7 +377,10 @@ class Connection:
         self._correlation_id = self._correlation_id + 1 & 0x7FFFFFFF
         start, end = self._headers.get((request.key, version)) or self._make_header(request.key, version)
         prefix = start + self._correlation_id.to_bytes(4, "big") + end
-        self._frames.put(request.build(version).encode_chunks(version, prefix))
+        chunks = request.build(version).encode_chunks(version, prefix)
+        self._frames.put(chunks)
+        if self._metrics is not None:
+            request.sent_ms = self._metrics.sent(self.node.node_id, chunks)
         if request.expects_response:
             self._in_flight.append((self._correlation_id, request))
 
@@ -408,9 +416,12 @@ class Connection:
             self._in_flight.appendleft((correlation_id, request))
             raise
         if self._throttling is not None:
-            wait_ms = self._throttling.note(key, version, getattr(response, "throttle_time_ms", 0))
+            wait_ms = self._throttling.note(self.node, key, version, getattr(response, "throttle_time_ms", 0))
             if wait_ms > 0:
                 self.throttled_until_ms = max(self.throttled_until_ms, self.last_used_ms + wait_ms)
+        if self._metrics is not None:
+            throttle_ms = getattr(response, "throttle_time_ms", 0)
+            self._metrics.received(self.node.node_id, key, len(frame), request.sent_ms, throttle_ms)
         request.on_done(response, version, None)
 
     def _expire(self, monotonic_ms: int) -> None:

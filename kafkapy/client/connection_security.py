@@ -46,6 +46,14 @@ class ConnectionSecurity:
         """Returns the mechanism for one authentication with a broker at `host`; None without SASL."""
         return None if self._login is None else self._login.mechanism(host)
 
+    def replace_login(self, values: SecurityValues) -> None:
+        """Uses the credentials in `values` for the next authentications. Raises ConfigError for invalid values."""
+        from kafkapy.client.sasl_login import log_in
+
+        former, self._login = self._login, log_in(values)
+        if former is not None:
+            former.close()
+
     def close(self) -> None:
         """Ends threads that renew credentials."""
         if self._login is not None:

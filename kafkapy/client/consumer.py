@@ -18,10 +18,13 @@ from kafkapy.client.environment import SYSTEM
 from kafkapy.client.errors import ClientClosed, ConfigError, NotSubscribed
 from kafkapy.client.fetcher import Fetcher
 from kafkapy.client.interceptors import Interceptors
+from kafkapy.client.metrics import Metrics
 from kafkapy.client.network import Network
 from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up_all
 from kafkapy.client.serialization import find_deserializer
+from kafkapy.client.single_thread import SingleThread, by_one_thread
 from kafkapy.client.subscription import Subscription, SubscriptionPattern
+from kafkapy.client.telemetry import start_telemetry
 from kafkapy.client.throttling import ThrottleTimes
 from kafkapy.protocol.api import ApiKey
 from kafkapy.types import TopicPartition
@@ -51,8 +54,9 @@ class Consumer:
     instead of `.`: `Consumer(bootstrap_servers="localhost:9092", group_id="readers")`. Raises ConfigError for an
     invalid configuration.
 
-    A consumer must be used by one thread at a time; only `wakeup` may be called by any thread. A networking thread of
-    its own fetches ahead and sends heartbeats. Iterating over a consumer returns record by record, without end. All
+    A consumer must be used by one thread at a time: a method that is called while another thread is in a method of the
+    consumer raises ConcurrentUse. Only `wakeup` may be called by any thread. A networking thread of its own fetches
+    ahead and sends heartbeats. Iterating over a consumer returns record by record, without end. All
     time-outs are in seconds; None means `default.api.timeout.ms`. Methods that block raise WakeupError after `wakeup`,
     and all but `poll` and `close` raise RequestTimedOut (a TimeoutError) when their time-out has passed.
     """
@@ -73,8 +77,11 @@ class Consumer:
         self._fetcher = Fetcher(self._network, self._subscription, config)
         self._group = ConsumerGroup(self._network, self._subscription, config, self._on_committed)
         self._network.tasks += [self._group, self._fetcher]
+        self._telemetry = start_telemetry(self._network, config, self.metrics)
+        self._single_thread = SingleThread()
         self._is_closed = False
         self._unread: list[ConsumerRecord] = []  # polled by iteration and not returned yet, the next one last
+        self._group.commits.unread = self._unread
         self._network.start()
 
     def __repr__(self) -> str:
@@ -89,6 +96,7 @@ class Consumer:
 
     # Subscription
 
+    @by_one_thread
     def subscribe(self, topics: Topics, listener: RebalanceListener | None = None) -> None:
         """Subscribes to topics, whose partitions the group distributes among its members. Does not block.
 
@@ -112,6 +120,7 @@ class Consumer:
                 self._subscription.subscribe([topics] if isinstance(topics, str) else topics)
             self._group.subscription_changed(listener)
 
+    @by_one_thread
     def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
         """Assigns exactly these partitions, without a rebalance of a group. Does not block.
 
@@ -124,6 +133,7 @@ class Consumer:
             self._network.metadata.set_topics({each.topic for each in wanted})
             self._group.assigned_manually()
 
+    @by_one_thread
     def unsubscribe(self) -> None:
         """Leaves the group and drops the subscription and all assigned partitions. Blocks.
 
@@ -136,16 +146,19 @@ class Consumer:
             self._network.metadata.set_topics(())
         self._unread.clear()
 
+    @by_one_thread
     def subscription(self) -> frozenset[str]:
         """Returns the subscribed topics; with a compiled pattern, the topics whose names match it now."""
         return self._subscription.matching(self._network.cluster.topics)
 
+    @by_one_thread
     def assignment(self) -> frozenset[TopicPartition]:
         """Returns the partitions that are assigned now."""
         return frozenset(self._subscription.partitions)
 
     # Records
 
+    @by_one_thread
     def poll(self, timeout: float = 0.0) -> ConsumerRecords:
         """Returns the next records, at most `max.poll.records`; blocks up to `timeout` seconds while there are none.
 
@@ -156,6 +169,7 @@ class Consumer:
         """
         return self._finish(self._poll(timeout, self._collect))
 
+    @by_one_thread
     def poll_arrow(
         self,
         timeout: float = 0.0,
@@ -204,11 +218,15 @@ class Consumer:
 
     # Positions
 
+    @by_one_thread
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
         """Returns the offset of the next record; blocks until it is known.
 
         Raises ValueError if the partition is not assigned.
         """
+        for record in reversed(self._unread):
+            if (record.topic, record.partition) == partition:
+                return record.offset
         state = self._subscription.state(partition)
         limit = self._api_timeout_s if timeout is None else timeout
         if not self._network.wait_until(lambda: state.position is not None or bool(self._fetcher.errors), limit):
@@ -219,6 +237,7 @@ class Consumer:
             raise self._fetcher.errors.pop(0)
         return state.position
 
+    @by_one_thread
     def seek(self, partition: TopicPartition, offset: OffsetAndMetadata | int) -> None:
         """Sets the position of an assigned partition; the next poll returns the record at that offset. Does not block.
 
@@ -232,10 +251,11 @@ class Consumer:
             self._subscription.state(partition).jump(target.offset, target.leader_epoch)
         self._drop_unread(partition)
 
+    @by_one_thread
     def seek_to_time(self, timestamp: int, partitions: Iterable[TopicPartition] = ()) -> None:
         """Sets positions to the first record with this timestamp (ms since 1970) or a later one.
 
-        Without such a record the position is behind the last record of the partition.
+        Without such a record, the position becomes the end of the partition, after its last record.
 
         Applies to `partitions`, or to all assigned ones if none are given. Does not block: the offset is looked up by
         the next `poll` or `position`.
@@ -244,31 +264,37 @@ class Consumer:
             raise ValueError("The target time cannot be negative")
         self._seek_by(partitions, timestamp)
 
+    @by_one_thread
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
         """Sets the positions to the first record of these partitions, or of all assigned ones. Does not block."""
         self._seek_by(partitions, -2)
 
+    @by_one_thread
     def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Sets the positions behind the last record of these partitions, or of all assigned ones. Does not block."""
+        """Sets the positions to the ends of these partitions, or of all assigned ones. Does not block."""
         self._seek_by(partitions, -1)
 
+    @by_one_thread
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
         """Stops returning records of these partitions until `resume`; they stay assigned. Does not block."""
         for each in partitions:
             self._subscription.state(each).is_paused = True
 
+    @by_one_thread
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
         """Returns records of paused partitions again. Does not block."""
         for each in partitions:
             self._subscription.state(each).is_paused = False
         self._network.wake_for(0)
 
+    @by_one_thread
     def paused(self) -> frozenset[TopicPartition]:
         """Returns the paused partitions."""
         return frozenset(
             topic_partition for topic_partition, state in self._subscription.partitions.items() if state.is_paused
         )
 
+    @by_one_thread
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Returns the number of records between the position and the end of the partition at the last fetch.
 
@@ -279,6 +305,7 @@ class Consumer:
         end = state.last_stable_offset if self._fetcher.isolation_level else state.high_watermark
         return None if end < 0 or state.position is None else max(end - state.position, 0)
 
+    @by_one_thread
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
@@ -286,6 +313,7 @@ class Consumer:
         found = self._look_up({TopicPartition(*each): -2 for each in partitions}, timeout)
         return {topic_partition: each.offset for topic_partition, each in found.items() if each is not None}
 
+    @by_one_thread
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
@@ -296,6 +324,7 @@ class Consumer:
         found = self._look_up({TopicPartition(*each): -1 for each in partitions}, timeout)
         return {topic_partition: each.offset for topic_partition, each in found.items() if each is not None}
 
+    @by_one_thread
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
@@ -307,6 +336,7 @@ class Consumer:
             raise ValueError("The target time cannot be negative")
         return self._look_up(timestamps, timeout)
 
+    @by_one_thread
     def partitions_for(self, topic: str, timeout: float | None = None) -> tuple[PartitionInfo, ...]:
         """Returns the partitions of a topic; empty if the topic does not exist. Blocks."""
         metadata = self._network.metadata
@@ -328,6 +358,7 @@ class Consumer:
 
     # Commits
 
+    @by_one_thread
     def commit(
         self,
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
@@ -340,6 +371,7 @@ class Consumer:
         """
         self._group.commits.commit(self._to_commit(offsets), self._api_timeout_s if timeout is None else timeout)
 
+    @by_one_thread
     def commit_async(
         self,
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
@@ -353,6 +385,7 @@ class Consumer:
         wanted = self._to_commit(offsets)
         self._group.commits.commit_async(wanted, lambda error: on_commit(wanted, error) if on_commit else None)
 
+    @by_one_thread
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
@@ -364,6 +397,7 @@ class Consumer:
         found = self._group.commits.committed(wanted, self._api_timeout_s if timeout is None else timeout)
         return {each: found.get(each) for each in wanted}
 
+    @by_one_thread
     def group_metadata(self) -> GroupMetadata:
         """Returns the group and this member's ids, for `Producer.send_offsets_to_transaction`. Does not block."""
         self._group.commits.require_group()
@@ -374,6 +408,13 @@ class Consumer:
         """The throttle times of the responses to fetches, by which brokers delay a client beyond its quota."""
         return self._network.throttling.times[ApiKey.FETCH]
 
+    def metrics(self) -> Metrics:
+        """Returns the metrics of this consumer, by name, group and tags as in Java's consumer. Does not block."""
+        from kafkapy.client.metric_names import consumer_metrics
+
+        return consumer_metrics(self._network, self._subscription)
+
+    @by_one_thread
     def close(self, timeout: float = 30.0) -> None:
         """Commits if auto-commit is on, leaves the group, and closes the connections. May be called again.
 
@@ -386,6 +427,8 @@ class Consumer:
             with self._network.uninterrupted():
                 self._group.close(timeout)
         finally:
+            if self._telemetry is not None:
+                self._telemetry.end()
             self._network.close()
             self._interceptors.notify("close")
 

@@ -74,6 +74,17 @@ class ConsumerGroup:
         """The member id and generation of this consumer in its group."""
         return self._membership.identity
 
+    @property
+    def is_stable(self) -> bool:
+        """Returns whether the consumer is a member, and no rebalance is in progress."""
+        membership = self._membership
+        return (
+            membership.is_member
+            and not membership.is_rebalancing
+            and not membership.rejoin_wanted
+            and membership.new_assignment is None
+        )
+
     # Called by the network
 
     def run(self, monotonic_ms: int) -> int:
@@ -159,6 +170,7 @@ class ConsumerGroup:
         """
         now = self._network.clock.monotonic_ms()
         self._membership.last_poll_ms = now
+        self._network.metrics.polled()
         self.commits.call_back()
         if self._subscription.is_automatic:
             self._rebalance(end_ms)
@@ -230,7 +242,7 @@ class ConsumerGroup:
                     self._subscription.partitions[topic_partition].wants_committed = True
                 membership.assignment_applied(has_revoked=bool(revoked))
             self._network.wake_for(0)
-            self._notify("on_partitions_assigned", added, always=True)
+            self._notify("on_partitions_assigned", added, always=bool(revoked) or membership.REPORTS_NO_CHANGE)
 
     def _commit_before_loss(self) -> None:
         if self._membership.identity.member_id:

@@ -61,6 +61,7 @@ class ConsumerMembership(GroupMembership):
     """
 
     _API = ApiKey.CONSUMER_GROUP_HEARTBEAT
+    REPORTS_NO_CHANGE = False
 
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig

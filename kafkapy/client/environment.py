@@ -5,24 +5,30 @@ from __future__ import annotations
 import selectors
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kafkapy.client.cluster import Node
 from kafkapy.client.connection import open_socket
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.types import Clock, SystemClock
 
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
 
 class Environment(NamedTuple):
     """The parts of the operating system that a client's networking uses; unit tests replace them.
 
     `connect(node, buffers)` returns a non-blocking socket that is connecting to `node`. Without `has_thread` the
-    network makes progress only while a caller waits.
+    network makes progress only while a caller waits. `find_tls_context` returns the TLS context for the next
+    connection; None for the context that the configuration describes.
     """
 
     clock: Clock = SystemClock()
     connect: Callable[[Node, tuple[int, int]], socket.socket] = open_socket
     make_selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector
     has_thread: bool = True
+    find_tls_context: Callable[[], SSLContext] | None = None
 
 
 SYSTEM = Environment()

@@ -14,6 +14,7 @@ __all__ = [
     "ApiError",
     "AuthenticationError",
     "ClientClosed",
+    "ConcurrentUse",
     "ConfigError",
     "KafkapyError",
     "LogTruncated",
@@ -63,6 +64,10 @@ class ClientClosed(KafkapyError, RuntimeError):
     """A method was called on a producer, consumer or admin client after `close`."""
 
 
+class ConcurrentUse(KafkapyError, RuntimeError):
+    """A method of a consumer was called while another thread was in a method of the same consumer."""
+
+
 class NotSubscribed(KafkapyError, RuntimeError):
     """A consumer was polled without a subscription and without assigned partitions."""
 
@@ -101,12 +106,13 @@ class WakeupError(KafkapyError):
 class NoOffsetForPartition(ApiError):
     """A partition has no valid position, and `auto.offset.reset` is none.
 
-    `partition` is the partition concerned; its position is missing or outside of its log.
+    `partition` is the partition concerned; its position is missing or, with `is_out_of_range`, outside of its log.
     """
 
-    def __init__(self, partition: TopicPartition, message: str) -> None:
+    def __init__(self, partition: TopicPartition, message: str, *, is_out_of_range: bool = False) -> None:
         super().__init__(Error.OFFSET_OUT_OF_RANGE, message)
         self.partition = partition
+        self.is_out_of_range = is_out_of_range
 
 
 class LogTruncated(NoOffsetForPartition):

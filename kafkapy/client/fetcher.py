@@ -285,6 +285,7 @@ class Fetcher:
             return
         if data.records is None or not len(data.records):
             return
+        self._network.metrics.topic(topic_partition.topic).size.add(len(data.records))
         aborted = [(each.first_offset, each.producer_id) for each in data.aborted_transactions or ()]
         fetched = FetchedRecords(
             data.records,
@@ -320,7 +321,7 @@ class Fetcher:
             timestamp = reset_timestamp(self._reset, self._network.clock.wall_ms())
             if timestamp is None:
                 message = f"Fetch position {state.fetch_offset} is out of range for partition {topic_partition}"
-                self._report(state, NoOffsetForPartition(topic_partition, message))
+                self._report(state, NoOffsetForPartition(topic_partition, message, is_out_of_range=True))
             else:
                 log.info("Position %d of %s is out of range: reset", state.fetch_offset, topic_partition)
                 state.jump_by(timestamp)
@@ -346,12 +347,14 @@ class Fetcher:
             state = self._subscription.partitions[topic_partition]
             while state.buffers and not state.is_paused and len(records) < limit:
                 fetched = state.buffers[0]
+                taken = len(records)
                 try:
-                    records += fetched.take(limit - len(records))
+                    records += fetched.take(limit - taken)
                 except ApiError as error:
                     if records:
                         return records
                     raise error
+                self._network.metrics.topic(fetched.topic).records.add(len(records) - taken)
                 state.advance(fetched)
                 self.is_hungry |= fetched.is_exhausted
         if not records:

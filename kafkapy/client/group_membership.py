@@ -27,6 +27,9 @@ class GroupMembership(ABC):
     `fatal` is an error that the membership cannot recover from.
     """
 
+    # Whether the rebalance listener is notified of an assignment that changes nothing, as by Java's consumer.
+    REPORTS_NO_CHANGE = True
+
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafkapy.client.serialization import load_object
@@ -38,6 +38,27 @@ class Interceptors:
             except Exception:
                 log.exception("An interceptor failed in %s", method)
         return arguments if len(arguments) > 1 else arguments[0]
+
+    def transform_headers(self, topic: str, headers: Any) -> tuple[Any, list[Callable[[Any, Any], object]]]:
+        """Returns a record's headers after every interceptor with `on_send_record` has changed them, and the callbacks
+        that the interceptors want for the delivery.
+
+        `on_send_record(topic, headers)` gets a tuple of names and values and returns such a tuple and a callback of
+        `metadata, error`, or None. Java's interceptors change headers in `onSend`, which here has no headers.
+        """
+        having = self._having("on_send_record")
+        if not having:
+            return headers, []
+        callbacks = []
+        changed = tuple(headers.items() if isinstance(headers, Mapping) else headers or ())
+        for each in having:
+            try:
+                changed, callback = each.on_send_record(topic, changed)
+            except Exception:
+                log.exception("An interceptor failed in on_send_record")
+            else:
+                callbacks += [callback] if callback is not None else []
+        return changed, callbacks
 
     def notify(self, method: str, *arguments: Any) -> None:
         """Calls a method of every interceptor that has it."""

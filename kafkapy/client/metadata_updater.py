@@ -39,6 +39,7 @@ class MetadataUpdater:
         self.wants_all = False
         self.allow_creation = True
         self.updates = 0
+        self.updated_ms = connections.clock.monotonic_ms()
         self._is_wanted = True
         self._has_request = False
         self._attempts = 0
@@ -151,6 +152,7 @@ class MetadataUpdater:
 
     def _count_update(self, now: int) -> None:
         self.updates += 1
+        self.updated_ms = self._connections.clock.monotonic_ms()
         self._failing_since_ms = None
         self._expires_ms = now + self._config["metadata.max.age.ms"]
 

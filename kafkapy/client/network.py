@@ -87,6 +87,8 @@ class Network(BrokerConnections):
         end = NEVER if timeout_s is None else self.clock.monotonic_ms() + int(timeout_s * 1000)
         with self.lock:
             self._waiting_callers += 1
+            if self._waiting_callers > 1:
+                self._wake()  # so that the other callers check their conditions every HANDOVER_MS from now on
         try:
             if self._is_interrupted:
                 with HeldSignals(), self.lock:
@@ -95,14 +97,21 @@ class Network(BrokerConnections):
                 self.raise_if_interrupted()
             while True:
                 with HeldSignals(), self.lock:
+                    if self._closed:  # by another thread
+                        return is_done()
                     due = self._step()
+                    self.has_new_requests = False
                     if is_done():
                         return True
+                    if self.has_new_requests:
+                        due = 0  # the next step sends what `is_done` has submitted
                 self.raise_if_interrupted()
                 now = self.clock.monotonic_ms()
                 if now >= end or self._closed:
                     return False
-                self._select(min(due, end, now + poll_ms) - now)
+                # Another waiting caller may read the event that this one waits for, and leave without waking it.
+                longest_ms = poll_ms if self._waiting_callers == 1 else min(poll_ms, HANDOVER_MS)
+                self._select(min(due, end, now + longest_ms) - now)
         finally:
             with HeldSignals(), self.lock:
                 self._waiting_callers -= 1
@@ -116,6 +125,8 @@ class Network(BrokerConnections):
                 try:
                     self._step(closes_idle=False)
                     self._read_ahead()
+                    if self._waiting_callers:
+                        self._wake()  # the step may have read the event that a caller waits for
                 finally:
                     self.lock.release()
 
@@ -188,6 +199,10 @@ class Network(BrokerConnections):
             self._selector.close()
             os.close(self._wake_reader)
             os.close(self._wake_writer)
+
+    def metadata_age_s(self) -> float:
+        """Returns the seconds since the last metadata response, or since the client was made."""
+        return (self.clock.monotonic_ms() - self.metadata.updated_ms) / 1000
 
     def is_closed(self) -> bool:
         """Returns whether `close` has been called; another thread may call it at any moment."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.client.coordinator import Coordinator, OffsetAndMetadata, commit_offsets, fetch_offsets
-from kafkapy.client.coordinator_request import request_until_done
+from kafkapy.client.coordinator_request import POLL_MS, request_until_done
 from kafkapy.client.group_membership import GroupMembership
 from kafkapy.client.network import Network
 from kafkapy.client.subscription import Subscription
@@ -15,6 +15,7 @@ from kafkapy.errors import ApiError, ConfigError, Error
 from kafkapy.types import TopicPartition
 
 if TYPE_CHECKING:
+    from kafkapy._core.client.fetched_records import ConsumerRecord
     from kafkapy.client.configuration import ClientConfig
 
 log = logging.getLogger("kafkapy.client")
@@ -26,7 +27,8 @@ class OffsetCommits:
     """The offset commits of one consumer, including auto-commit. Called by the application's thread without the lock.
 
     The callbacks of finished commits run in `call_back`, on the application's thread. `on_committed` is called with the
-    offsets of every successful commit.
+    offsets of every successful commit. `unread` has the records that were polled and that the application has not seen
+    yet, the next one last.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class OffsetCommits:
         self._group_id: str | None = config["group.id"]
         self._api_timeout_s: float = config["default.api.timeout.ms"] / 1000
         self._on_committed = on_committed
+        self.unread: Sequence[ConsumerRecord] = ()
         self._interval_ms: int | None = (
             config["auto.commit.interval.ms"] if config["enable.auto.commit"] and self._group_id is not None else None
         )
@@ -57,12 +60,20 @@ class OffsetCommits:
             raise ConfigError("To use the group management or offset commit APIs, you must provide a valid group.id")
 
     def positions(self) -> Offsets:
-        """Returns the positions of the assigned partitions that have one, with their leader epochs."""
-        return {
+        """Returns the positions of the assigned partitions that have one, with their leader epochs.
+
+        The position of a partition with records in `unread` is the first of them.
+        """
+        found = {
             topic_partition: OffsetAndMetadata(state.position, "", state.leader_epoch)
             for topic_partition, state in self._subscription.partitions.items()
             if state.position is not None
         }
+        for record in self.unread:
+            topic_partition = TopicPartition(record.topic, record.partition)
+            if topic_partition in found:
+                found[topic_partition] = OffsetAndMetadata(record.offset)
+        return found
 
     def commit(self, offsets: Offsets, timeout_s: float) -> None:
         """Commits the offsets and blocks until the coordinator has responded.
@@ -128,7 +139,22 @@ class OffsetCommits:
         with self._network.lock:
             return self._coordinator.node(self._network.clock.monotonic_ms()) is not None
 
+    def await_coordinator(self, timeout_s: float) -> None:
+        """Blocks until the coordinator of the group is known, so that `commit_async` can send a commit.
+
+        Raises RequestTimedOut after `timeout_s` seconds, and ApiError if the lookup has failed for good.
+        """
+        clock = self._network.clock
+        if not self._network.wait_until(
+            lambda: self._coordinator.node(clock.monotonic_ms()) is not None, timeout_s, poll_ms=POLL_MS
+        ):
+            raise self._network.timed_out("Timeout expired before the coordinator of the group was found")
+
     # Auto-commit
+
+    def stop_automatic(self) -> None:
+        """Ends automatic commits, also those before partitions are given up."""
+        self._interval_ms = None
 
     def commit_if_due(self, monotonic_ms: int) -> None:
         """Commits the positions if auto-commit is on and auto.commit.interval.ms has passed. Does not block."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, count
 from typing import Any, Protocol
 
 from kafkapy._core.bytes.murmur2 import partition_of_key
 
-__all__ = ["Partitioner", "choose_sticky_partition", "default_partition"]
+__all__ = ["JAVA_PARTITIONERS", "Partitioner", "RoundRobinPartitioner", "choose_sticky_partition", "default_partition"]
 
 
 class Partitioner(Protocol):
@@ -18,6 +18,28 @@ class Partitioner(Protocol):
 
     def partition(self, topic: str, key: Any, key_bytes: bytes | None, value: Any, partition_count: int) -> int:
         """Returns the partition of a record, from 0 to `partition_count` - 1; called by the thread that sends."""
+
+
+class RoundRobinPartitioner:
+    """Java's RoundRobinPartitioner: distributes the records of each topic evenly, whatever their keys are."""
+
+    def __init__(self) -> None:
+        self._counters: dict[str, Iterator[int]] = {}
+
+    def partition(self, topic: str, key: Any, key_bytes: bytes | None, value: Any, partition_count: int) -> int:
+        """Returns the partition after that of the previous record of the topic."""
+        counter = self._counters.get(topic)
+        if counter is None:
+            counter = self._counters.setdefault(topic, count())
+        return next(counter) % partition_count
+
+
+_JAVA = "org.apache.kafka.clients.producer."
+# The values of partitioner.class that name Java's classes; None stands for the partitioner of the client itself.
+JAVA_PARTITIONERS: dict[str, type[Partitioner] | None] = {
+    f"{_JAVA}RoundRobinPartitioner": RoundRobinPartitioner,
+    f"{_JAVA}internals.DefaultPartitioner": None,
+}
 
 
 def default_partition(key_bytes: bytes, partition_count: int) -> int:

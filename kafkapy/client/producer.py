@@ -25,10 +25,11 @@ from kafkapy.client.environment import SYSTEM
 from kafkapy.client.errors import AuthenticationError, ClientClosed, RequestTimedOut, TransactionError
 from kafkapy.client.interceptors import Interceptors
 from kafkapy.client.network import Network
-from kafkapy.client.partitioner import choose_sticky_partition, default_partition
+from kafkapy.client.partitioner import JAVA_PARTITIONERS, choose_sticky_partition, default_partition
 from kafkapy.client.producer_id import ProducerIdSource
 from kafkapy.client.sender import Sender
 from kafkapy.client.serialization import find_serializer, load_object
+from kafkapy.client.telemetry import start_telemetry
 from kafkapy.client.throttling import ThrottleTimes
 from kafkapy.errors import ApiError, ConfigError, Error
 from kafkapy.protocol.api import ApiKey
@@ -36,6 +37,7 @@ from kafkapy.types import TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy._core.client.record_accumulator import Headers, OnDelivery
+    from kafkapy.client.metrics import Metrics
     from kafkapy.client.prepared_transaction import PreparedTransaction
     from kafkapy.client.transactions import Transactions
 
@@ -108,6 +110,7 @@ class Producer(RecordAccumulator):
             self._sender = Sender(self._network, self, config, state, self._on_batch_finished)
             self._transactions = Transactions(self._network, state, self._sender, config)
         self._network.tasks.append(self._sender)
+        self._telemetry = start_telemetry(self._network, config, self.metrics)
         self._closing = threading.Lock()
         self._is_closed = False
         self._is_plain = not (self._key_serializer or self._value_serializer or self._partitioner or self._interceptors)
@@ -162,6 +165,12 @@ class Producer(RecordAccumulator):
         """The throttle times of the responses to produce requests, by which brokers delay a client beyond its quota."""
         return self._network.throttling.times[ApiKey.PRODUCE]
 
+    def metrics(self) -> Metrics:
+        """Returns the metrics of this producer, by name, group and tags as in Java's producer. Does not block."""
+        from kafkapy.client.metric_names import producer_metrics
+
+        return producer_metrics(self._network, buffer_bytes=self.memory_limit, used_bytes=self.memory_used)
+
     def close(self, timeout: float | None = None) -> None:
         """Aborts an open transaction, flushes, and closes the connections. May be called again.
 
@@ -179,6 +188,8 @@ class Producer(RecordAccumulator):
         closed = ApiError(Error.NETWORK_EXCEPTION, "The producer was closed before delivery")
         with self._network.lock:
             self._sender.fail_all(closed)
+        if self._telemetry is not None:
+            self._telemetry.end()
         self._network.close()
         with self._network.lock:
             self._sender.fail_all(closed)  # batches that were in flight and are waiting to be sent again
@@ -261,7 +272,8 @@ class Producer(RecordAccumulator):
             self._transactions.check_open()
         if self._interceptors:
             topic, value, key = self._interceptors.transform("on_send", topic, value, key)
-            on_delivery = self._with_interceptors(on_delivery)
+            headers, own_callbacks = self._interceptors.transform_headers(topic, headers)
+            on_delivery = self._with_interceptors(on_delivery, own_callbacks)
         key_bytes = key if self._key_serializer is None else self._key_serializer(topic, key)
         value_bytes = value if self._value_serializer is None else self._value_serializer(topic, value)
         topic_queues = self._queues_of(topic)
@@ -336,9 +348,11 @@ class Producer(RecordAccumulator):
             except Exception:
                 log.exception("A delivery callback failed")
 
-    def _with_interceptors(self, on_delivery: OnDelivery | None) -> OnDelivery:
+    def _with_interceptors(self, on_delivery: OnDelivery | None, own_callbacks: list[OnDelivery]) -> OnDelivery:
         def notify(metadata: Any, error: BaseException | None) -> None:
             self._interceptors.notify("on_acknowledgement", metadata, error)
+            for each in own_callbacks:
+                each(metadata, error)
             if on_delivery is not None:
                 on_delivery(metadata, error)
 
@@ -421,6 +435,8 @@ def _level(config: ClientConfig, codec: str) -> int | None:
 
 
 def _find_partitioner(configured: Any) -> Any:
+    if isinstance(configured, str) and configured in JAVA_PARTITIONERS:
+        configured = JAVA_PARTITIONERS[configured]
     if configured is None:
         return None
     found = load_object("partitioner.class", configured) if isinstance(configured, str) else configured

@@ -81,7 +81,7 @@ class _TopicState:
         self.free = [each for each in self.free if each not in numbers]
 
     def assign_ranges(self, may_get: Callable[[str, int], bool]) -> None:
-        """Gives each member the first free partitions that it may get, as many as it has room for."""
+        """Assigns to each member the first free partitions that it may get, up to its share."""
         for member_id in self.readers:
             chosen = [each for each in self.free if may_get(member_id, each)][: self.room_of(member_id)]
             if chosen:
@@ -101,7 +101,8 @@ def _assign_within_racks(states: Sequence[_TopicState]) -> None:
 
 
 def _assign_co_partitioned(readers: Sequence[str], count: int, states: Sequence[_TopicState]) -> None:
-    """Gives the same partition of all topics to the first member that is in the racks of all of them."""
+    """Assigns the partitions with the same number in all topics to one member, the first whose rack has a replica of
+    each."""
     remaining = list(readers)
     for number in range(count):
         for member_id in remaining:

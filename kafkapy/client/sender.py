@@ -187,10 +187,17 @@ class Sender:
             self._fail(batch, expiry)
 
     def _send(self, node_id: int, batches: list[ProducerBatch], monotonic_ms: int) -> None:
+        metrics = self._network.metrics
+        records = 0
         for batch in batches:
             batch.attempts += 1
             batch.sent_ms = monotonic_ms
             self.in_flight.add(batch)
+            records += batch.record_count
+            if batch.attempts == 1:
+                queued_ms = monotonic_ms - batch.created_ms
+                metrics.batch_sent(batch.queue.topic, batch.record_count, batch.size_estimate, queued_ms)
+        metrics.records_per_request.add(records)
         acks = self._acks
         ids = [self._topic_id(batch) for batch in batches]
 
@@ -283,6 +290,7 @@ class Sender:
             self._complete(batch, -1, -1)
         elif self._may_retry(batch, error.error, now):
             self.in_flight.discard(batch)
+            self._network.metrics.topic(batch.queue.topic).retries.add(batch.record_count)
             batch.retry_at_ms = now + self._network.retry_backoff.pause_ms(batch.attempts - 1)
             batch.queue.put_back(batch)
         elif error.error is Error.MESSAGE_TOO_LARGE and batch.record_count > 1:
@@ -326,6 +334,7 @@ class Sender:
         self.in_flight.discard(batch)
         if self._identity.is_idempotent:
             sequences_of(batch.queue).finish(batch)
+        self._network.metrics.topic(batch.queue.topic).errors.add(batch.record_count)
         batch.fail(error)
         self._on_finished(batch)
 

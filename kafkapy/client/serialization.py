@@ -11,6 +11,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from kafkapy.client.java_serialization import PACKAGE as JAVA
+from kafkapy.client.java_serialization import java_deserializers, java_serializers
 from kafkapy.errors import ConfigError
 
 Serializer = Callable[[str, Any], Any]
@@ -59,23 +61,22 @@ def deserialize_msgpack(topic: str, data: bytes | None) -> Any:
     return None if data is None else msgpack.unpackb(data)
 
 
-_JAVA = "org.apache.kafka.common.serialization."
 # The names that a configuration may use instead of a callable; Java's names are for files that Java's clients read too.
 SERIALIZERS: dict[str, Serializer | None] = {
     "bytes": None,
     "text": serialize_text,
     "json": serialize_json,
     "msgpack": serialize_msgpack,
-    f"{_JAVA}ByteArraySerializer": None,
-    f"{_JAVA}StringSerializer": serialize_text,
+    f"{JAVA}StringSerializer": serialize_text,
+    **java_serializers(),
 }
 DESERIALIZERS: dict[str, Deserializer | None] = {
     "bytes": None,
     "text": deserialize_text,
     "json": deserialize_json,
     "msgpack": deserialize_msgpack,
-    f"{_JAVA}ByteArrayDeserializer": None,
-    f"{_JAVA}StringDeserializer": deserialize_text,
+    f"{JAVA}StringDeserializer": deserialize_text,
+    **java_deserializers(),
 }
 
 

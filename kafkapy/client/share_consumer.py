@@ -16,6 +16,7 @@ from kafkapy.client.consumer_group import LONGEST_LEAVING_S
 from kafkapy.client.coordinator import Coordinator
 from kafkapy.client.environment import SYSTEM
 from kafkapy.client.errors import AcknowledgementError, ApiError, ClientClosed, NotSubscribed
+from kafkapy.client.metrics import Metrics
 from kafkapy.client.network import Network
 from kafkapy.client.serialization import find_deserializer
 from kafkapy.client.share_deliveries import ShareDeliveries, ShareSource, ToSend
@@ -23,6 +24,7 @@ from kafkapy.client.share_fetcher import ShareFetcher
 from kafkapy.client.share_membership import ShareMembership
 from kafkapy.client.share_requests import ShareRequests
 from kafkapy.client.subscription import Subscription
+from kafkapy.client.telemetry import start_telemetry
 from kafkapy.errors import Error
 from kafkapy.types import TopicPartition
 
@@ -81,10 +83,11 @@ class ShareConsumer:
             self._on_completed,
         )
         self._network.tasks += [self._membership, self._fetcher]
+        self._telemetry = start_telemetry(self._network, config, self.metrics)
         self._callback: OnAcknowledged | None = None
         self._is_in_callback = False
         self._completed: deque[tuple[TopicPartition, Acknowledgements, ApiError | None]] = deque()
-        self._unread: list[ConsumerRecord] = []  # polled by iteration and not returned yet, the next one last
+        self._unread: list[ConsumerRecord] = []  # polled by iteration but not returned yet, in reverse order
         self._is_closed = False
         self._network.start()
 
@@ -100,7 +103,7 @@ class ShareConsumer:
     # Subscription
 
     def subscribe(self, topics: Iterable[str] | str) -> None:
-        """Subscribes to topics, instead of the previous subscription; without topics it unsubscribes.
+        """Subscribes to these topics instead of the previous ones; without topics, unsubscribes.
 
         Does not block, unless it unsubscribes. The member joins the group with the next poll. Raises ValueError for an
         empty name.
@@ -167,6 +170,7 @@ class ShareConsumer:
             self._call_back()
 
     def _poll(self, timeout: float) -> list[ConsumerRecord]:
+        """Sends the acknowledgements of the last poll, and waits up to `timeout` seconds for records."""
         end_ms = self._network.clock.monotonic_ms() + int(timeout * 1000)
         self._network.raise_if_interrupted()
         with self._network.lock:
@@ -191,7 +195,7 @@ class ShareConsumer:
             self._network.wait_until(self._has_result, left_ms / 1000)
 
     def _collect(self) -> list[ConsumerRecord]:
-        """Returns the renewed or the buffered records; if there are none, makes sure that records are fetched."""
+        """Returns the renewed or the buffered records; if there are none, has records fetched."""
         with self._network.lock:
             records = self._deliveries.collect_renewed()
         records = records or self._deliveries.collect(self._max_records)
@@ -304,6 +308,12 @@ class ShareConsumer:
         """The time in ms for which the broker locks the records of the last poll; None before the first record."""
         return self._deliveries.lock_timeout_ms
 
+    def metrics(self) -> Metrics:
+        """Returns the metrics of this consumer's connections, by name, group and tags as in Java. Does not block."""
+        from kafkapy.client.metric_names import connection_metrics
+
+        return connection_metrics(self._network)
+
     def close(self, timeout: float = 30.0) -> None:
         """Sends the acknowledgements that were made, releases all other records, leaves the group, and disconnects.
 
@@ -322,6 +332,8 @@ class ShareConsumer:
                 self._network.wait_until(lambda: self._fetcher.is_idle, limit)
                 self._leave(max(end_ms - self._network.clock.monotonic_ms(), 0) / 1000)
         finally:
+            if self._telemetry is not None:
+                self._telemetry.end()
             self._network.close()
             self._call_back()
 

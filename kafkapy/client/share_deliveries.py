@@ -36,7 +36,7 @@ class FetchedShare:
         self.fetched = fetched
         self.acquired = acquired
         self.lock_timeout_ms = lock_timeout_ms
-        self.undelivered: list[ConsumerRecord] = []  # behind a record that cannot be deserialized, in order
+        self.undelivered: list[ConsumerRecord] = []  # after a record that cannot be deserialized, in order
         # Raised by the next poll, with the preliminary acknowledgement of its records.
         self.failure: tuple[UnreadableRecords, AcknowledgeType] | None = None
 
@@ -47,14 +47,14 @@ class FetchedShare:
 
 
 class DeliveredRecords:
-    """The records of one partition that the application has, and what it has said about them.
+    """The delivered records of one partition, and the application's acknowledgements of them.
 
     `unreadable` are offsets that could not be returned, which may be acknowledged too.
     """
 
     def __init__(self) -> None:
         self._offsets: list[int] = []
-        self._lookup: set[int] | None = None  # of `_offsets`, made by the first explicit acknowledgement
+        self._lookup: set[int] | None = None  # the set of `_offsets`, built by the first explicit acknowledgement
         self._types: dict[int, AcknowledgeType] = {}
         self._parts: list[tuple[int, int, int]] = []  # gaps and accepted runs
         self._renewals: dict[int, ConsumerRecord] = {}
@@ -95,11 +95,11 @@ class DeliveredRecords:
         else:
             self._renewals.pop(offset, None)
 
-    def accept_all(self, besides: Collection[int] = ()) -> None:
-        """Accepts all delivered records, besides those that iteration has not returned yet."""
-        accepted = [offset for offset in self._offsets if offset not in besides] if besides else self._offsets
+    def accept_all(self, unread: Collection[int] = ()) -> None:
+        """Accepts all delivered records except `unread`, the offsets that iteration has not returned yet."""
+        accepted = [offset for offset in self._offsets if offset not in unread] if unread else self._offsets
         self._parts += runs_of(accepted, AcknowledgeType.ACCEPT)
-        self._offsets = [offset for offset in self._offsets if offset in besides]
+        self._offsets = [offset for offset in self._offsets if offset in unread]
         self._lookup = None
 
     @property
@@ -113,7 +113,7 @@ class DeliveredRecords:
         return not self._offsets
 
     def take(self) -> Acknowledgements | None:
-        """Returns the acknowledgements so far, and forgets their records; None if there are none."""
+        """Returns the acknowledgements so far, or None if there are none, and removes the acknowledged records."""
         parts = [*self._parts, *((offset, offset, kind) for offset, kind in self._types.items())]
         parts += [(offset, offset, kind) for offset, kind in self.unreadable.items()]
         if not parts:
@@ -152,7 +152,7 @@ class ShareDeliveries:
 
     @property
     def is_renewing(self) -> bool:
-        """Returns whether renewals wait for their response, or renewed records for `collect_renewed`."""
+        """Returns whether a renewal still waits for its response, or renewed records wait for `collect_renewed`."""
         return bool(self._renewing or self._renewed)
 
     @property
@@ -176,7 +176,7 @@ class ShareDeliveries:
         raise AcknowledgementError(_NOT_ACKNOWLEDGEABLE)
 
     def accept_all(self, unread: Sequence[ConsumerRecord] = ()) -> None:
-        """Accepts all delivered records, besides `unread`."""
+        """Accepts all delivered records except `unread`, which iteration has not returned yet."""
         for source, delivered in self._delivered.items():
             of_source = source.partition.topic_partition
             delivered.accept_all({each.offset for each in unread if (each.topic, each.partition) == of_source})
@@ -187,7 +187,7 @@ class ShareDeliveries:
         return all(delivered.is_acknowledged for delivered in self._delivered.values())
 
     def take(self) -> ToSend:
-        """Returns the acknowledgements that are to be sent, and forgets their records."""
+        """Returns the acknowledgements to send, and removes the acknowledged records."""
         taken: ToSend = {}
         for source, delivered in list(self._delivered.items()):
             acknowledgements = delivered.take()
@@ -199,7 +199,11 @@ class ShareDeliveries:
         return taken
 
     def renewed(self, source: ShareSource, renewals: Iterable[ConsumerRecord], lock_timeout_ms: int | None) -> None:
-        """Ends one request to renew; its records, unless it failed, are delivered by the next `collect`."""
+        """Handles the response to one renewal of acquisition locks.
+
+        `renewals` are the records whose locks were renewed, which the next `collect_renewed` returns; empty if the
+        renewal failed.
+        """
         self._renewing -= 1
         records = sorted(renewals, key=lambda record: record.offset)
         if records:
@@ -211,7 +215,7 @@ class ShareDeliveries:
         """Returns the records of the next batches: whole batches, until there are `limit` records.
 
         Returns nothing while renewals wait for their response. Raises UnreadableRecords if the next records cannot be
-        read; the call after it continues behind them.
+        read; the next call continues after these records.
         """
         records: list[ConsumerRecord] = []
         if self.is_renewing:
@@ -247,7 +251,7 @@ class ShareDeliveries:
         return records
 
     def _read(self, buffer: FetchedShare, delivered: DeliveredRecords, limit: int) -> list[ConsumerRecord]:
-        """Returns records of one buffer; sets its `failure` if the record behind them cannot be read."""
+        """Returns records of `buffer`; sets `buffer.failure` if the record after them cannot be read."""
         records, buffer.undelivered = buffer.undelivered, []
         try:
             if not records:

@@ -37,7 +37,7 @@ _MOVED = frozenset(
         Error.UNKNOWN_TOPIC_ID,
     )
 )
-# A partition's fetch is repeated after these errors, and with those of STALE_METADATA.
+# These errors of a partition's fetch are not raised; the next fetch repeats it.
 _IGNORED = frozenset((Error.UNKNOWN_LEADER_EPOCH, Error.UNKNOWN_SERVER_ERROR))
 _INVALID_RESPONSE = "Acknowledgement not successful due to invalid response from broker"
 # Called once for each partition of a commit, with the lock held.
@@ -45,7 +45,7 @@ OnAcknowledged = Callable[[ShareSource, Acknowledgements, ApiError | None], obje
 
 
 def ignore_result(source: ShareSource, acknowledgements: Acknowledgements, error: ApiError | None) -> None:
-    """Is called instead of a caller's function when nobody waits for the result."""
+    """Ignores the result of acknowledgements for which no caller waits."""
 
 
 class Commit:
@@ -74,7 +74,7 @@ class ShareNode:
 class ShareFetcher:
     """The task of a share consumer that owns its share sessions. The network runs it with its lock held.
 
-    `wants_records` says that the application waits for records: only then records are fetched, because their locks
+    `wants_records` is True while the application waits for records; records are fetched only then, because their locks
     expire while they are buffered. `errors` contains the errors that the next poll raises. `on_completed` is called for
     every partition whose acknowledgements have a result.
     """
@@ -107,10 +107,10 @@ class ShareFetcher:
     # Called by the application's thread, with the lock held
 
     def fetch(self, acknowledgements: ToSend, deadline_ms: int) -> None:
-        """Fetches records until some arrive; the acknowledgements are part of the fetch.
+        """Fetches records until some arrive; the next ShareFetch of each broker contains the acknowledgements.
 
-        With renewals the acknowledgements are sent alone, and nothing is fetched, because the renewed records come
-        first. They are repeated after retriable errors until `deadline_ms` (monotonic).
+        If locks are renewed, the acknowledgements are sent alone and nothing is fetched, because the renewed records
+        are delivered first. They are repeated after retriable errors until `deadline_ms` (monotonic).
         """
         if any(each.renewals for each in acknowledgements.values()):
             self.commit(acknowledgements, deadline_ms)
@@ -163,7 +163,7 @@ class ShareFetcher:
     # Called by the network
 
     def run(self, monotonic_ms: int) -> int:
-        """Sends to each broker without a request in flight the next acknowledgements, or else a fetch.
+        """Sends the next acknowledgements, or otherwise a fetch, to each broker that has no request in flight.
 
         Returns the monotonic time (ms) at which to run again.
         """
@@ -178,7 +178,7 @@ class ShareFetcher:
     # Acknowledging
 
     def _send_commits(self, node_id: int, node: ShareNode, monotonic_ms: int) -> int:
-        """Sends the next commit that can be sent, after ending those that cannot.
+        """Sends the next commit that can be sent, and ends the commits before it, which cannot be sent.
 
         Returns the monotonic time (ms) at which to try again.
         """
@@ -221,6 +221,8 @@ class ShareFetcher:
         )
 
     def _acknowledged(self, node_id: int, node: ShareNode, commit: Commit, response: ShareAcknowledgeResponse) -> None:
+        """Handles the response to a ShareAcknowledge: ends the acknowledgements that have a result, and retries the
+        others, or ends them with an error if they cannot be retried."""
         error = Error.of(response.error_code)
         if error in _LOST_SESSION:
             node.session.lose()
@@ -240,7 +242,7 @@ class ShareFetcher:
                 continue
             failure = Error.of(part.error_code)
             if failure in _MOVED:
-                self._note_leader(partition.topic_partition, part, response)
+                self._update_leader(partition.topic_partition, part, response)
             elif failure.retriable and not commit.is_final:
                 has_retries = True
                 continue
@@ -275,6 +277,8 @@ class ShareFetcher:
         on_result: OnAcknowledged,
         lock_timeout_ms: int | None,
     ) -> None:
+        """Passes the result of one partition's acknowledgements to `on_result` and `on_completed`, and the renewed
+        records to the deliveries."""
         if acknowledgements.renewals:
             renewed = acknowledgements.renewals.values() if error is None else ()
             self._deliveries.renewed(source, renewed, lock_timeout_ms)
@@ -284,6 +288,8 @@ class ShareFetcher:
     # Fetching
 
     def _send_fetches(self, monotonic_ms: int) -> int:
+        """Sends a ShareFetch to each broker from which records or acknowledgement results are expected. Returns the
+        monotonic time (ms) at which to try again."""
         due = NEVER
         wanted: dict[int, list[SharePartition]] = {}
         for topic_partition in self._subscription.partitions:
@@ -323,6 +329,7 @@ class ShareFetcher:
             self._fail(source, each, ApiError(Error.NOT_LEADER_OR_FOLLOWER), ignore_result)
 
     def _send_fetch(self, node_id: int, node: ShareNode, wanted: list[SharePartition]) -> None:
+        """Sends a ShareFetch, unless it would neither fetch, nor acknowledge, nor change the session."""
         session = node.session
         if not session.is_open:
             self._fail_piggybacked(node)  # the broker has released these records with the session
@@ -427,11 +434,11 @@ class ShareFetcher:
         error = Error.of(part.error_code)
         self._pause(node)
         if error in STALE_METADATA or error in _MOVED or error.retriable:
-            self._note_leader(topic_partition, part, response)
+            self._update_leader(topic_partition, part, response)
         elif error not in _IGNORED:
             self.errors.append(ApiError(error, f"Fetching {topic_partition}: {part.error_message or error.message}"))
 
-    def _note_leader(self, topic_partition: TopicPartition, part: Any, response: Any) -> None:
+    def _update_leader(self, topic_partition: TopicPartition, part: Any, response: Any) -> None:
         """Stores the leader that a response names, and requests new metadata."""
         nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
         leader = part.current_leader

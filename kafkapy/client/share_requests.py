@@ -1,4 +1,4 @@
-"""The requests of a share session, ShareFetch and ShareAcknowledge, and the parts of their responses."""
+"""The requests of a share session: ShareFetch and ShareAcknowledge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST_VERSION_WITH_ACQUIRE_MODE = 2
 
 
 class ShareRequests:
-    """Makes the requests of one share consumer; `member_id` is its id in its sessions."""
+    """Builds the requests of one share consumer, whose member id in its group and its sessions is `member_id`."""
 
     def __init__(self, config: ClientConfig, member_id: str) -> None:
         self._config = config
@@ -36,7 +36,7 @@ class ShareRequests:
         acknowledgements: ByPartition,
         wants_records: bool,
     ) -> ShareFetchRequest:
-        """Returns a ShareFetch; without `wants_records` the broker responds at once, without records."""
+        """Returns a ShareFetch request; without `wants_records` the broker responds to it at once, without records."""
         kind = ShareFetchRequest
         config = self._config
         listed: dict[SharePartition, Acknowledgements | None] = dict.fromkeys(added)
@@ -68,9 +68,9 @@ class ShareRequests:
         return request
 
     def acknowledge(self, version: int, epoch: int, acknowledgements: ByPartition) -> ShareAcknowledgeRequest:
-        """Returns a ShareAcknowledge.
+        """Returns a ShareAcknowledge request.
 
-        Raises ApiError with UNSUPPORTED_VERSION if records are renewed and the broker does not serve that.
+        Raises ApiError UNSUPPORTED_VERSION if acquisition locks are renewed and the broker does not support renewals.
         """
         kind = ShareAcknowledgeRequest
         renews = any(each.renewals for each in acknowledgements.values())

@@ -35,7 +35,7 @@ class ShareSession:
         return self.epoch != NEW_EPOCH
 
     def plan(self, wanted: Collection[SharePartition]) -> tuple[list[SharePartition], list[SharePartition]]:
-        """Makes `wanted` the partitions of the session; returns those that are added and those that are forgotten."""
+        """Sets the partitions of the session to `wanted`; returns the partitions to add to it and to remove from it."""
         if not self.is_open:
             self.partitions.clear()
         added = [each for each in wanted if each not in self.partitions]

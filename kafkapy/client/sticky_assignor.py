@@ -187,7 +187,8 @@ class _EqualShares:
         self.revoked.update(dict.fromkeys(had[kept:], member_id))
 
     def _assign_within_racks(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Assigns partitions to members in the racks of their replicas, as far as that is even; returns the others."""
+        """Assigns partitions to members in the racks of their replicas, as far as their shares allow; returns the other
+        partitions."""
         left = []
         index = 0
         for topic_partition in partitions:

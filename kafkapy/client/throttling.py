@@ -5,6 +5,9 @@ A broker sends the response at once, with the time that the client has to wait b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from kafkapy.client.cluster import Node
 from kafkapy.protocol.api import ApiKey
 
 # The first versions with which the client has to wait; a broker has sent the response to an older version late.
@@ -73,10 +76,14 @@ class ClientThrottling:
 
     def __init__(self) -> None:
         self.times = {ApiKey.PRODUCE: ThrottleTimes(), ApiKey.FETCH: ThrottleTimes()}
+        # Called with the broker and the throttle time (ms) of each response to such a request.
+        self.on_delay: Callable[[Node, int], object] | None = None
 
-    def note(self, key: ApiKey, version: int, throttle_ms: int) -> int:
-        """Counts the throttle time of a response, and returns the time for which the client has to wait."""
+    def note(self, node: Node, key: ApiKey, version: int, throttle_ms: int) -> int:
+        """Counts the throttle time of a broker's response, and returns the time for which the client has to wait."""
         times = self.times.get(key)
         if times is not None:
             times.add(throttle_ms)
+            if self.on_delay is not None:
+                self.on_delay(node, throttle_ms)
         return throttle_ms if version >= WAITS_FROM.get(key, 0) else 0

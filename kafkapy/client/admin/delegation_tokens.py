@@ -55,7 +55,7 @@ class DelegationTokenOperations(AdminLookups):
     ) -> DelegationToken:
         """Creates a token of the client itself, or of another `owner`, which needs a broker of Kafka 3.3 or later.
 
-        The renewers may renew the token, besides its owner. A `max_lifetime_ms` below 1 is the broker's
+        The renewers may renew the token, in addition to its owner. A `max_lifetime_ms` below 1 is the broker's
         `delegation.token.max.lifetime.ms`. Blocks. Raises ValueError for a principal that is not `TYPE:NAME`.
         """
         named = None if owner is None else parse_principal(owner)

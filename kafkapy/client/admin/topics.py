@@ -199,6 +199,18 @@ class TopicOperations(AdminLookups):
             results.put(result.name or "", error_of(result) or _described(result))
         return results
 
+    def describe_all_topics(self, *, timeout: float | None = None) -> dict[str, TopicDescription]:
+        """Describes all topics, including internal ones, with one request, which does not tell eligible leaders.
+
+        Topics that have an error are left out. Blocks.
+        """
+        response = self._metadata(None, self._deadline_ms(timeout))
+        return {
+            result.name: _described(result)
+            for result in response.topics
+            if result.name is not None and error_of(result) is None
+        }
+
     def describe_topic_ids(
         self, topic_ids: Iterable[bytes], *, timeout: float | None = None
     ) -> Results[bytes, TopicDescription]:

@@ -129,3 +129,10 @@ def test_cooperative_never_gives_what_another_still_has(topics_of, others, parti
         second = assign_cooperatively(members(others, second), partitions)
     read = {topic for topics in others.values() for topic in topics}
     assert sum(map(len, second.values())) == sum(partitions.get(topic, 0) for topic in read)
+
+
+def test_sticky_looks_in_all_members_for_one_in_the_rack_of_a_replica():
+    group = {each: GroupMember(("t",), rack=each) for each in "abc"}
+    racks = {"t": [frozenset(each) for each in "bacacb"]}
+    assigned = assign_sticky(group, {"t": 6}, racks)
+    assert numbers(assigned) == {"a": "t1 t3", "b": "t0 t5", "c": "t2 t4"}

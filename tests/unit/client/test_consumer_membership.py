@@ -158,6 +158,17 @@ def test_the_first_heartbeat_says_all_and_the_next_ones_what_has_changed(coordin
     assert coordinator.heartbeats[-1].member_epoch == -1
 
 
+def test_an_assignment_that_changes_nothing_is_not_reported(coordinator):
+    listener = Listener()
+    coordinator.give({})
+    with consumer_of(coordinator) as consumer:
+        consumer.subscribe(["t"], listener)
+        polled(consumer, lambda: len(coordinator.heartbeats) >= 2)
+        coordinator.give({coordinator.t: [0]})
+        polled(consumer, lambda: numbers(consumer) == [0])
+        assert listener.heard == [("+", [0])]
+
+
 def test_what_goes_is_told_before_it_is_confirmed_and_what_stays_stays(coordinator):
     listener = Listener()
     coordinator.give({coordinator.t: [0, 1]})

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkapy.client import held_signals
 from kafkapy.client.held_signals import HELD, HeldSignals
 
 
@@ -86,3 +87,18 @@ def test_another_thread_has_nothing_to_hold() -> None:
     thread.start()
     thread.join()
     assert handlers == [before]
+
+
+def test_a_handler_that_raises_while_others_are_replaced_leaves_none_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {number: signal.getsignal(number) for number in HELD}
+    set_handler = held_signals.set_handler
+
+    def raises_at_the_second(number: int, handler: held_signals.Handler) -> None:
+        if number == HELD[1] and handler is not before[number]:
+            raise Interrupted(number)
+        set_handler(number, handler)
+
+    monkeypatch.setattr(held_signals, "set_handler", raises_at_the_second)
+    with pytest.raises(Interrupted):
+        HeldSignals().__enter__()
+    assert {number: signal.getsignal(number) for number in HELD} == before

@@ -106,3 +106,16 @@ def test_a_broker_may_ask_for_a_new_beginning(brokers, network):
     assert network.wait_until(lambda: any(each < 0 for each in network.cluster.nodes), 30)
     brokers.answers[ApiKey.METADATA] = answer
     assert network.wait_until(lambda: set(network.cluster.nodes) == {1, 2}, 30)
+
+
+def test_the_wait_for_a_new_beginning_is_counted_from_the_first_failure(brokers, network):
+    assert network.wait_until(lambda: network.metadata.updates > 0, 5)
+    updater, rebootstraps = network.metadata, []
+    updater._connections.rebootstrap = lambda: rebootstraps.append(brokers.clock.monotonic_ms())
+    updater._connections.all_failed = lambda: False
+    with network.lock:
+        updater._recover(1_000)  # no broker can be reached
+        updater._fail(None, 301_000)
+        assert rebootstraps == []
+        updater._fail(None, 301_001)
+        assert len(rebootstraps) == 1

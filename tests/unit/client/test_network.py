@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import threading
+import time
 from itertools import pairwise
 
 import pytest
@@ -61,6 +62,26 @@ def test_a_request_goes_out_in_the_newest_version_that_both_speak(brokers):
     ended = ask(network, highest=1)
     assert network.wait_until(lambda: bool(ended), 5)
     assert ended[0][1] == 1
+    network.close()
+
+
+def test_a_request_that_a_condition_submits_is_sent_without_a_pause(brokers):
+    brokers.answers[ApiKey.LIST_GROUPS] = lambda request, version: ListGroupsResponse()
+    network = known(network_of(brokers))
+    known_ms = network.clock.monotonic_ms()
+    asked: list[bool] = []
+    ended: list[object] = []
+
+    def is_done() -> bool:
+        if not asked:
+            asked.append(True)
+            network.submit(
+                1, ApiKey.LIST_GROUPS, lambda version: ListGroupsRequest(), lambda *found: ended.append(found)
+            )
+        return bool(ended)
+
+    assert network.wait_until(is_done, 5, poll_ms=1000)
+    assert network.clock.monotonic_ms() - known_ms < 1000
     network.close()
 
 
@@ -299,3 +320,28 @@ def test_a_step_that_fails_is_logged_and_the_loop_goes_on(brokers, caplog):
     assert network.wait_until(lambda: task.runs >= 3, 60)
     assert "A step of the client's network loop failed" in caplog.text
     network.close()
+
+
+def test_a_waiting_caller_notices_what_the_step_of_another_thread_has_done():
+    class Gate:
+        is_open = has_opened = False
+
+        def run(self, monotonic_ms):
+            self.has_opened = self.is_open
+            return NEVER
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections and never responds
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        config = producer_config(bootstrap_servers=address, socket_connection_setup_timeout_ms=600_000)
+        network = Network(config, in_flight_limit=5)
+        network.tasks.append(gate := Gate())
+        waiter = threading.Thread(target=network.wait_until, args=(lambda: gate.has_opened, 600), daemon=True)
+        waiter.start()
+        while not network._waiting_callers:
+            time.sleep(0.001)
+        gate.is_open = True
+        while not gate.has_opened:
+            network.try_step()
+        waiter.join(30)
+        assert not waiter.is_alive()
+        network.close()

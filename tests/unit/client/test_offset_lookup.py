@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.client import ApiError, RequestTimedOut, TopicPartition
-from kafkapy.client.offset_lookup import OffsetAndTimestamp
+from kafkapy.client.configuration import consumer_config
+from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
+from tests.harness.client import client_settings
 from tests.harness.client_log import LogBrokers
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -98,3 +101,34 @@ def test_the_request_has_the_fields_of_its_version(brokers, version, isolation, 
         consumer.end_offsets([T0])
     request = brokers.of(ApiKey.LIST_OFFSETS)[0]
     assert (request.replica_id, request.isolation_level, request.timeout_ms) == (-1, isolation, timeout_ms)
+
+
+def test_a_partition_without_a_leader_has_the_metadata_requested(brokers):
+    brokers.add_topic("u", [(-1, 0)])
+    where, found = TopicPartition("u", 0), []
+    network = brokers.network(consumer_config(client_settings()))
+    with network.lock:
+        network.metadata.add_topic("u")
+    assert network.wait_until(lambda: "u" in network.cluster.topics, 5)
+    wanted = []
+    network.metadata.request_update = lambda: wanted.append("metadata")
+    with network.lock:
+        look_up(network, {where: -1}, 0, lambda *each: found.append(each))
+    ((partition, offset, error),) = found
+    assert (partition, offset, error.error, wanted) == (where, None, Error.LEADER_NOT_AVAILABLE, ["metadata"])
+    network.close()
+
+
+def test_a_partition_that_the_response_lacks_has_the_metadata_requested(brokers):
+    brokers.answers[ApiKey.LIST_OFFSETS] = lambda request, version: ListOffsetsResponse(topics=[])
+    network = brokers.network(consumer_config(client_settings()))
+    with network.lock:
+        network.metadata.add_topic("t")
+    assert network.wait_until(lambda: "t" in network.cluster.topics, 5)
+    wanted, found = [], []
+    network.metadata.request_update = lambda: wanted.append("metadata")
+    with network.lock:
+        look_up(network, {T0: -1}, 0, lambda *each: found.append(each))
+    assert network.wait_until(lambda: bool(found), 5)
+    assert (found[0][2].error, wanted) == (Error.NETWORK_EXCEPTION, ["metadata"])
+    network.close()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.client.backoff import ExponentialBackoff
-from kafkapy.client.partitioner import choose_sticky_partition, default_partition
+from kafkapy.client.partitioner import RoundRobinPartitioner, choose_sticky_partition, default_partition
+from kafkapy.client.producer import _find_partitioner
 
 
 def test_keys_go_among_all_partitions():
@@ -31,3 +32,16 @@ def test_without_a_leader_any_partition_will_do():
 def test_pauses_double_up_to_the_largest(chance, expected):
     backoff = ExponentialBackoff(100, 1000, lambda: chance)
     assert [backoff.pause_ms(attempts) for attempts in range(len(expected))] == expected
+
+
+def test_round_robin_ignores_keys():
+    partitioner = RoundRobinPartitioner()
+    assert [partitioner.partition("t", b"same", b"same", b"", 3) for _ in range(5)] == [0, 1, 2, 0, 1]
+    assert partitioner.partition("u", None, None, b"", 3) == 0
+
+
+def test_javas_partitioners_are_named_in_the_configuration():
+    package = "org.apache.kafka.clients.producer."
+    assert type(_find_partitioner(f"{package}RoundRobinPartitioner")) is RoundRobinPartitioner
+    assert _find_partitioner(f"{package}internals.DefaultPartitioner") is None
+    assert _find_partitioner(None) is None

@@ -6,6 +6,7 @@ import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatch
 from kafkapy.client import GroupMetadata, TopicPartition
+from kafkapy.client.transaction_state import first_error
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
@@ -164,3 +165,35 @@ def test_who_is_fenced_is_of_no_use_any_more(brokers):
         for method in (producer.commit_transaction, producer.abort_transaction, producer.begin_transaction):
             with pytest.raises(ApiError, match="PRODUCER_FENCED"):
                 method()
+
+
+@pytest.mark.parametrize(
+    ("codes", "first"),
+    [
+        ([], Error.NONE),
+        ([0, 0], Error.NONE),
+        ([0, Error.OPERATION_NOT_ATTEMPTED, Error.TOPIC_AUTHORIZATION_FAILED], Error.TOPIC_AUTHORIZATION_FAILED),
+        ([Error.OPERATION_NOT_ATTEMPTED], Error.NONE),
+    ],
+)
+def test_the_first_error_is_that_of_a_partition_that_was_attempted(codes, first):
+    kind = AddPartitionsToTxnResponse
+    results = [
+        kind.AddPartitionsToTxnPartitionResult(partition_index=each, partition_error_code=int(code))
+        for each, code in enumerate(codes)
+    ]
+    topic = kind.AddPartitionsToTxnTopicResult(name="t", results_by_partition=results)
+    assert first_error(kind(results_by_topic_v3_and_below=[topic])) is first
+
+
+def test_an_error_at_the_end_of_a_transaction_is_not_forgotten(brokers):
+    brokers.features["transaction.version"] = 2
+    brokers.answers[ApiKey.END_TXN] = lambda request, version: EndTxnResponse(
+        error_code=int(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    )
+    with begun(brokers) as producer:
+        producer.send("t", "a").result(20)
+        for _ in range(2):
+            with pytest.raises(ApiError, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
+                producer.commit_transaction()
+    assert len(brokers.of(ApiKey.END_TXN)) == 1

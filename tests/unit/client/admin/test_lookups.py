@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from kafkapy.client import ApiError, RequestTimedOut, TopicPartition
@@ -192,3 +194,26 @@ def test_nobody_responds(brokers):
     late = pytest.raises(RequestTimedOut, match="node assignment: no broker of memory:1 responds")
     with brokers.admin(request_timeout_ms=1000, default_api_timeout_ms=1000) as admin, late:
         admin.list_topics()
+
+
+def test_a_partition_that_the_response_of_a_replica_lacks_has_an_error(brokers, admin: Admin):
+    answer = brokers.answers[ApiKey.FETCH]
+
+    def without_the_second(request, version):
+        response = answer(request, version)
+        for topic in response.responses:
+            topic.partitions = [each for each in topic.partitions if each.partition_index == 0]
+        return response
+
+    brokers.answers[ApiKey.FETCH] = without_the_second
+    found = admin.fetch_replica(1, {T0: 0, T1: 0}, {"t": brokers.topics["t"][0]})
+    assert list(found.values) == [T0]
+    assert found.errors[T1].error is Error.UNKNOWN_SERVER_ERROR
+
+
+def test_the_pauses_between_attempts_begin_with_the_first_backoff(brokers, admin: Admin):
+    brokers.offset_errors[T0] = [Error.NOT_LEADER_OR_FOLLOWER] * 3
+    pauses = []
+    admin._network.retry_backoff = SimpleNamespace(pause_ms=lambda attempts: pauses.append(attempts) or 10)
+    assert offsets(admin.list_offsets({T0: LATEST})) == {T0: 4}
+    assert pauses[:1] == [0] and pauses == sorted(pauses)

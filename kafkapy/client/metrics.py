@@ -1,0 +1,211 @@
+"""The measurements of one client, on which `metrics()`, the statistics and the pushes to the broker are built.
+
+The values are counted per request, response, batch and poll, never per record. Rates, averages and maxima cover the
+last `metrics.num.samples` windows of `metrics.sample.window.ms`, as in Java's clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from typing import TYPE_CHECKING, Protocol
+
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.protocol.api import ApiKey
+
+if TYPE_CHECKING:
+    from kafkapy.client.configuration import ClientConfig
+
+
+class MetricName(NamedTuple):
+    """The name, the group and the tags of a metric; the tags are pairs in the order of Java's."""
+
+    name: str
+    group: str
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+Metrics = dict[MetricName, float]
+
+
+class Clock(Protocol):
+    """The clock of a client's environment."""
+
+    def monotonic_ms(self) -> int:
+        """Returns a time that never goes back, in ms."""
+        ...
+
+
+class Samples:
+    """The values of one quantity: their number and sum since the start, and those of the last windows.
+
+    Written with the network's lock held; any thread may read.
+    """
+
+    __slots__ = ("_clock", "_number", "_window_ms", "_windows", "count", "total")
+
+    def __init__(self, clock: Clock, window_ms: int, number: int) -> None:
+        self._clock, self._window_ms, self._number = clock, max(window_ms, 1), number
+        self.count = 0
+        self.total = 0.0
+        self._windows: list[list[float]] = []  # start (ms), number, sum, maximum; the latest last
+
+    def add(self, value: float) -> None:
+        """Adds a value at the present time."""
+        now_ms = self._clock.monotonic_ms()
+        self.count += 1
+        self.total += value
+        windows = self._windows
+        if windows and now_ms - windows[-1][0] < self._window_ms:
+            window = windows[-1]
+            window[1] += 1
+            window[2] += value
+            if value > window[3]:
+                window[3] = value
+        else:
+            if len(windows) == self._number:
+                del windows[0]
+            windows.append([now_ms, 1, value, value])
+
+    def _recent(self) -> list[list[float]]:
+        oldest_ms = self._clock.monotonic_ms() - self._window_ms * self._number
+        return [each for each in self._windows if each[0] > oldest_ms]
+
+    def _elapsed_s(self, recent: list[list[float]]) -> float:
+        """Returns the seconds that the recent windows cover, and all but one full windows at least, as in Java."""
+        least_ms = self._window_ms * (self._number - 1)
+        covered_ms = self._clock.monotonic_ms() - recent[0][0] if recent else 0
+        return max(covered_ms, least_ms, 1) / 1000
+
+    @property
+    def rate(self) -> float:
+        """The sum of the recent values per second."""
+        recent = self._recent()
+        return sum(each[2] for each in recent) / self._elapsed_s(recent)
+
+    @property
+    def count_rate(self) -> float:
+        """The number of recent values per second."""
+        recent = self._recent()
+        return sum(each[1] for each in recent) / self._elapsed_s(recent)
+
+    @property
+    def average(self) -> float:
+        """The average of the recent values; NaN if there is none, as in Java."""
+        recent = self._recent()
+        count = sum(each[1] for each in recent)
+        return sum(each[2] for each in recent) / count if count else float("nan")
+
+    @property
+    def maximum(self) -> float:
+        """The greatest of the recent values; NaN if there is none, as in Java."""
+        return max((each[3] for each in self._recent()), default=float("nan"))
+
+
+class NodeMetrics:
+    """The requests to one broker and its responses: sizes in bytes, latencies in ms."""
+
+    __slots__ = ("latency", "received", "sent", "time_outs")
+
+    def __init__(self, make: ClientMetrics) -> None:
+        self.sent = make.samples()
+        self.received = make.samples()
+        self.latency = make.samples()
+        self.time_outs = 0
+
+
+class TopicMetrics:
+    """The records of one topic: the batches of a producer, or the fetched data of a consumer."""
+
+    __slots__ = ("errors", "records", "retries", "size")
+
+    def __init__(self, make: ClientMetrics) -> None:
+        self.records = make.samples()
+        self.size = make.samples()
+        self.retries = make.samples()
+        self.errors = make.samples()
+
+
+class ClientMetrics:
+    """The measurements of one client. Written with the network's lock held; any thread may read."""
+
+    def __init__(self, kind: str, client_id: str, clock: Clock, *, window_ms: int, number: int) -> None:
+        self.kind = kind  # producer, consumer or admin-client
+        self.client_id = client_id
+        self._clock, self._window_ms, self._number = clock, window_ms, number
+        self.created_connections = self.samples()
+        self.closed_connections = self.samples()
+        self.failed_authentications = self.samples()
+        self.nodes: dict[int, NodeMetrics] = {}
+        self.apis: dict[ApiKey, Samples] = {}  # the latencies in ms of the responses
+        self.topics: dict[str, TopicMetrics] = {}
+        self.batch_size = self.samples()
+        self.batch_records = self.samples()
+        self.queue_time = self.samples()  # ms from the creation of a batch until it is sent
+        self.records_per_request = self.samples()
+        self.throttle_time = self.samples()  # ms, of produce or fetch responses
+        self.time_between_polls = self.samples()  # ms
+        self.last_poll_ms = 0  # monotonic; 0 before the first poll
+        self.rebalances = self.samples()  # ms
+
+    def samples(self) -> Samples:
+        """Returns a new quantity."""
+        return Samples(self._clock, self._window_ms, self._number)
+
+    def node(self, node_id: int) -> NodeMetrics:
+        """Returns the measurements of a broker."""
+        found = self.nodes.get(node_id)
+        if found is None:
+            found = self.nodes[node_id] = NodeMetrics(self)
+        return found
+
+    def topic(self, topic: str) -> TopicMetrics:
+        """Returns the measurements of a topic."""
+        found = self.topics.get(topic)
+        if found is None:
+            found = self.topics[topic] = TopicMetrics(self)
+        return found
+
+    def sent(self, node_id: int, chunks: Iterable[Sized]) -> int:
+        """Counts a request, which is written as `chunks` of bytes; returns the monotonic time in ms."""
+        self.node(node_id).sent.add(sum(map(len, chunks)))
+        return self._clock.monotonic_ms()
+
+    def received(self, node_id: int, key: ApiKey, size: int, sent_ms: int, throttle_ms: int) -> None:
+        """Counts a response of `size` bytes to a request that was sent at `sent_ms` (monotonic)."""
+        node = self.node(node_id)
+        latency_ms = self._clock.monotonic_ms() - sent_ms
+        node.received.add(size)
+        node.latency.add(latency_ms)
+        latencies = self.apis.get(key)
+        if latencies is None:
+            latencies = self.apis[key] = self.samples()
+        latencies.add(latency_ms)
+        if key in (ApiKey.PRODUCE, ApiKey.FETCH):
+            self.throttle_time.add(throttle_ms)
+
+    def api(self, *keys: ApiKey) -> Samples:
+        """Returns the latencies of the first of these APIs that was used; empty ones if none was."""
+        return next((self.apis[key] for key in keys if key in self.apis), None) or self.samples()
+
+    def batch_sent(self, topic: str, records: int, size: int, queued_ms: int) -> None:
+        """Counts a producer's batch that is sent for the first time."""
+        self.batch_size.add(size)
+        self.batch_records.add(records)
+        self.queue_time.add(queued_ms)
+        found = self.topic(topic)
+        found.records.add(records)
+        found.size.add(size)
+
+    def polled(self) -> None:
+        """Counts a poll of a consumer."""
+        now_ms = self._clock.monotonic_ms()
+        if self.last_poll_ms:
+            self.time_between_polls.add(now_ms - self.last_poll_ms)
+        self.last_poll_ms = now_ms
+
+
+def make_metrics(config: ClientConfig, clock: Clock) -> ClientMetrics:
+    """Returns the measurements of a client with this configuration."""
+    kind = "producer" if config.has("linger.ms") else "consumer" if config.has("group.id") else "admin-client"
+    window_ms, number = config["metrics.sample.window.ms"], config["metrics.num.samples"]
+    return ClientMetrics(kind, config["client.id"], clock, window_ms=window_ms, number=number)

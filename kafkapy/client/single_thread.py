@@ -1,0 +1,50 @@
+"""The refusal of calls by a second thread, for objects that one thread at a time may use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from kafkapy.client.errors import ConcurrentUse
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class SingleThread:
+    """A context that one thread at a time may be in; that thread may enter it again.
+
+    Entering raises ConcurrentUse, with the text of Java's consumer, while another thread is in the context.
+    """
+
+    __slots__ = ("_lock", "_owner")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._owner = 0
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            thread = threading.current_thread()
+            raise ConcurrentUse(
+                "KafkaConsumer is not safe for multi-threaded access. "
+                f"currentThread(name: {thread.name}, id: {thread.ident}) otherThread(id: {self._owner})"
+            )
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+
+def by_one_thread(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Makes a method raise ConcurrentUse while another thread is in such a method of the same object, which has a
+    SingleThread as `_single_thread`."""
+
+    @wraps(method)
+    def checked(self: Any, /, *arguments: P.args, **named: P.kwargs) -> R:
+        with self._single_thread:
+            return method(self, *arguments, **named)
+
+    return checked

@@ -1,0 +1,128 @@
+"""A file that is rotated, truncated, rewritten and removed while it is read."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kafkapy.client.reliable import followed_file
+from kafkapy.client.reliable.followed_file import FollowedFile
+
+
+class Reader:
+    """A followed file and the lines that it has returned."""
+
+    def __init__(self, path: Path, position=None, **settings) -> None:
+        self.counts: Counter[str] = Counter()
+        self.file = FollowedFile(path, self.counts, **settings)
+        self.file.seek(position)
+
+    def lines(self) -> list[str]:
+        """Returns the lines until there is none."""
+        found = []
+        empty = 0
+        while empty < 4:  # a change of the file takes a call without lines
+            part = self.file.read(1 << 20)
+            empty = 0 if part else empty + 1
+            found += [each.content.decode() for each in part]
+        return found
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    found = tmp_path / "app.log"
+    found.write_text("1\n2\n")
+    return found
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_only_complete_lines_are_returned(path):
+    reader = Reader(path)
+    append(path, "3")
+    assert reader.lines() == ["1", "2"]
+    append(path, "4\n\n")
+    assert reader.lines() == ["34", ""]
+
+
+def test_a_rotation_loses_no_line(path):
+    reader = Reader(path)
+    assert reader.lines() == ["1", "2"]
+    path.rename(path.with_name("app.log.1"))
+    append(path.with_name("app.log.1"), "3\n4 without an end")
+    assert reader.lines() == ["3"]
+    append(path, "5\n")
+    assert reader.lines() == ["4 without an end", "5"]
+    assert reader.counts == {"rotated": 1}
+
+
+def test_rotations_while_nobody_reads_lose_no_line(path):
+    reader = Reader(path)
+    assert reader.lines() == ["1", "2"]
+    position = reader.file.position()
+    reader.file.close()
+    append(path, "3\n")
+    path.rename(path.with_name("app.log.2"))
+    append(path.with_name("app.log.1"), "4\n")
+    append(path, "5\n")
+    for number, name in enumerate(("app.log.2", "app.log.1", "app.log")):
+        found = path.with_name(name)
+        os.utime(found, (1000 + number, 1000 + number))
+    again = Reader(path, position)
+    assert again.lines() == ["3", "4", "5"]
+    assert again.file.position().offset == 2
+
+
+@pytest.mark.parametrize("text", ["n\n", "new\nlines\nmore\n"])
+def test_a_file_that_is_rewritten_is_read_from_its_beginning(path, text):
+    reader = Reader(path)
+    assert reader.lines() == ["1", "2"]
+    path.write_text("")
+    path.write_text(text)  # shorter or longer than what was read
+    assert reader.lines() == text.split()
+    assert reader.counts == {"truncated": 1}
+
+
+def test_a_file_that_vanishes_is_read_when_it_is_there_again(path):
+    reader = Reader(path)
+    assert reader.lines() == ["1", "2"]
+    append(path, "3\n")
+    path.unlink()
+    assert reader.lines() == ["3"]
+    path.write_text("4\n")
+    assert reader.lines() == ["4"]
+    missing = Reader(path.with_name("missing"))
+    assert missing.lines() == [] and missing.counts == {"vanished": 1}
+
+
+def test_a_stored_position_of_a_lost_file_is_counted(path):
+    reader = Reader(path)
+    reader.lines()
+    position = reader.file.position()
+    path.unlink()
+    path.write_text("other\n")
+    again = Reader(path, position)
+    assert again.lines() == ["other"] and again.counts["lost"] == 1
+
+
+def test_a_line_that_is_too_long_is_divided(path, monkeypatch):
+    monkeypatch.setattr(followed_file, "MOST_LINE_BYTES", 10)
+    monkeypatch.setattr(followed_file, "_PART_BYTES", 1)
+    path.write_text("a" * 25 + "\nb\n")
+    reader = Reader(path)
+    lines = reader.lines()
+    assert "".join(lines) == "a" * 25 + "b" and max(map(len, lines)) == 10
+    assert reader.counts["split"] == 2
+
+
+def test_a_file_may_be_read_from_its_end(path):
+    reader = Reader(path, begins_at_end=True)
+    assert reader.lines() == []
+    append(path, "3\n")
+    assert reader.lines() == ["3"]

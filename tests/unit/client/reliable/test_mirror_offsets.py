@@ -1,0 +1,64 @@
+"""The translation of a mirror's offsets."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kafkapy.client.reliable.mirror_offsets import (
+    MOST_RUNS,
+    OffsetMap,
+    Run,
+    pack_runs,
+    parse_position_key,
+    position_key,
+    runs_of,
+    unpack_runs,
+)
+from kafkapy.types import TopicPartition
+
+
+def test_offsets_that_follow_each_other_are_one_run():
+    assert list(runs_of([(5, 0), (6, 1), (8, 2), (9, 3), (10, 7)])) == [Run(5, 0, 2), Run(8, 2, 2), Run(10, 7, 1)]
+    assert list(runs_of([])) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_offset_is_translated_to_the_next_copy(seed):
+    chance = random.Random(seed)
+    source = sorted(chance.sample(range(10, 300), 150))
+    target, pairs = 0, []
+    for offset in source:
+        target += chance.choice((1, 1, 1, 2))
+        pairs.append((offset, target))
+    offsets = OffsetMap()
+    for run in runs_of(pairs):
+        offsets.add(run)
+        offsets.add(run)
+    for offset in range(310):
+        expected = next((copy for original, copy in pairs if original >= offset), pairs[-1][1] + 1)
+        assert offsets.translate(offset) == expected
+
+
+def test_the_runs_are_bounded_and_old_offsets_repeat():
+    offsets = OffsetMap()
+    assert offsets.translate(3) is None
+    for number in range(3 * MOST_RUNS):
+        offsets.add(Run(number * 3, number * 2, 1))
+    assert len(offsets._runs) <= 2 * MOST_RUNS
+    assert offsets.translate(0) == offsets._runs[0].target > 0
+
+
+def test_the_stored_forms_are_read_again():
+    runs = [Run(1, 2, 3), Run(9, 10**12, 1)]
+    assert unpack_runs(pack_runs(runs)) == runs
+    assert parse_position_key(position_key(TopicPartition("a:b", 3))) == ("a:b", 3)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x01", b"\x92\x01\x02", b"\x91\x02", b"\x94\x01\xa1a\x01\x01"])
+def test_other_bytes_are_refused(content):
+    with pytest.raises(ValueError, match="runs of a mirror"):
+        unpack_runs(content)
+    with pytest.raises(ValueError, match=r"mirror|literal|decode"):
+        parse_position_key(content)

@@ -1,0 +1,77 @@
+"""The measurements of a client: windows, names, and their encoding for pushes."""
+
+from __future__ import annotations
+
+import math
+
+from kafkapy.client.metrics import ClientMetrics, MetricName, Samples
+from kafkapy.client.telemetry_encoding import encode_metrics, is_requested, telemetry_name
+from kafkapy.protocol.api import ApiKey
+from kafkapy.server.otlp import read_metrics
+
+
+class Clock:
+    now_ms = 1000
+
+    def monotonic_ms(self) -> int:
+        return self.now_ms
+
+
+def test_rates_averages_and_maxima_are_those_of_the_recent_windows():
+    clock = Clock()
+    samples = Samples(clock, 1000, 2)
+    assert (samples.rate, samples.total, samples.count) == (0.0, 0.0, 0)
+    assert math.isnan(samples.average)
+    assert math.isnan(samples.maximum)
+    for value in (10, 30):
+        samples.add(value)
+        clock.now_ms += 500
+    assert (samples.rate, samples.count_rate) == (40.0, 2.0)  # over one full window at least
+    assert (samples.average, samples.maximum, samples.total) == (20.0, 30, 40.0)
+    clock.now_ms += 500
+    samples.add(2)
+    assert samples.rate == 42 / 1.5
+    clock.now_ms += 1500  # the first window is too old now
+    assert (samples.average, samples.maximum, samples.total) == (2.0, 2, 42.0)
+    clock.now_ms += 5000
+    assert samples.rate == 0.0
+    assert samples.total == 42.0
+
+
+def test_requests_and_responses_are_counted_by_broker_and_api():
+    clock = Clock()
+    metrics = ClientMetrics("consumer", "mine", clock, window_ms=1000, number=2)
+    sent_ms = metrics.sent(1, [b"abc", b"de"])
+    clock.now_ms += 7
+    metrics.received(1, ApiKey.FETCH, 100, sent_ms, 3)
+    node = metrics.nodes[1]
+    assert (node.sent.total, node.received.total, node.latency.maximum) == (5.0, 100.0, 7)
+    assert metrics.api(ApiKey.FETCH).average == 7.0
+    assert metrics.api(ApiKey.PRODUCE).count == 0
+    assert metrics.throttle_time.maximum == 3
+
+
+def test_the_names_of_pushed_metrics_are_those_of_kip_714():
+    name = MetricName("connection-creation-total", "producer-metrics", (("client-id", "a"),))
+    assert telemetry_name(name) == "org.apache.kafka.producer.connection.creation.total"
+    node = MetricName("request-latency-avg", "producer-node-metrics", (("client-id", "a"), ("node-id", "node-1")))
+    assert telemetry_name(node) == "org.apache.kafka.producer.node.request.latency.avg"
+    assert is_requested(name, ["org.apache.kafka.producer.connection."])
+    assert is_requested(name, [""])
+    assert not is_requested(name, ["org.apache.kafka.consumer."])
+    assert not is_requested(name, [])
+
+
+def test_metrics_are_encoded_as_gauges_and_sums():
+    tags = (("client-id", "a"), ("node-id", "node-1"))
+    total, latency = MetricName("request-total", "p-metrics", tags), MetricName("latency-avg", "p-metrics", tags)
+    empty = MetricName("size-avg", "p-metrics", tags)
+    metrics = {total: 7.0, latency: 1.5, empty: float("nan")}
+    found = read_metrics(encode_metrics(metrics, {total: 5.0}, {"group_id": "g"}, 1), 10)
+    assert found.dropped == 0
+    assert [(each.name, each.attributes, each.value, each.is_difference) for each in found.points] == [
+        ("org.apache.kafka.p.request.total", "node_id=node-1", 2.0, True),
+        ("org.apache.kafka.p.latency.avg", "node_id=node-1", 1.5, False),
+    ]
+    whole = read_metrics(encode_metrics(metrics, None, {}, 1), 10)
+    assert [(each.value, each.is_difference) for each in whole.points] == [(7.0, False), (1.5, False)]
