@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.security.acl import Operation, PatternType
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER
 from kafkapy.tools.option import Option, ValueType
 
 _PATTERNS_OF_FILTERS = "ANY and MATCH are for --list and --remove"
@@ -16,8 +17,10 @@ def _pattern_type(text: str) -> PatternType:
 
 
 def operation_of(text: str) -> Operation:
-    """Returns the operation with Kafka's name for it in tools: `Read`, `DescribeConfigs`, in any case. An unknown
-    name is UNKNOWN."""
+    """Returns the operation that tools call `text`, such as `Read` or `DescribeConfigs`, in any case.
+
+    Returns UNKNOWN for an unknown name.
+    """
     wanted = text.strip().lower()
     return next((each for each in Operation if operation_name(each).lower() == wanted), Operation.UNKNOWN)
 
@@ -31,11 +34,7 @@ _OPERATIONS = tuple(operation_name(each) for each in Operation if each >= Operat
 LISTED_AS_JSON = Option("json", "With --list: print the ACLs as JSON.", is_ours=True)
 PATTERN_TYPE = ValueType("String", _pattern_type)
 OPTIONS = (
-    Option(
-        "bootstrap-server",
-        "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2. One that can be reached is enough.",
-        "server to connect to",
-    ),
+    BOOTSTRAP_SERVER,
     Option(
         "bootstrap-controller",
         "The controllers to connect to instead.",
@@ -83,8 +82,8 @@ OPTIONS = (
     ),
     Option("deny-principal", "A principal to deny, even if other ACLs allow it. May be repeated.", "deny-principal"),
     Option("principal", "With --list: a principal whose ACLs are listed. May be repeated.", "principal"),
-    Option("allow-host", "An IP address from which --allow-principal has access; by default every.", "allow-host"),
-    Option("deny-host", "An IP address from which --deny-principal has no access; by default every.", "deny-host"),
+    Option("allow-host", "An IP address from which --allow-principal has access; by default any.", "allow-host"),
+    Option("deny-host", "An IP address from which --deny-principal has no access; by default any.", "deny-host"),
     Option(
         "producer",
         "The ACLs of a producer: Write, Describe and Create on --topic, Write and Describe on --transactional-id.",

@@ -186,7 +186,7 @@ def _is_confirmed(arguments: Arguments, question: str) -> bool:
 
 
 def check_arguments(arguments: Arguments) -> None:
-    """Raises UsageError, with Kafka's text, for flags that do not fit together."""
+    """Raises UsageError, with Kafka's text, for flags that contradict each other or are missing."""
     if arguments.has("bootstrap-server") and arguments.has("bootstrap-controller"):
         raise UsageError("Only one of --bootstrap-server or --bootstrap-controller must be specified")
     if not arguments.has("bootstrap-server") and not arguments.has("bootstrap-controller"):
@@ -213,7 +213,7 @@ def check_arguments(arguments: Arguments) -> None:
 
 
 def new_permits(arguments: Arguments) -> Permits:
-    """Returns the ACLs to add. Raises UsageError if the flags name no principal, or patterns that only filters have."""
+    """Returns the ACLs to add. Raises UsageError if the flags name no principal or a filter's pattern type."""
     pattern_type = _pattern_type(arguments)
     if pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
         raise UsageError(f"A '--resource-pattern-type' value of '{pattern_type.name}' is not valid when adding acls.")
@@ -224,7 +224,7 @@ def new_permits(arguments: Arguments) -> Permits:
 
 
 def permits(arguments: Arguments) -> Permits:
-    """Returns the ACLs that the flags name, by pattern; a pattern without ACLs stands for all of its ACLs."""
+    """Returns the ACLs that the flags name, by pattern; a pattern with an empty list selects all of its ACLs."""
     patterns = resource_patterns(arguments)
     if not patterns:
         raise UsageError(

@@ -20,7 +20,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class ArgumentParser:
-    """Parses command lines by the flags of one tool or subcommand, which may be abbreviated. Immutable."""
+    """Parses the command lines of one tool or subcommand; flags may be abbreviated. Immutable."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class ArgumentParser:
         groups: Sequence[str] = (),
         fill_in: Callable[[dict[str, list[Any]]], None] | None = None,
     ) -> None:
-        """Accepts at most one of the options with the same `Option.group`; if `groups` names it, exactly one.
+        """Accepts at most one of the options with the same `Option.group`; exactly one if `groups` contains the group.
 
         `fill_in` adds flags to those that were found, before required flags are checked.
         """
@@ -93,7 +93,7 @@ def _conversion(option: Option) -> Callable[[str], Any]:
 
 
 def _flat(value: Any) -> list[Any]:
-    """Returns all values of a flag as one list; each occurrence of the flag may hold several."""
+    """Returns all values of a flag as one list; each occurrence of the flag may have several."""
     if value is True:
         return []
     return [each for part in value for each in (part if isinstance(part, list) else [part]) if each is not None]

@@ -1,4 +1,4 @@
-"""The execution of a plan by the reassignment API: a few moves at a time, throttled, with progress and cancellation."""
+"""Executes a plan by the reassignment API: a few moves at a time, throttled, with progress and cancellation."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from kafkapy.tools.reassignment_throttles import clear_throttles, moves_of, thro
 from kafkapy.types import TopicPartition
 
 _PAUSE_S = 0.2
+# The longest time that `cancel` waits for the end of the moves.
 _CANCELLATION_S = 60.0
 # The longest time by which the metadata of a broker may lag behind the controller's.
 _METADATA_S = 30.0
@@ -31,12 +32,12 @@ class Outcome(NamedTuple):
     waiting: list[TopicPartition]
 
     def lines(self) -> list[str]:
-        """Returns the state in words; every partition of the plan is in one of the lines."""
+        """Returns the outcome as lines of text, which together contain every partition of the plan."""
         lines = [f"Completed: {_partitions(self.completed)}"]
         if self.cancelled:
             lines.append(f"Cancelled, with their former replicas: {_partitions(self.cancelled)}")
         if self.running:
-            lines.append(f"In progress, and not watched any longer: {_partitions(self.running)}")
+            lines.append(f"Still in progress, and no longer monitored: {_partitions(self.running)}")
         if self.waiting:
             lines.append(f"Not begun: {_partitions(self.waiting)}")
         lines += [f"Failed: {partition}: {reason}" for partition, reason in sorted(self.failed.items())]
@@ -115,7 +116,7 @@ class Execution:
             throttle_moves(self._admin, moves_of({}, moved, self._current), rate)
         while self._waiting or self._running:
             self._begin_moves()
-            if self._look():
+            if self._collect_ended():
                 self._report()
             elif self._running:
                 time.sleep(_PAUSE_S)
@@ -134,8 +135,8 @@ class Execution:
             self._failed[partition] = error.message or error.error.name
         self._report()
 
-    def _look(self) -> bool:
-        """Finds out which moves have ended; returns True if there is one."""
+    def _collect_ended(self) -> bool:
+        """Removes the moves that have ended from those in progress; returns True if there is one."""
         gone = self._running - set(self._admin.list_partition_reassignments())
         replicas = current_replicas(self._admin, gone)
         ended = []
@@ -146,7 +147,7 @@ class Execution:
                 self._completed.append(partition)
                 ended.append(partition)
             elif time.monotonic() - first_s > _METADATA_S:
-                self._failed[partition] = "the topic was deleted, or somebody has changed the reassignment"
+                self._failed[partition] = "the topic was deleted, or another client has changed the reassignment"
                 ended.append(partition)
         self._running.difference_update(ended)
         return bool(ended)
@@ -161,7 +162,7 @@ class Execution:
             self._throttled = set()
 
     def _elect(self) -> None:
-        """Has the first replica of every completed partition elected as leader."""
+        """Elects the first replica of every completed partition as leader."""
         if not self._completed:
             return
         results = self._admin.elect_leaders(ElectionType.PREFERRED, self._completed)

@@ -1,9 +1,9 @@
-"""Plans that even out the replicas and leaders of a cluster. Pure: loads and rules in, new replicas out.
+"""Plans that even out the replicas and leaders of a cluster, computed from loads and rules without side effects.
 
-The planner first moves replicas from where they may not be (an emptied broker, brokers that a topic does not use), then
-from loaded to less loaded brokers until the loads are within a tolerance, and at last changes preferred leaders, which
-moves no data. A replica is moved at most once. A move never lowers the number of racks that have a partition's
-replicas.
+The planner first moves replicas from brokers that may not have them (an emptied broker, brokers that a topic does not
+use), then from loaded to less loaded brokers until the loads are within a tolerance. Finally it changes preferred
+leaders, which moves no data. A replica is moved at most once. A move never lowers the number of racks that have a
+partition's replicas.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ class Rules(NamedTuple):
 
 
 class BalancePlan(NamedTuple):
-    """The new replicas of the partitions that change; `unmoved` has, by partition, why a replica that has to move
-    cannot."""
+    """The new replicas of the partitions that change.
+
+    `unmoved` has the partitions with a replica that has to move and cannot, each with the reason.
+    """
 
     replicas: dict[TopicPartition, tuple[int, ...]]
     unmoved: dict[TopicPartition, str]
@@ -99,12 +101,12 @@ class _Planner:
             for number, each in sorted(self._brokers.items())
             if each.accepts_replicas and number not in rules.emptied
         ]
-        # The mean of the brokers that can have replicas when the plan is done.
+        # The mean load of the brokers that may have replicas after the plan.
         count = max(len([each for each in self._brokers if each not in rules.emptied]), 1)
         self._means = {name: mean for name in rules.resources if (mean := self._total(name) / count) > 0}
         self._resources = tuple(self._means)
         self._loads = {name: broker_loads(self._before.values(), name) for name in self._resources}
-        # The share of the mean that a replica of the partition has of each resource.
+        # For each resource, the load of a replica of the partition as a share of the mean load of a broker.
         self._shares = {
             each.partition: tuple(each.loads.get(name, 0) / self._means[name] for name in self._resources)
             for each in self._before.values()
@@ -177,7 +179,7 @@ class _Planner:
             return
         allowed = [each for each in allowed if self._is_within_limits(partition, source, each)]
         if not allowed:
-            self._unmoved[partition] = f"a limit leaves the replica on broker {source}"
+            self._unmoved[partition] = f"a limit on the number of moves keeps the replica on broker {source}"
             return
         target = min(allowed, key=self._fullness)
         self._move(partition, source, target)
@@ -200,8 +202,8 @@ class _Planner:
             del movable[source][partition]
 
     def _best_move(self, movable: Mapping[int, Collection[TopicPartition]]) -> tuple[TopicPartition, int, int] | None:
-        """Returns the best move between the first pair of brokers that has one, those that differ most first; a move is
-        a partition with its source and its target."""
+        """Returns the best move, as partition, source and target, between the most uneven pair of brokers with a move
+        that lowers the imbalance; None if no pair has one."""
         for source, target in self._uneven_pairs():
             differences = self._differences(source, target)
             best, best_gain = None, _LEAST_GAIN
@@ -230,7 +232,7 @@ class _Planner:
         )
 
     def _uneven_pairs(self) -> list[tuple[int, int]]:
-        """Returns pairs of a source and a target of which at least one is not within the tolerance."""
+        """Returns pairs of a source and a target, not both within the tolerance; the most uneven pair comes first."""
         pairs: dict[tuple[int, int], float] = {}
         for name in self._resources:
             loads, mean = self._loads[name], self._means[name]
@@ -265,7 +267,7 @@ class _Planner:
     def _first_path(
         self, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
     ) -> list[tuple[TopicPartition, int]]:
-        """Returns the path of the broker with the most leaders that has one."""
+        """Returns the path of the broker with the most leaders among those that have a path, or [] if none has one."""
         for source in sorted(counts, key=lambda each: (-counts[each], each)):
             if path := self._path(source, counts, led):
                 return path
@@ -274,8 +276,11 @@ class _Planner:
     def _path(
         self, source: int, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
     ) -> list[tuple[TopicPartition, int]]:
-        """Returns the shortest chain of new leaders that ends at the broker with the fewest leaders, at least two fewer
-        than the source has."""
+        """Returns the shortest chain of new leaders from the source to the broker with the fewest leaders.
+
+        An element is a partition and its new leader. Returns [] unless that broker leads at least two partitions fewer
+        than the source.
+        """
         steps: dict[int, tuple[int, TopicPartition]] = {}
         queue = deque([source])
         while queue:
@@ -285,7 +290,7 @@ class _Planner:
                     if follower in counts and follower != source and follower not in steps:
                         steps[follower] = broker, partition
                         queue.append(follower)
-        broker = min(steps, key=counts.__getitem__, default=source)  # the nearest one of several
+        broker = min(steps, key=counts.__getitem__, default=source)  # the first of several, which is the nearest
         if counts[source] - counts[broker] < 2:
             return []
         path = []

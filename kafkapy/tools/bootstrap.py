@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.config.properties import read_properties
 from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
+
+if TYPE_CHECKING:
+    from kafkapy.client.admin import QuorumDescription
 
 # A broker that refuses connections may be starting, so connections are attempted for this long.
 PATIENCE_S = 2.0
 _PAUSE_S = 0.1
 _CONNECT_TIMEOUT_S = 10.0
 
-BOOTSTRAP_SERVER = Option(
-    "bootstrap-server",
-    "REQUIRED: The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2. One that can be reached is enough.",
-    "server to connect to",
+# The meaning of a flag that names the brokers of a tool's cluster.
+SERVERS_HELP = (
+    "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2; one that can be reached is enough. The default is "
+    "$KAFKAPY_BOOTSTRAP_SERVERS, or the servers of the profile."
 )
+BOOTSTRAP_SERVER = Option("bootstrap-server", SERVERS_HELP, "server to connect to")
 COMMAND_CONFIG = Option(
     "command-config",
     "A file with the client's configuration, one key=value per line.",
@@ -32,8 +36,8 @@ JSON = Option("json", "Print the result as JSON.", is_ours=True)
 def admin_properties(
     arguments: Arguments, config: str = "command-config", *, given: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Returns the properties of an admin client, from --bootstrap-server or --bootstrap-controller, and the file that
-    the flag `config` names; `given` has the properties of a file that was read already.
+    """Returns the properties of an admin client from --bootstrap-server or --bootstrap-controller, and from the file
+    that the flag `config` names; if `given` is set, it has the properties, and no file is read.
 
     Raises ToolError if no broker can be reached, and ConfigError if the file cannot be read.
     """
@@ -56,18 +60,37 @@ def await_broker(properties: Mapping[str, Any], patience_s: float = PATIENCE_S) 
     """
     addresses = str(properties.get("bootstrap.controllers") or properties.get("bootstrap.servers", ""))
     servers = [each.strip() for each in addresses.split(",") if each.strip()]
+    failures = connection_failures(servers, patience_s)
+    if failures:
+        noun = "server" if len(servers) == 1 else "servers"
+        raise ToolError(f"Connection to the bootstrap {noun} could not be established ({'; '.join(failures)}).")
+
+
+def connection_failures(servers: Sequence[str], patience_s: float = PATIENCE_S) -> list[str]:
+    """Returns "HOST:PORT: reason" for each server if none accepts a connection within `patience_s`, otherwise [].
+
+    Raises ToolError for a text that is not HOST:PORT.
+    """
     deadline = time.monotonic() + patience_s
-    while servers:
-        reasons: list[str] = []
+    while True:
+        failures: list[str] = []
         for server in servers:
             failure = _failure(server)
             if failure is None:
-                return
-            reasons.append(f"{server}: {failure}")
-        if time.monotonic() >= deadline:
-            noun = "server" if len(servers) == 1 else "servers"
-            raise ToolError(f"Connection to the bootstrap {noun} could not be established ({'; '.join(reasons)}).")
+                return []
+            failures.append(f"{server}: {failure}")
+        if not servers or time.monotonic() >= deadline:
+            return failures
         time.sleep(_PAUSE_S)
+
+
+def controller_addresses(quorum: QuorumDescription) -> list[str]:
+    """Returns the address, as HOST:PORT, of the first listener of each voter.
+
+    All voters are included, because another one may become active while a tool runs.
+    """
+    listeners = [next(iter(each.values())) for each in quorum.listeners.values() if each]
+    return [f"{host}:{port}" for host, port in listeners]
 
 
 def _failure(server: str) -> str | None:

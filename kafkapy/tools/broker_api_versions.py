@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.client.admin import Admin, Node, VersionRange
 from kafkapy.protocol.api import API_TABLE, ApiKey
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
@@ -81,7 +81,7 @@ TOOL = Tool(
     description="This tool helps to retrieve broker version information.",
     run=run,
     options=(
-        Option("bootstrap-server", "REQUIRED: The server to connect to.", "server(s) to use for bootstrapping"),
+        Option("bootstrap-server", SERVERS_HELP, "server(s) to use for bootstrapping"),
         Option(
             "bootstrap-controller",
             "The controllers to connect to instead; their APIs are printed.",

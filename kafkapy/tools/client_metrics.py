@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.client.admin import Admin, ConfigChange, ConfigOperation, ConfigResource, ResourceType
 from kafkapy.errors import ApiError
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, JSON, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
@@ -136,7 +136,7 @@ TOOL = Tool(
     description="This tool helps to manipulate and describe client metrics configurations.",
     run=run,
     options=(
-        Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to"),
+        BOOTSTRAP_SERVER,
         COMMAND_CONFIG,
         Option("alter", "Alter the configuration for the client metrics resource."),
         Option("delete", "Delete the configuration for the client metrics resource."),

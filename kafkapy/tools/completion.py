@@ -1,7 +1,8 @@
-"""The command `kafkapy completion bash|zsh|fish`: prints or installs a completion script, made of the tools' options.
+"""The command `kafkapy completion bash|zsh|fish`: prints or installs a completion script.
 
-The script completes tools, subcommands, flags and values known beforehand, for `kafkapy TOOL` and for the names of
-Apache Kafka's scripts.
+The script is generated from the options of the tools. It completes tools, subcommands, flags, and values that are
+known when it is generated, for `kafkapy TOOL` and for the names of Apache Kafka's scripts. For the names of topics and
+groups it calls `kafkapy completion names`, which requests them from the broker.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 
 from kafkapy.config.table import STATIC_ROWS, TOPIC_ROWS
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.tools.declaration import ARGPARSE_HELP, Command, Grammar, Tool
+from kafkapy.tools.declaration import ARGPARSE_HELP, Tool
+from kafkapy.tools.declared_tools import SHELLS, declared_tools
 from kafkapy.tools.job_catalog import job_paths
 from kafkapy.tools.option import Option
 
-SHELLS = ("bash", "zsh", "fish")
 FILE_NAMES = {"bash": "kafkapy", "zsh": "_kafkapy", "fish": "kafkapy.fish"}
+# The kinds of names that the broker is asked for, and the options that have them as values.
+NAMES = ("topic", "group")
+NAMES_BY_OPTION = {
+    **dict.fromkeys(("topic", "input-topic", "input-topics", "output-topic"), "topic"),
+    **dict.fromkeys(("group", "group-id", "consumer-group"), "group"),
+}
 USAGE = f"""usage: kafkapy completion {{{",".join(SHELLS)}}} [--install [DIRECTORY]]
 
 Prints a completion script for kafkapy and for the names of Apache Kafka's scripts. --install writes it to DIRECTORY, or
@@ -29,52 +35,6 @@ to the user's directory of the shell, which it creates, and prints what it has w
   bash:  kafkapy completion bash --install    (bash loads the file if the package bash-completion is installed)
   zsh:   kafkapy completion zsh --install     (prints the line that ~/.zshrc needs)
   fish:  kafkapy completion fish --install"""
-
-
-def _no_run(arguments: object) -> int:
-    raise AssertionError("this declaration only describes flags")
-
-
-# The tools that parse their arguments by themselves.
-_BROKER = Tool(
-    name="broker",
-    description="Starts a broker.",
-    run=_no_run,
-    grammar=Grammar.ARGPARSE4J,
-    commands=(
-        Command(
-            "start",
-            "start a broker",
-            (
-                Option("config", "The broker's configuration file.", "file", completes="file"),
-                Option("override", "A key and value of the configuration.", "key=value", completes="broker-key"),
-                Option("ephemeral", "A broker for tests: a random port, and data that is removed at the end."),
-                Option("until-end-of-input", "With --ephemeral: end when standard input ends."),
-            ),
-        ),
-    ),
-)
-_COMPLETION = Tool(
-    name="completion",
-    description="Prints or installs a completion script.",
-    run=_no_run,
-    grammar=Grammar.ARGPARSE4J,
-    commands=tuple(
-        Command(
-            shell,
-            f"completion of {shell}",
-            (Option("install", "Write the script to a directory.", "DIRECTORY", completes="directory"),),
-        )
-        for shell in SHELLS
-    ),
-)
-_INSTALL_LINKS = Tool(
-    name="install-links",
-    description="Creates links with the names of Apache Kafka's scripts.",
-    run=_no_run,
-    grammar=Grammar.ARGPARSE4J,
-    completes="directory",
-)
 
 
 class _Place(NamedTuple):
@@ -109,13 +69,16 @@ def main(arguments: Sequence[str], tools: Mapping[str, tuple[str, str]], scripts
     if arguments[:1] in (["--help"], ["-h"]):
         print(USAGE)
         return 0
+    if arguments[:1] == ["names"]:
+        from kafkapy.tools.completion_names import print_names  # needs the client
+
+        return print_names(arguments[1:])
     is_installed = arguments[1:2] == ["--install"]
     if not arguments or arguments[0] not in SHELLS or len(arguments) > (3 if is_installed else 1):
         print(USAGE, file=sys.stderr)
         return 1
     shell = arguments[0]
-    declared = [module.TOOL for name in tools if hasattr(module := import_module(tools[name][0]), "TOOL")]
-    declared += [_BROKER, _COMPLETION, _INSTALL_LINKS]
+    declared = declared_tools(tools)
     subject = _Subject(
         declared,
         list(_places(declared)),
@@ -125,6 +88,7 @@ def main(arguments: Sequence[str], tools: Mapping[str, tuple[str, str]], scripts
             "broker-key": [f"{key}=" for key in STATIC_ROWS],
             "topic-key": [f"{key}=" for key in TOPIC_ROWS],
             "job": list(job_paths()),
+            "tool": list(tools),
         },
     )
     make: Callable[[_Subject], Iterator[str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]
@@ -184,6 +148,11 @@ def _places(tools: Iterable[Tool]) -> Iterator[_Place]:
             yield _Place(tool.name, "", tool.all_options, tool.completes)
 
 
+def _kind(option: Option) -> str:
+    """Returns the kind of an option's value: what it declares, or names of the broker if its name tells so."""
+    return option.completes or (NAMES_BY_OPTION.get(option.name, "") if option.argument is not None else "")
+
+
 def _offered(options: Iterable[Option]) -> list[Option]:
     """Returns the options without the deprecated ones."""
     return [option for option in options if not option.is_deprecated]
@@ -198,6 +167,11 @@ def _bash(subject: _Subject) -> Iterator[str]:
     yield "# bash completion of kafkapy, made by `kafkapy completion bash`"
     for kind, words in subject.words.items():
         yield f'{_variable(kind)}="{" ".join(words)}"'
+    # The function's argument is the kind of names; the words typed so far may name the brokers.
+    yield "_kafkapy_names() {"
+    yield '  local program=kafkapy; [ "${COMP_WORDS[0]##*/}" != kafkapy ] || program=${COMP_WORDS[0]/#\\~/$HOME}'
+    yield '  "$program" completion names "$1" -- "${COMP_WORDS[@]}" 2>/dev/null </dev/null'
+    yield "}"
     yield "_kafkapy() {"
     yield "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} name=${1##*/}"
     yield "  local tool first=1 command= commands= flags= index"
@@ -247,15 +221,16 @@ def _bash_values(option: Option) -> str:
     """Returns the statements that complete the value of an option; "" if no value has to follow."""
     if option.choices:
         return f'COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word"));'
-    if option.completes:
-        return _bash_words(option.completes)
+    if _kind(option):
+        return _bash_words(_kind(option))
     return "" if option.argument is None or option.argument_is_optional else ":;"
 
 
 def _bash_words(kind: str) -> str:
     if kind in ("file", "directory"):
         return f'COMPREPLY=($(compgen {"-f" if kind == "file" else "-d"} -- "$word"));'
-    words = f'COMPREPLY=($(compgen -W "${_variable(kind)}" -- "$word"));'
+    source = f"$(_kafkapy_names {kind})" if kind in NAMES else f"${_variable(kind)}"
+    words = f'COMPREPLY=($(compgen -W "{source}" -- "$word"));'
     # The value follows the equals sign of a key without a blank.
     return f"{words} compopt -o nospace 2>/dev/null;" if kind.endswith("-key") else words
 
@@ -265,7 +240,12 @@ def _zsh(subject: _Subject) -> Iterator[str]:
     yield "# zsh completion of kafkapy, made by `kafkapy completion zsh`"
     for kind, words in subject.words.items():
         yield f"{_variable(kind)}=({' '.join(words)})"
+    yield "_kafkapy_names() {"
+    yield "  local program=kafkapy; [ ${typed[1]:t} != kafkapy ] || program=${~typed[1]}"
+    yield '  compadd -- ${(f)"$($program completion names $1 -- $typed 2>/dev/null </dev/null)"}'
+    yield "}"
     yield "_kafkapy() {"
+    yield "  local -a typed=($words)"
     yield "  local tool command= name=${${words[1]:t}%.sh} each"
     yield "  local -a commands"
     yield "  case $name in"
@@ -314,13 +294,15 @@ def _zsh_flag(flag: str, option: Option) -> str:
     text = f"*{flag}[{meaning}]"
     if option.argument is None:
         return text
-    action = f"({' '.join(option.choices)})" if option.choices else _zsh_words(option.completes)
+    action = f"({' '.join(option.choices)})" if option.choices else _zsh_words(_kind(option))
     return f"{text}:{(option.argument or 'value').replace(':', ' ')}:{action}"
 
 
 def _zsh_words(kind: str) -> str:
     if kind in ("file", "directory", ""):
         return {"file": "_files", "directory": "_files -/", "": " "}[kind]
+    if kind in NAMES:
+        return f"{{_kafkapy_names {kind}}}"
     ending = '-S "" ' if kind.endswith("-key") else ""
     return f"{{compadd {ending}-a {_variable(kind)}}}"
 
@@ -329,6 +311,11 @@ def _fish(subject: _Subject) -> Iterator[str]:
     yield "# fish completion of kafkapy, made by `kafkapy completion fish`"
     for kind, words in subject.words.items():
         yield f"set -g {_variable(kind)} {' '.join(words)}"
+    yield "function _kafkapy_names"
+    yield "  set -l typed (commandline -opc)"
+    yield "  set -l program kafkapy; string match -q '*kafkapy' -- $typed[1]; and set program $typed[1]"
+    yield "  $program completion names $argv[1] -- $typed 2>/dev/null </dev/null"
+    yield "end"
     yield "complete -c kafkapy -f"
     for name, description in subject.descriptions.items():
         yield f"complete -c kafkapy -n __fish_use_subcommand -a {name} -d {_fish_text(description)}"
@@ -364,13 +351,15 @@ def _fish_flag(option: Option) -> str:
         if option.choices:
             words.append(f"-x -a {_fish_text(' '.join(option.choices))}")
         else:
-            words.append(f"-r {_fish_words(option.completes)}" if option.completes else "-x")
+            words.append(f"-r {_fish_words(_kind(option))}" if _kind(option) else "-x")
     return " ".join([*words, f"-d {_fish_text(option.description)}"])
 
 
 def _fish_words(kind: str) -> str:
     if kind == "file":
         return "-F"
+    if kind in NAMES:
+        return f"-f -a '(_kafkapy_names {kind})'"
     words = "(__fish_complete_directories)" if kind == "directory" else f"${_variable(kind)}"
     return f"-f -a '{words}'"
 

@@ -38,7 +38,7 @@ def parse_additions(text: str) -> dict[str, str]:
 
 
 def alter(admin: Admin, arguments: Arguments, entities: Entities) -> None:
-    """Changes the configuration, quotas or credentials of the entities, as `--alter` does."""
+    """Carries out `--alter`: changes the configuration, quotas or credentials of the entities."""
     added: dict[str, str] = {}
     if arguments.has("add-config-file"):
         added.update(read_properties(arguments["add-config-file"]))

@@ -52,7 +52,7 @@ _LABELS = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
 
 
 def describe(admin: Admin, arguments: Arguments, entities: Entities) -> None:
-    """Prints the configuration, quotas or credentials of the entities, as `--describe` does."""
+    """Carries out `--describe`: prints the configuration, quotas or credentials of the entities."""
     if entities.types[0] in RESOURCES:
         _describe_resources(admin, arguments, entities)
     else:

@@ -23,9 +23,10 @@ log = logging.getLogger("kafkapy.tools.console_consumer")
 
 EARLIEST, LATEST = -2, -1
 _METADATA_TIMEOUT_S = 5.0
-# The longest time of one poll without a timeout of the user's.
-SLICE_S = 3600.0
+# The longest time of one poll if the user has not set a timeout.
+LONGEST_POLL_S = 3600.0
 DEPRECATED = "(DEPRECATED) Use {} instead."
+NO_RECORD_IN_TIME = "Error processing message, terminating consumer process: no record was received within %d ms"
 _DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 
 
@@ -133,7 +134,7 @@ def start_offset(arguments: Arguments) -> int:
 
 
 def formatter_of(arguments: Arguments) -> MessageFormatter:
-    """Returns the formatter of --formatter, or that of --json.
+    """Returns the formatter that --formatter names, or the formatter of --json.
 
     It is configured by the file of --formatter-config, the flags for deserializers, and the properties on the command
     line; a later source takes precedence.
@@ -161,10 +162,10 @@ class ConsoleConsumer:
         skips_errors: bool,
         is_done: Callable[[], bool] = lambda: False,
         is_wanted: Callable[[ConsumerRecord], bool] = lambda record: True,
-        poll_s: float = SLICE_S,
+        poll_s: float = LONGEST_POLL_S,
     ) -> None:
-        """`is_done`, called before each poll, tells if no further records have to be read; `is_wanted` tells if a
-        record is printed. `poll_s` is the longest time of one poll without a timeout of the user's."""
+        """`is_done`, called before each poll, returns whether no further records have to be read; `is_wanted` returns
+        whether a record is printed. `poll_s` is the longest time of one poll if the user has not set a timeout."""
         self._consumer = consumer
         self._formatter = formatter
         self._output = output
@@ -175,7 +176,7 @@ class ConsoleConsumer:
         self.message_count = 0
 
     def stop(self) -> None:
-        """Ends `print_all`."""
+        """Makes `print_all` return. Any thread may call it."""
         self._consumer.wakeup()
 
     def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
@@ -205,7 +206,7 @@ class ConsoleConsumer:
             if records:
                 return records
             if timeout_ms is not None and time.monotonic() - start >= limit_s:
-                log.error("Error processing message, terminating consumer process: no record came in %d ms", timeout_ms)
+                log.error(NO_RECORD_IN_TIME, timeout_ms)
                 break
         return None
 

@@ -15,7 +15,8 @@ from kafkapy.tools.console_consumer import (
     DEPRECATED,
     DESERIALIZER_OPTIONS,
     FORMATTER_OPTIONS,
-    SLICE_S,
+    LONGEST_POLL_S,
+    NO_RECORD_IN_TIME,
     formatter_of,
     named_group,
     print_deprecated,
@@ -81,7 +82,7 @@ class ConsoleShareConsumer:
         self.message_count = 0
 
     def stop(self) -> None:
-        """Ends `print_all`."""
+        """Makes `print_all` return. Any thread may call it."""
         self._consumer.wakeup()
 
     def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
@@ -104,13 +105,13 @@ class ConsoleShareConsumer:
 
     def _receive(self, timeout_ms: int | None) -> list[ConsumerRecord] | None:
         start = time.monotonic()
-        limit_s = SLICE_S if timeout_ms is None else timeout_ms / 1000
+        limit_s = LONGEST_POLL_S if timeout_ms is None else timeout_ms / 1000
         while True:
             records = self._consumer.poll(limit_s)
             if records:
                 return list(records)
             if timeout_ms is not None and time.monotonic() - start >= limit_s:
-                log.error("Error processing message, terminating consumer process: no record came in %d ms", timeout_ms)
+                log.error(NO_RECORD_IN_TIME, timeout_ms)
                 return None
 
     def _print(self, record: ConsumerRecord) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from kafkapy.client.admin import Admin, GroupDescription, GroupListing, OffsetAndMetadata
 from kafkapy.errors import ApiError, Error
-from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, admin_properties
 from kafkapy.tools.declaration import Example, Tool
+from kafkapy.tools.group_actions import RESET_OPTIONS, STATE, TIMEOUT, GroupActions
 from kafkapy.tools.group_description import (
-    MISSING,
     GroupOffsets,
     PartitionRow,
     print_members,
@@ -21,8 +21,15 @@ from kafkapy.tools.group_description import (
 )
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
+from kafkapy.tools.offset_deletion import (
+    PARTITION_ERRORS,
+    Outcomes,
+    delete_committed,
+    existing_partitions,
+    print_outcomes,
+)
 from kafkapy.tools.offset_reset import STRATEGIES, OffsetReset, Plan, parse_partitions, plan_rows, print_plans
-from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import run_tool, script_name
 from kafkapy.types import TopicPartition
 
@@ -43,11 +50,6 @@ _NOT_EXECUTED = (
     "WARN: No action will be performed as the --execute option is missing. In version 5.0, this command will require "
     "either --dry-run or --execute to be specified. You should add the --dry-run option explicitly if you are "
     "scripting this command and want to keep the current default behavior without prompting."
-)
-_PARTITION_ERRORS = (
-    Error.GROUP_SUBSCRIBED_TO_TOPIC,
-    Error.TOPIC_AUTHORIZATION_FAILED,
-    Error.UNKNOWN_TOPIC_OR_PARTITION,
 )
 
 
@@ -113,7 +115,7 @@ def run(arguments: Arguments) -> int:
 
 
 def validate_regex(expression: str) -> int:
-    """Prints whether the broker's parser accepts an expression, as `--validate-regex` does.
+    """Carries out `--validate-regex`: prints whether the broker's parser accepts an expression.
 
     Returns 0, the exit code.
     """
@@ -127,31 +129,15 @@ def validate_regex(expression: str) -> int:
     return 0
 
 
-class ConsumerGroups:
+class ConsumerGroups(GroupActions):
     """The actions of the tool. Not thread-safe."""
 
     def __init__(self, admin: Admin, arguments: Arguments, *, read_committed: bool) -> None:
-        self._admin = admin
-        self._arguments = arguments
-        self._timeout: float = arguments["timeout"] / 1000
+        super().__init__(admin, arguments)
         self._offsets = GroupOffsets(admin, read_committed=read_committed, timeout=self._timeout)
 
-    def run(self) -> None:
-        """Carries out the action that the arguments name."""
-        arguments = self._arguments
-        if arguments.has("list"):
-            self.list_groups()
-        elif arguments.has("describe"):
-            self.describe()
-        elif arguments.has("delete"):
-            self.delete()
-        elif arguments.has("reset-offsets"):
-            self.reset_offsets()
-        else:
-            self.delete_offsets()
-
     def list_groups(self) -> None:
-        """Prints the groups, as `--list` does."""
+        """Carries out `--list`: prints the groups."""
         arguments = self._arguments
         states = _chosen(arguments.values("state"), _STATES, "state list", "states")
         types = _chosen(arguments.values("type"), _TYPES, "types list", "types")
@@ -162,11 +148,13 @@ class ConsumerGroups:
             timeout=self._timeout,
         )
         found = sorted(each for each in found if each.type in ("", *_TYPES))
-        columns: list[tuple[str, int, Any]] = [("GROUP", _wide(15, [each.group_id for each in found]), _group_id)]
+        columns: list[tuple[str, int, Any]] = [
+            ("GROUP", _column_width(15, [each.group_id for each in found]), _group_id)
+        ]
         if arguments.has("type"):
-            columns.append(("TYPE", _wide(10, [each.type for each in found]), lambda group: group.type))
+            columns.append(("TYPE", _column_width(10, [each.type for each in found]), lambda group: group.type))
         if arguments.has("state"):
-            columns.append(("STATE", _wide(10, [each.state for each in found]), lambda group: group.state))
+            columns.append(("STATE", _column_width(10, [each.state for each in found]), lambda group: group.state))
         if arguments["json"]:
             print_json([each._asdict() for each in found])
         elif len(columns) == 1:
@@ -176,7 +164,7 @@ class ConsumerGroups:
             print_table(columns, found, begins_with_a_line=False)
 
     def describe(self) -> None:
-        """Prints the offsets, members or states of groups, as `--describe` does."""
+        """Carries out `--describe`: prints the offsets, members or states of groups."""
         described = self._described(self._groups(), accepts_missing=self._arguments.has("json"))
         if self._arguments["json"]:
             self._describe_as_json(described)
@@ -223,7 +211,7 @@ class ConsumerGroups:
         return self._offsets.rows(description, self._committed(description.group_id))
 
     def delete(self) -> None:
-        """Deletes groups, as `--delete` does."""
+        """Carries out `--delete`: deletes groups."""
         results = self._admin.delete_groups(self._groups(), timeout=self._timeout)
         deleted = "', '".join(results.values)
         if not results.errors:
@@ -236,46 +224,21 @@ class ConsumerGroups:
             print(f"\nThese consumer groups were deleted successfully: '{deleted}'")
 
     def delete_offsets(self) -> None:
-        """Deletes committed offsets of a group, as `--delete-offsets` does."""
+        """Carries out `--delete-offsets`: deletes committed offsets of a group."""
         group = self._arguments["group"]
-        outcomes: dict[TopicPartition, ApiError | None] = {}
-        partitions = self._partitions_to_delete(outcomes)
-        try:
-            results = self._admin.delete_group_offsets(group, partitions, timeout=self._timeout)
-            outcomes.update(results.values)
-            outcomes.update(results.errors)
-            failure = next(iter(results.errors.values()), None)
-        except ApiError as error:
-            failure = error
-            outcomes.update(dict.fromkeys(partitions, error))
+        outcomes: Outcomes = {}
+        partitions = existing_partitions(self._admin, self._arguments.values("topic"), outcomes)
+        failure = delete_committed(self._admin, group, partitions, outcomes, self._timeout)
         if failure is None:
             print(f"Request succeeded for deleting offsets from group {group}.")
-        elif failure.error in _PARTITION_ERRORS:
+        elif failure.error in PARTITION_ERRORS:
             print("\nError: Encountered some partition-level error, see the follow-up details.")
         else:
             print(f"\nError: {failure.message}")
-        print_table(
-            [
-                ("TOPIC", 15, lambda each: each[0].topic),
-                ("PARTITION", -10, lambda each: each[0].partition if each[0].partition >= 0 else MISSING),
-                ("STATUS", -15, lambda each: "Successful" if each[1] is None else f"Error: {java_text(each[1])}"),
-            ],
-            sorted(outcomes.items()),
-        )
-
-    def _partitions_to_delete(self, outcomes: dict[TopicPartition, ApiError | None]) -> list[TopicPartition]:
-        """Returns the partitions whose offsets are to be deleted.
-
-        Topics that do not exist are left out, and their errors are added to `outcomes`.
-        """
-        whole = [word for word in self._arguments.values("topic") if ":" not in word]
-        missing = self._admin.describe_topics(whole).errors if whole else {}
-        outcomes.update({TopicPartition(topic, -1): error for topic, error in missing.items()})
-        wanted = [word for word in self._arguments.values("topic") if word not in missing]
-        return parse_partitions(self._admin, wanted)
+        print_outcomes(sorted(outcomes.items()))
 
     def reset_offsets(self) -> None:
-        """Plans new offsets of groups and sets them with --execute, as `--reset-offsets` does."""
+        """Carries out `--reset-offsets`: prints new offsets of groups, and commits them if `--execute` is given."""
         arguments = self._arguments
         reset = OffsetReset(self._admin, arguments)
         plans: dict[str, Plan] = {}
@@ -324,7 +287,8 @@ class ConsumerGroups:
     def _described(self, groups: list[str], *, accepts_missing: bool) -> dict[str, GroupDescription | None]:
         """Returns the descriptions of groups by name, in the order of names.
 
-        A group that does not exist has None with `accepts_missing`; otherwise ApiError is raised for it.
+        With `accepts_missing`, the description of a group that does not exist is None. Otherwise such a group raises
+        ApiError GROUP_ID_NOT_FOUND.
         """
         results = self._admin.describe_groups(groups, timeout=self._timeout)
         for error in results.errors.values():
@@ -340,8 +304,8 @@ def _group_id(group: GroupListing) -> str:
     return group.group_id
 
 
-def _wide(least: int, texts: list[str]) -> int:
-    """Returns the width of a column of the group list: its longest text, or `least` if that is more, plus 10."""
+def _column_width(least: int, texts: list[str]) -> int:
+    """Returns the width of a column of the group list: that of its longest text, but at least `least`, plus 10."""
     return max([least, *map(len, texts)]) + 10
 
 
@@ -360,11 +324,7 @@ def _chosen(words: list[str], known: tuple[str, ...], what: str, plural: str) ->
 
 _EXAMPLE = "Example: --bootstrap-server localhost:9092 --describe --group group1"
 OPTIONS = (
-    Option(
-        "bootstrap-server",
-        "The server(s) to connect to. REQUIRED for all options except for --validate-regex.",
-        "server to connect to",
-    ),
+    BOOTSTRAP_SERVER,
     Option("group", "The consumer group we wish to act on.", "consumer group"),
     Option(
         "topic",
@@ -380,8 +340,8 @@ OPTIONS = (
         "Describe consumer group and list offset lag (number of messages not yet processed) related to given group.",
     ),
     Option("all-groups", "Apply to all consumer groups."),
-    Option("delete", "Delete groups with all their offsets; --group may come several times."),
-    Option("timeout", "The longest time of a request in ms.", "timeout (ms)", LONG, default=30000),
+    Option("delete", "Delete groups with all their offsets; --group may be repeated."),
+    TIMEOUT,
     Option(
         "command-config",
         "Property file containing configs to be passed to Admin Client. With isolation.level=read_committed the log "
@@ -403,35 +363,13 @@ OPTIONS = (
     Option("dry-run", "Only show results without executing changes on Consumer Groups."),
     Option("execute", "Execute operation. Supported operations: reset-offsets."),
     Option("export", "Export operation execution to a CSV file. Supported operations: reset-offsets."),
-    Option("to-offset", "Reset offsets to a specific offset.", "offset", LONG),
-    Option("from-file", "Reset offsets to values defined in CSV file.", "path to CSV file", completes="file"),
-    Option("to-datetime", "Reset offsets to offset from datetime. Format: 'YYYY-MM-DDThh:mm:ss.sss'", "datetime"),
-    Option(
-        "by-duration",
-        "Reset offsets to offset by duration from current timestamp. Format: 'PnDTnHnMnS'",
-        "duration",
-    ),
-    Option("to-earliest", "Reset offsets to earliest offset."),
-    Option("to-latest", "Reset offsets to latest offset."),
-    Option("to-current", "Reset offsets to current offset."),
-    Option(
-        "shift-by",
-        "Reset offsets shifting current offset by 'n', where 'n' can be positive or negative.",
-        "number-of-offsets",
-        LONG,
-    ),
+    *RESET_OPTIONS,
     Option("members", f"Describe members of the group.\n{_EXAMPLE} --members"),
     Option(
         "verbose", "Print more about each group: members' assignments, epochs.\n" + _EXAMPLE + " --members --verbose"
     ),
     Option("offsets", f"Describe the partitions of the group with their lag; the default.\n{_EXAMPLE} --offsets"),
-    Option(
-        "state",
-        "With --describe the state of the group; with --list the states of all, or those in these states: --list "
-        "--state stable,empty",
-        "",
-        argument_is_optional=True,
-    ),
+    STATE,
     Option(
         "type",
         "With --list the types of all groups, or those of these types: classic, consumer",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from typing import Any
 
 from kafkapy.client import Consumer, ConsumerRecord, TopicPartition
-from kafkapy.config.properties import read_properties
 from kafkapy.protocol.message_json import json_text
+from kafkapy.tools import perf_options
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_date import JavaDateFormat
+from kafkapy.tools.json_events import wall_ms
 from kafkapy.tools.metric_table import print_metrics
-from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
+from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.perf_options import read_configuration, record_count, warn_of_deprecated_flags
 from kafkapy.tools.progress import Progress
 from kafkapy.tools.tool import Termination, run_tool, stops_by
 
@@ -32,10 +33,7 @@ def check(arguments: Arguments) -> None:
     arguments.require("bootstrap-server")
     arguments.require_one_of("topic", "include")
     arguments.exclude("consumer.config", "command-config")
-    if arguments.has("messages"):
-        print("Warning: --messages is deprecated. Use --num-records instead.")
-    if arguments.has("consumer.config"):
-        print("Warning: --consumer.config is deprecated. Use --command-config instead.")
+    warn_of_deprecated_flags(arguments)
     if not re.fullmatch(r"\d+", arguments["reporting-interval"]):
         value = arguments["reporting-interval"]
         raise UsageError(f"Cannot parse argument '{value}' of option reporting-interval")
@@ -45,22 +43,13 @@ def check(arguments: Arguments) -> None:
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
     """Returns the consumer's configuration."""
-    config = "consumer.config" if arguments.has("consumer.config") else "command-config"
-    properties: dict[str, Any] = read_properties(arguments[config]) if arguments.has(config) else {}
-    properties.update(parse_key_values(arguments.values("command-property")))
+    properties = read_configuration(arguments, "perf-consumer-client")
     group = arguments["group"] if arguments.has("group") else f"perf-consumer-{random.randrange(100000)}"
-    properties |= {
-        "bootstrap.servers": arguments["bootstrap-server"],
+    return properties | {
         "group.id": group,
-        "receive.buffer.bytes": str(arguments["socket-buffer-size"]),
         "max.partition.fetch.bytes": str(arguments["fetch-size"]),
         "auto.offset.reset": "latest" if arguments["from-latest"] else "earliest",
-        "key.deserializer": "bytes",
-        "value.deserializer": "bytes",
-        "check.crcs": "false",
     }
-    properties.setdefault("client.id", "perf-consumer-client")
-    return properties
 
 
 class JoinTimes:
@@ -91,11 +80,6 @@ class JoinTimes:
         self.on_partitions_revoked(partitions)
 
 
-def wall_ms() -> int:
-    """Returns the present time in ms since 1970."""
-    return time.time_ns() // 1_000_000
-
-
 def per_second(amount: float, elapsed_ms: int) -> float:
     """Returns the rate as Java's division does: infinite or NaN if no time has passed."""
     if elapsed_ms:
@@ -115,7 +99,7 @@ class ConsumerTest:
 
     def __init__(self, consumer: Consumer, arguments: Arguments, dates: JavaDateFormat) -> None:
         self._consumer = consumer
-        self._wanted: int = arguments["num-records" if arguments.has("num-records") else "messages"]
+        self._wanted: int = record_count(arguments)
         self._timeout_ms: int = arguments["timeout"]
         self._interval_ms = int(arguments["reporting-interval"])
         self._shows_details: bool = arguments["show-detailed-stats"]
@@ -126,7 +110,7 @@ class ConsumerTest:
         self.bytes = 0
 
     def stop(self) -> None:
-        """Ends `read_all`."""
+        """Makes `read_all` return after its current poll."""
         self._is_stopped = True
 
     def read_all(self) -> None:
@@ -242,35 +226,9 @@ OPTIONS = (
     ),
     Option("command-property", "A configuration key of the consumer, as key=value; may be repeated.", "prop1=val1"),
     Option("from-latest", "Begin with new records, unless the group has committed an offset."),
-    Option("socket-buffer-size", "receive.buffer.bytes: the size of the socket's buffer.", "size", INTEGER, 2097152),
-    Option(
-        "consumer.config",
-        "(DEPRECATED) Use --command-config instead.",
-        "config file",
-        is_deprecated=True,
-        completes="file",
-    ),
-    Option("command-config", "A file of the consumer's configuration.", "config file", completes="file"),
     Option("print-metrics", "Print the consumer's metrics at the end."),
     Option("show-detailed-stats", "Print a line in each reporting interval instead of a summary."),
-    Option(
-        "timeout",
-        "The longest time in milliseconds without a record.",
-        "milliseconds",
-        LONG,
-        10000,
-        argument_is_optional=True,
-    ),
-    Option("messages", "(DEPRECATED) Use --num-records instead.", "count", LONG, is_deprecated=True),
-    Option("num-records", "REQUIRED: The number of records to read.", "count", LONG),
-    Option("reporting-interval", "The milliseconds between progress lines.", "interval_ms", default="5000"),
-    Option(
-        "date-format",
-        "The format of times, as in java.text.SimpleDateFormat.",
-        "date format",
-        default="yyyy-MM-dd HH:mm:ss:SSS",
-    ),
-    Option("hide-header", "Do not print the header."),
+    *perf_options.OPTIONS,
     JSON,
 )
 TOOL = Tool(

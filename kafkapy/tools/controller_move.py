@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkapy.client.admin import Admin
 from kafkapy.errors import ApiError
-from kafkapy.tools.bootstrap import await_broker
+from kafkapy.tools.bootstrap import await_broker, controller_addresses
 from kafkapy.tools.option import ToolError
 
 _WAIT_S = 20.0
@@ -16,10 +16,10 @@ _PAUSE_S = 0.1
 
 
 def move_controller(admin: Admin, target: int, properties: Mapping[str, Any]) -> str:
-    """Asks the active controller to resign in favour of a voter, waits until that voter leads, and returns what has
-    happened. Raises ToolError.
+    """Asks the active controller to resign in favour of a voter, waits until that voter is the active controller, and
+    returns a line that says so. Raises ToolError if another node is the active controller in the end.
 
-    `properties` are those of `admin`; if they name brokers, these are asked for the addresses of the controllers.
+    `properties` are those of `admin`; if they name brokers, the brokers are asked for the addresses of the controllers.
     """
     quorum = admin.describe_metadata_quorum()
     if target not in [each.node_id for each in quorum.voters]:
@@ -30,9 +30,8 @@ def move_controller(admin: Admin, target: int, properties: Mapping[str, Any]) ->
     if "bootstrap.controllers" in properties:
         admin.resign_controller(target)
     else:
-        addresses = [f"{host}:{port}" for each in quorum.listeners.values() for host, port in [*each.values()][:1]]
         found = {key: value for key, value in properties.items() if key != "bootstrap.servers"}
-        found["bootstrap.controllers"] = ",".join(addresses)
+        found["bootstrap.controllers"] = ",".join(controller_addresses(quorum))
         await_broker(found)
         with Admin(found) as controllers:
             controllers.resign_controller(target)
@@ -47,7 +46,7 @@ def move_controller(admin: Admin, target: int, properties: Mapping[str, Any]) ->
 
 
 def _next_leader(admin: Admin, epoch: int) -> int | None:
-    """Returns the leader of a later epoch, or None if there is none in time."""
+    """Returns the leader of a later epoch than `epoch`, or None if there is none within `_WAIT_S`."""
     deadline_s = time.monotonic() + _WAIT_S
     while time.monotonic() < deadline_s:
         try:

@@ -30,7 +30,8 @@ class Example(NamedTuple):
 class Command(NamedTuple):
     """A subcommand, such as `format` of `kafkapy storage format`.
 
-    `required_groups` and `completes` have the same meaning as the fields of Tool.
+    `required_groups` and `completes` have the same meaning as the fields of Tool. `accepts_profile` says whether a
+    profile of the user may be the file of `--command-config`, which some commands also read for something else.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Command(NamedTuple):
     options: tuple[Option, ...]
     required_groups: tuple[str, ...] = ()
     completes: str = ""
+    accepts_profile: bool = True
 
 
 HELP = Option("help", "Print usage information.")
@@ -55,9 +57,9 @@ class Tool:
     options: the tool's own flags; `all_options` adds `--help` and `--version`.
     commands: the subcommands, each with options of its own (ARGPARSE4J only).
     kafka_name: the program's name in the usage of Apache Kafka's tool, if it is not the script's name.
-    error_prefix: text in front of an unexpected error, as in Apache Kafka's tool.
+    error_prefix: the text before the message of a failure other than ToolError, as in Apache Kafka's tool.
     required_groups: the groups of options of which exactly one must be given (ARGPARSE4J only).
-    needs_arguments: whether a command line without a word is refused with the usage and exit code 1.
+    needs_arguments: whether an empty command line prints the help instead of running the tool.
     usage_line: the text for a wrong command line instead of the usage, with `{}` for the error.
     completes: the kind of word that completion offers apart from flags, as in Option.
     not_here: flags of Apache Kafka's tool that this tool does not accept, each with the reason.

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 SERVERS_VARIABLE = "KAFKAPY_BOOTSTRAP_SERVERS"
 PROFILE_VARIABLE = "KAFKAPY_PROFILE"
 DEFAULT_PROFILE = "default"
-# The first of these flags that a tool has names its cluster; a tool that has both takes ids of brokers by the second.
+# The first of these flags that a tool has names its cluster; in a tool with both flags, --broker-list takes broker ids.
 _SERVERS_FLAGS = ("bootstrap-server", "broker-list")
 _SERVERS_KEY = "bootstrap.servers"
-# Flags whose value is the file of a client's configuration.
+# Flags whose value is a file with a client's configuration.
 _CONFIG_FLAGS = (
     *("command-config", "consumer.config", "consumer-config", "producer.config", "admin.config", "config-file"),
     "config",
 )
-# Flags that name something else to read from.
+# Flags that name a source other than brokers.
 _OTHER_SOURCES = ("bootstrap-controller", "directory")
 # Flags whose values are keys of a client's configuration.
 _PROPERTY_FLAGS = ("command-property", "producer-props", "producer-property", "consumer-property")
@@ -48,55 +48,79 @@ Found = dict[str, list[Any]]
 
 
 class Profile(NamedTuple):
-    """A profile: the path of its file, and its keys."""
+    """A profile: the path of its file, and the configuration in the file."""
 
     path: Path
     properties: dict[str, str]
 
 
-def fill_in(options: Sequence[Option], environment: Mapping[str, str] = os.environ) -> Callable[[Found], None]:
+def fill_in(
+    options: Sequence[Option], environment: Mapping[str, str] = os.environ, *, accepts_profile: bool = True
+) -> Callable[[Found], None]:
     """Returns a function that adds the flags of the default cluster to the flags that a parser has found.
 
-    The function adds nothing if the tool does not connect to a cluster or if its command line names one. It raises
-    ToolError for a profile that cannot be used.
+    The function adds nothing if the tool does not connect to a cluster, or if the command line names a cluster or asks
+    for help. Without `accepts_profile` it adds only the servers of a profile, not the profile as the client's
+    configuration file. It raises ToolError, whose message is one line, for servers and for a profile that cannot be
+    used.
     """
     by_name = {option.name: option for option in options}
     flag = next((by_name[name] for name in _SERVERS_FLAGS if name in by_name), None)
     config_flags = [name for name in _CONFIG_FLAGS if name in by_name and by_name[name].completes == "file"]
 
     def fill(found: Found) -> None:
-        if flag is None or not flag.has_default_cluster or flag.name in found or _names_a_cluster(found):
+        if flag is None or not flag.has_default_cluster or flag.name in found or _needs_no_default(found):
             return
         given = [name for name in config_flags if found.get(name)]
         servers = _servers_of_file(found[given[0]][-1]) if given else None
         if servers is None and not environment.get(PROFILE_VARIABLE):
             servers = environment.get(SERVERS_VARIABLE) or None
+            if servers is not None:
+                _check_servers(servers, f"${SERVERS_VARIABLE}")
         if servers is not None:
             found[flag.name] = [servers]
             return
         profile = chosen_profile(environment)
         if profile is None:
             return
-        found[flag.name] = [profile.properties[_SERVERS_KEY]]
-        if not given and len(profile.properties) > 1:
+        servers = profile.properties[_SERVERS_KEY]
+        _check_servers(servers, f"{_SERVERS_KEY} in the profile {profile.path}")
+        found[flag.name] = [servers]
+        if accepts_profile and not given and len(profile.properties) > 1:
             if not config_flags:
-                raise ToolError(f"this tool cannot use the profile {profile.path}, which has more than the servers")
+                raise ToolError(
+                    f"this tool cannot use the profile {profile.path}, which sets more than {_SERVERS_KEY}: "
+                    "the tool has no flag for a configuration file"
+                )
             current = [name for name in config_flags if not by_name[name].is_deprecated]
             found[(current or config_flags)[0]] = [str(profile.path)]
 
     return fill
 
 
-def _names_a_cluster(found: Found) -> bool:
+def _needs_no_default(found: Found) -> bool:
+    """Returns whether the flags ask for help or the version, name another source, or name the cluster by a property."""
     if any(name in found for name in ("help", "version", *_OTHER_SOURCES)):
         return True
     properties = (word for name in _PROPERTY_FLAGS for word in found.get(name, ()))
     return any(word.partition("=")[0].strip() == _SERVERS_KEY for word in properties)
 
 
+def _check_servers(servers: str, source: str) -> None:
+    """Raises ToolError, with the name of their source, unless `servers` is a list of addresses."""
+    from kafkapy.client.cluster import parse_addresses  # the source is seldom the environment
+
+    try:
+        parse_addresses([each.strip() for each in servers.split(",")])
+    except ConfigError as error:
+        raise ToolError(f"{source} is {servers}: {error}") from None
+
+
 def _servers_of_file(path: str) -> str | None:
-    """Returns the bootstrap.servers of a configuration file; None without them, or if the file cannot be read, which
-    the tool itself reports."""
+    """Returns bootstrap.servers of a configuration file; None if the file does not set the key or cannot be read.
+
+    The tool itself reports a file that cannot be read.
+    """
     try:
         return read_properties(path).get(_SERVERS_KEY) or None
     except ConfigError:
@@ -104,14 +128,14 @@ def _servers_of_file(path: str) -> str | None:
 
 
 def chosen_profile(environment: Mapping[str, str] = os.environ) -> Profile | None:
-    """Returns the profile that the environment names, or the default one; None if there is no default one.
+    """Returns the profile that $KAFKAPY_PROFILE names, or else the profile `default`; None if neither exists.
 
-    Raises ToolError for a profile that does not exist or cannot be used.
+    Raises ToolError if a named profile does not exist, and for a profile that cannot be used.
     """
     directory, name = profile_directory(environment), environment.get(PROFILE_VARIABLE) or ""
     path = directory / f"{name or DEFAULT_PROFILE}.properties"
-    if "/" in name:
-        raise ToolError(f"{name} is not the name of a profile: profiles are files in {directory}")
+    if "/" in name or not name.isprintable():
+        raise ToolError(f"{name!r} is not the name of a profile: profiles are files in {directory}")
     if path.exists():
         return Profile(path, _read(path))
     if not name:
@@ -134,8 +158,10 @@ def profile_names(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Returns the keys of a profile. Raises ToolError if the file is damaged, or readable by others although it
-    contains a password."""
+    """Returns the configuration in a profile.
+
+    Raises ToolError if the file is damaged, or if it contains a password and other users can read it.
+    """
     from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
 
     try:
@@ -143,7 +169,7 @@ def _read(path: Path) -> dict[str, str]:
         control = CONTROL_CHARACTER.search(content)
         if control is not None:
             line = content.count(b"\n", 0, control.start()) + 1
-            what = f"line {line} holds the control character 0x{control[0][0]:02x}"
+            what = f"line {line} contains the control character 0x{control[0][0]:02x}"
             raise ToolError(f"the profile {path} is damaged: {what}")
         properties = read_properties(str(path))
     except ConfigError as error:

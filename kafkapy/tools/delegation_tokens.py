@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from kafkapy.client.admin import Admin, DelegationToken
 from kafkapy.errors import ApiError
 from kafkapy.security.principal import parse_principal
-from kafkapy.tools.bootstrap import admin_properties
+from kafkapy.tools.bootstrap import SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_date import JavaDateFormat
 from kafkapy.tools.java_names import java_text
@@ -49,7 +49,7 @@ def run(arguments: Arguments) -> int:
 
 def create(admin: Admin, arguments: Arguments) -> None:
     """Creates a token and prints it."""
-    # Parsed before anything is printed, unlike in Apache Kafka.
+    # Unlike Apache Kafka's tool, refuse wrong principals before anything is printed.
     renewers, owners = (_principals(arguments, f"{role}-principal") for role in ("renewer", "owner"))
     lifetime_ms = arguments["max-life-time-period"]
     is_json = arguments["json"]
@@ -146,7 +146,7 @@ def _decoded(hmac: str) -> bytes:
 
 
 def check_arguments(arguments: Arguments) -> str:
-    """Returns the action. Raises UsageError, with Kafka's text, for flags that do not fit together."""
+    """Returns the action. Raises UsageError, with Kafka's text, for flags that contradict each other or are missing."""
     actions = [each for each in _ACTIONS if arguments.has(each)]
     if len(actions) != 1:
         raise UsageError("Command must include exactly one action: --create, --renew, --expire or --describe")
@@ -161,15 +161,11 @@ TOOL = Tool(
     description="This tool helps to create, renew, expire, or describe delegation tokens.",
     run=run,
     options=(
-        Option(
-            "bootstrap-server",
-            "REQUIRED: The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2. One that can be reached is enough.",
-            "String",
-        ),
+        Option("bootstrap-server", SERVERS_HELP, "String"),
         Option(
             "command-config",
-            "REQUIRED: A file with the client's configuration, one key=value per line. The client must authenticate, "
-            "and not by a token.",
+            "A file with the client's configuration, one key=value per line; by default the profile. The client must "
+            "authenticate, and not by a token.",
             "String",
             completes="file",
         ),

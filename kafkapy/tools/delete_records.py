@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkapy.client.admin import Admin
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
@@ -69,7 +69,7 @@ TOOL = Tool(
     description="This tool helps to delete records of the given partitions down to the specified offset.",
     run=run,
     options=(
-        Option("bootstrap-server", "REQUIRED: The server to connect to.", "server(s) to use for bootstrapping"),
+        Option("bootstrap-server", SERVERS_HELP, "server(s) to use for bootstrapping"),
         Option(
             "offset-json-file",
             "REQUIRED: The JSON file with offset per partition. The format to use is:\n"

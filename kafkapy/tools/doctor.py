@@ -21,21 +21,23 @@ from kafkapy.tools.diagnosis.cluster import check_cluster, read_cluster
 from kafkapy.tools.diagnosis.configuration import check_configuration
 from kafkapy.tools.diagnosis.data import check_data, check_idle_topics, take_inventory
 from kafkapy.tools.diagnosis.disks import check_disks
-from kafkapy.tools.diagnosis.finding import GOOD, PROBLEM, Finding, Findings
+from kafkapy.tools.diagnosis.finding import GOOD, PROBLEM, WARNING, Finding, Findings
 from kafkapy.tools.diagnosis.groups import check_groups, check_last_deliveries, read_groups
 from kafkapy.tools.diagnosis.limits import check_limits
 from kafkapy.tools.diagnosis.ports import check_ports
 from kafkapy.tools.diagnosis.quotas import check_quotas
 from kafkapy.tools.diagnosis.system import System
 from kafkapy.tools.option import INTEGER, Arguments, Option, UsageError
+from kafkapy.tools.terminal import GREEN, RED, YELLOW, has_colours, painted
 from kafkapy.tools.tool import run_tool
 
 IDLE_DAYS = 30
+_COLOURS = {GOOD: GREEN, WARNING: YELLOW, PROBLEM: RED}
 
 OPTIONS = (
     Option(
         "config",
-        "The broker's configuration file; without it the defaults of a broker without a file are checked.",
+        "The broker's configuration file; without this flag the defaults are checked.",
         "file",
         completes="file",
     ),
@@ -102,8 +104,11 @@ def run(arguments: Arguments) -> int:
     if arguments["json"]:
         print(json.dumps([finding._asdict() for finding in shown], indent=2))
     else:
+        colours = _COLOURS if has_colours() else {}
         for finding in shown:
-            print(f"{finding.level:<8} {finding.subject}: {finding.text}")
+            level = f"{finding.level:<8}"
+            colour = colours.get(finding.level)
+            print(f"{painted(level, colour) if colour else level} {finding.subject}: {finding.text}")
             if finding.advice:
                 print(f"{'':<8}   {finding.advice}")
     return 1 if any(finding.level == PROBLEM for finding in findings) else 0
@@ -111,9 +116,9 @@ def run(arguments: Arguments) -> int:
 
 TOOL = Tool(
     name="doctor",
-    description="Checks a broker's machine, configuration and data for problems, without a running broker; with "
-    "--bootstrap-server a running cluster. Changes nothing.\n"
-    "Exit codes: 0 if there is no problem (notes and warnings are none), 1 if there is one or for a wrong command.",
+    description="Checks a broker's machine, configuration and data for problems; the broker need not run. With "
+    "--bootstrap-server, checks a running cluster. Changes nothing.\n"
+    "Exit codes: 0 without a problem (notes and warnings do not count), 1 with a problem or for a wrong command.",
     run=run,
     options=OPTIONS,
     needs_arguments=False,
@@ -121,7 +126,8 @@ TOOL = Tool(
         Example("Before the first start", "--config /etc/kafkapy/server.properties"),
         Example("A running cluster", "--bootstrap-server localhost:9092"),
         Example(
-            "In a script: no output if all is well, problems by the exit code", "--config server.properties --quiet"
+            "In a script, without good findings; the exit code is 1 after a problem",
+            "--config server.properties --quiet",
         ),
     ),
 )

@@ -62,13 +62,13 @@ def check(arguments: Arguments) -> None:
 
 
 class LatencyTest:
-    """Sends records one after the other, and waits until each is received. Not thread-safe."""
+    """Sends records one after the other, each when the one before has been received. Not thread-safe."""
 
     def __init__(self, producer: Producer, consumer: Consumer, arguments: Arguments) -> None:
         self._producer = producer
         self._consumer = consumer
         self._arguments = arguments
-        self._chance = random.Random(0)
+        self._random = random.Random(0)
         self.latencies_ns: list[int] = []
 
     def run(self) -> None:
@@ -102,7 +102,7 @@ class LatencyTest:
         return found
 
     def _letters(self, size: int) -> bytes:
-        return bytes([65 + self._chance.randrange(26)]) * size
+        return bytes([65 + self._random.randrange(26)]) * size
 
     def _headers(self) -> Headers:
         arguments = self._arguments
@@ -139,7 +139,7 @@ def _shown(data: bytes | None) -> str:
 
 
 def begin(consumer: Consumer, topic: str, properties: dict[str, Any]) -> None:
-    """Creates the topic if it does not exist, and positions the consumer at its end."""
+    """Creates the topic if it does not exist, and positions the consumer at the topic's end."""
     with Admin(properties) as admin:
         if topic not in admin.list_topics():
             print(

@@ -12,7 +12,14 @@ from kafkapy.client.admin import Admin
 from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.metadata.history import MetadataHistory
 from kafkapy.metadata.partition_history import PartitionEvent, describe_partition, explain_partition
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties, await_broker
+from kafkapy.tools.bootstrap import (
+    COMMAND_CONFIG,
+    JSON,
+    SERVERS_HELP,
+    admin_properties,
+    connection_failures,
+    controller_addresses,
+)
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.metadata_log import fetch_history, read_directory
@@ -71,22 +78,27 @@ def _read(arguments: Arguments) -> MetadataHistory:
         if arguments.has("bootstrap-controller"):
             return fetch_history(admin)
         quorum = admin.describe_metadata_quorum()
-        # The listeners of all voters: another one may become active while this tool runs.
-        addresses = [f"{host}:{port}" for each in quorum.listeners.values() for host, port in [*each.values()][:1]]
+        addresses = controller_addresses(quorum)
+        reason = _unreachable(addresses)
+        if reason:
+            raise ToolError(f"{reason}; {_advice_to_read_the_log(admin, quorum.leader, arguments)}")
         del properties["bootstrap.servers"]
         properties["bootstrap.controllers"] = ",".join(addresses)
-        try:
-            if not addresses:
-                raise ToolError("the brokers name no address of a controller")
-            await_broker(properties)
-        except ToolError as error:
-            raise ToolError(_without_controller(admin, quorum.leader, arguments, str(error))) from error
     with Admin(properties) as admin:
         return fetch_history(admin)
 
 
-def _without_controller(admin: Admin, controller: int, arguments: Arguments, reason: str) -> str:
-    """Returns the error for controllers that cannot be reached, with the command that reads the log without them.
+def _unreachable(addresses: list[str]) -> str:
+    """Returns why no controller can be reached at its address; "" if one can be reached."""
+    if not addresses:
+        return "the brokers name no address of a controller"
+    failures = connection_failures(addresses)
+    noun = "controller" if len(addresses) == 1 else "controllers"
+    return f"Connection to the {noun} could not be established ({'; '.join(failures)})" if failures else ""
+
+
+def _advice_to_read_the_log(admin: Admin, controller: int, arguments: Arguments) -> str:
+    """Returns the advice to run this command on the machine of a controller, with the controller's log directory.
 
     The metadata log is in the first log directory, unless `metadata.log.dir` names another directory.
     """
@@ -94,8 +106,7 @@ def _without_controller(admin: Admin, controller: int, arguments: Arguments, rea
     directory = next(iter(found.values.get(controller, ())), "LOG_DIRECTORY")
     words = [*arguments.positionals, *(["--at", arguments["at"]] if arguments.has("at") else [])]
     command = shlex.join(["kafkapy", "explain", *words, "--directory", directory])
-    reason = reason.rstrip(".").replace("the bootstrap server", "the controller")
-    return f"{reason}; read the log on the machine of node {controller}: {command}"
+    return f"read the log on the machine of node {controller}: {command}"
 
 
 def _show_history(history: MetadataHistory, topic: str, partition: int, *, as_json: bool) -> int:
@@ -190,11 +201,11 @@ TOOL = Tool(
     "state of the cluster at a time. Both come from the metadata log.",
     run=run,
     options=(
-        Option("bootstrap-server", "The brokers to connect to first; they name the controller.", "HOST:PORT"),
+        Option("bootstrap-server", f"{SERVERS_HELP} The brokers name the controllers.", "HOST:PORT"),
         Option("bootstrap-controller", "The controllers to connect to instead.", "HOST:PORT"),
         Option(
             "directory",
-            "A log directory with the metadata log to read instead, of a running or a stopped node.",
+            "The log directory of a running or a stopped node, whose metadata log is read instead.",
             "DIRECTORY",
             completes="directory",
         ),

@@ -8,7 +8,7 @@ from kafkapy.client.admin import Admin, FeatureUpdate, UpgradeType
 from kafkapy.errors import ApiError
 from kafkapy.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES
 from kafkapy.metadata.release_features import METADATA_VERSION_NAMES, first_levels
-from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.bootstrap import JSON, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.feature_levels import (
     LATEST_NAME,
@@ -48,7 +48,7 @@ def run(arguments: Arguments) -> int:
 
 
 def describe(admin: Admin, arguments: Arguments) -> None:
-    """Prints the levels that the broker supports and those that the cluster has finalized, as `describe` does."""
+    """Carries out `describe`: prints the levels that the broker supports and those that the cluster has finalized."""
     features = admin.describe_features(broker=arguments["node-id"])
     levels = {
         name: (supported.lowest, supported.highest, finalized.highest if finalized else 0)
@@ -179,7 +179,7 @@ TOOL = Tool(
     options=(
         Option(
             "bootstrap-server",
-            "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2.",
+            SERVERS_HELP,
             "BOOTSTRAP_SERVER",
             group=_CONNECTION,
         ),

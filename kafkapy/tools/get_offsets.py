@@ -16,7 +16,7 @@ from kafkapy.client.admin import (
     Admin,
 )
 from kafkapy.errors import ApiError
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, Option, ToolError
@@ -33,11 +33,11 @@ TIMES = {
     "earliest-pending-upload": EARLIEST_PENDING_UPLOAD,
 }
 _RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
-Chooses = Callable[[TopicPartition], bool]
+PartitionFilter = Callable[[TopicPartition], bool]
 
 
 def parse_time(text: str) -> int:
-    """Returns a time in ms since 1970, or the negative number that stands for a name such as `latest`.
+    """Returns a time in ms since 1970, or the negative number of a name such as `latest`.
 
     Raises ToolError for another text.
     """
@@ -52,7 +52,7 @@ def parse_time(text: str) -> int:
         ) from None
 
 
-def by_rules(text: str) -> Chooses:
+def by_rules(text: str) -> PartitionFilter:
     """Returns a filter of partitions by rules such as `topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3`.
 
     A partition passes if any of the rules matches. Raises ToolError for an invalid rule.
@@ -61,7 +61,7 @@ def by_rules(text: str) -> Chooses:
     return lambda partition: any(rule(partition) for rule in rules)
 
 
-def _rule(text: str) -> Chooses:
+def _rule(text: str) -> PartitionFilter:
     matched = _RULE.fullmatch(text)
     if matched is None:
         raise ToolError(f"Invalid rule specification: {text}")
@@ -73,7 +73,7 @@ def _rule(text: str) -> Chooses:
     return lambda partition: matches(partition.topic) and lowest <= partition.partition < end
 
 
-def by_topic_and_partitions(topic: str | None, partitions: str) -> Chooses:
+def by_topic_and_partitions(topic: str | None, partitions: str) -> PartitionFilter:
     """Returns a filter of partitions by an expression for the topic and a list of partition numbers.
 
     A topic of None matches all topics, and "" all partition numbers. Raises ToolError for an invalid number.
@@ -135,7 +135,7 @@ def _print(rows: list[tuple[str, int, int]], *, as_json: bool) -> None:
         print(f"{topic}:{number}:{offset}")
 
 
-def _partitions(admin: Admin, chooses: Chooses, *, excludes_internal: bool) -> list[TopicPartition]:
+def _partitions(admin: Admin, chooses: PartitionFilter, *, excludes_internal: bool) -> list[TopicPartition]:
     names = admin.list_topics(include_internal=not excludes_internal)
     found = admin.describe_topics(names).check() if names else {}
     partitions = [TopicPartition(name, each.partition) for name in found for each in found[name].partitions]
@@ -150,7 +150,7 @@ TOOL = Tool(
     options=(
         Option(
             "bootstrap-server",
-            "REQUIRED. The server(s) to connect to in the form HOST1:PORT1,HOST2:PORT2.",
+            SERVERS_HELP,
             "HOST1:PORT1,...,HOST3:PORT3",
             aliases=("broker-list",),
         ),

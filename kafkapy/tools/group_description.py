@@ -58,7 +58,7 @@ class GroupOffsets:
     ) -> list[PartitionRow]:
         """Returns the rows of the partitions: first of those that members read, then of those that no member reads.
 
-        The member with most partitions comes first.
+        Members with more partitions come first.
         """
         rows: list[PartitionRow] = []
         members = sorted(

@@ -25,7 +25,7 @@ def check_views(arguments: Arguments) -> None:
 
 
 def choose_states(arguments: Arguments, known: Sequence[str]) -> list[str]:
-    """Returns the states of `--state`, with the names of `known`; case is ignored. Raises UsageError for another."""
+    """Returns the states of `--state` as `known` spells them; case is ignored. Raises UsageError for others."""
     by_name = {each.lower(): each for each in known}
     words = arguments.values("state")
     wanted = [each.strip().lower() for word in words for each in word.split(",") if word]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.client.admin import Admin, GroupListing
 from kafkapy.errors import ApiError
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
@@ -28,7 +28,7 @@ def check(arguments: Arguments) -> None:
 
 
 def is_chosen(group: GroupListing, arguments: Arguments) -> bool:
-    """Tells if the filters of the command line select a group."""
+    """Returns whether the filters of the command line select a group."""
     protocol: str | None = arguments["protocol"]
     if arguments.has("group-type"):
         return group.type == str(arguments["group-type"]).capitalize() and protocol in (None, group.protocol_type)
@@ -65,9 +65,7 @@ TOOL = Tool(
     description="This tool helps to list groups of all types.",
     run=run,
     options=(
-        Option(
-            "bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to", is_required=True
-        ),
+        Option("bootstrap-server", SERVERS_HELP, "server to connect to", is_required=True),
         COMMAND_CONFIG,
         Option("list", "List the groups."),
         Option(

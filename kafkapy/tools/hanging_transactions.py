@@ -22,8 +22,8 @@ def find_hanging(
 ) -> list[OpenTransaction]:
     """Returns the hanging transactions that are open for longer than `longer_than_ms`.
 
-    It searches the partitions of the topic, of the broker, or of the topic on the broker. Raises ApiError if a request
-    fails.
+    Only the partitions of the topic, of the broker, or of the topic on the broker are searched. Raises ApiError if a
+    request fails.
     """
     candidates = _open_transactions(admin, _partitions(admin, topic, partition, broker), broker, longer_than_ms)
     if not candidates:
@@ -44,7 +44,7 @@ def find_hanging(
 
 
 def _is_known(described: TransactionDescription | None, error: ApiError | None, each: OpenTransaction) -> bool:
-    """Tells if the coordinator has an open transaction that includes this partition, and will therefore end it.
+    """Returns whether the coordinator has an open transaction that includes this partition, and will therefore end it.
 
     Raises `error` unless the error says that the transactional id does not exist.
     """

@@ -31,16 +31,21 @@ def describe(path: Path) -> str:
 
 
 def find_job(word: str, directory: Path = JOBS_DIRECTORY) -> Path:
-    """Returns the path of the job that `word` names: `hot-search`, `hot_search`, `hot_search.py` or its path.
+    """Returns the path of the job that `word` names: a file `mine.py` of the user, or a bundled job.
 
-    If there is no such job, raises ToolError, which names the most similar name and all jobs.
+    A bundled job is named `hot-search`, `hot_search` or `hot_search.py`. If there is no such job, raises ToolError,
+    which names the most similar name and all jobs.
     """
+    if word.endswith(".py") and Path(word).is_file():
+        return Path(word).resolve()
     paths = job_paths(directory)
     if not paths:
         raise ToolError(f"there are no jobs in {directory}: this installation is not complete")
     name = Path(word).name.removesuffix(".py").replace("_", "-")
     if name in paths:
         return paths[name]
+    if "/" in word:
+        raise ToolError(f"there is no file {word}")
     near = difflib.get_close_matches(name, paths, 1)
     meant = f"; did you mean {near[0]}?" if near else ""
-    raise ToolError(f"there is no job {word!r}{meant} (there are {', '.join(paths)})")
+    raise ToolError(f"there is no job {word!r}{meant} (the jobs are {', '.join(paths)})")

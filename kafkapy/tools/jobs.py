@@ -12,15 +12,19 @@ from collections.abc import Sequence
 
 from kafkapy.client import Producer
 from kafkapy.config.properties import read_properties
-from kafkapy.tools import job_catalog, jobs_demo, sample_data, spark_submit, topic_feeder
+from kafkapy.tools import job_catalog, jobs_demo, jobs_new, sample_data, spark_submit, topic_feeder
 from kafkapy.tools.bootstrap import await_broker
 from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.option import DOUBLE, INTEGER, LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.spark_requirements import check_requirements
 from kafkapy.tools.tool import run_tool, stops_by
 from kafkapy.types import SystemClock
 
 BOOTSTRAP_SERVER = Option(
-    "bootstrap-server", "The broker to write to.", "server to connect to", default="localhost:9092"
+    "bootstrap-server",
+    "The brokers to write to, HOST1:PORT1,HOST2:PORT2; $KAFKAPY_BOOTSTRAP_SERVERS and the profile replace the default.",
+    "server to connect to",
+    default="localhost:9092",
 )
 GENERATE_OPTIONS = (
     Option(
@@ -58,10 +62,11 @@ GENERATE_OPTIONS = (
     ),
 )
 SUBMIT_HELP = """\
-usage: kafkapy jobs submit [spark-submit's options] NAME [the job's options]
+usage: kafkapy jobs submit [spark-submit's options] NAME|FILE.py [the job's options]
 
-Runs a bundled job by spark-submit, with --master local[*] unless another is given, and with the packages that the job's
-options need. The job's own options: kafkapy jobs submit NAME --help
+Runs a bundled job or a Python file with Spark, with --master local[*] unless another is given, and with the packages
+that the job's options need. A file may import the job library, kafkapy_jobs. The job's own options:
+kafkapy jobs submit NAME --help
 """
 
 
@@ -95,10 +100,12 @@ def submit(words: Sequence[str]) -> int:
         return 0 if words else 1
     index = spark_submit.first_positional(words)
     if index is None:
-        raise ToolError(f"no job is named: {' '.join(words)}; there are {', '.join(job_catalog.job_paths())}")
+        raise ToolError(f"no job is named: {' '.join(words)}; the jobs are {', '.join(job_catalog.job_paths())}")
     job = job_catalog.find_job(words[index])
     environment = spark_submit.spark_environment(spark_submit.find_spark_submit(os.environ), os.environ)
     program = spark_submit.find_spark_submit(environment)
+    if not {"-h", "--help"} & set(words[index + 1 :]):
+        check_requirements(program.resolve().parent.parent, environment)
     command = spark_submit.job_program(program, words[:index], job, words[index + 1 :], environment)
     process = subprocess.Popen(command.words, env=command.environment)
     received: list[int] = []
@@ -168,6 +175,7 @@ TOOL = Tool(
             (),
             completes="job",
         ),
+        Command("new", "write a job of your own and its test from a template: kafkapy jobs new NAME", ()),
         Command("generate", "send sample data to a topic", GENERATE_OPTIONS),
         Command("demo", "run a broker, a generator of search terms and the hot search", jobs_demo.OPTIONS),
     ),
@@ -180,7 +188,8 @@ TOOL = Tool(
 
 def main(words: list[str]) -> int:
     """Runs the tool. The words after `submit` are for spark-submit and the job, and are not parsed here."""
-    if words[:1] == ["submit"]:
+    with_words = {"submit": submit, "new": jobs_new.new_job}.get(words[0]) if words else None
+    if with_words is not None:
         rest = words[1:]
-        return run_tool(Tool("jobs", TOOL.description, lambda arguments: submit(rest), needs_arguments=False), [])
+        return run_tool(Tool("jobs", TOOL.description, lambda arguments: with_words(rest), needs_arguments=False), [])
     return run_tool(TOOL, words)

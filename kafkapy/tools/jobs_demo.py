@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,6 +34,7 @@ OPTIONS = (
     Option("window", "The length of windows.", "length", default="10 s"),
     Option("slide", "The time between the beginnings of windows.", "length", default="5 s"),
     Option("top", "The number of terms of a window.", "count", INTEGER, default=10),
+    Option("language", "The language of the output and of the page.", "language", default="en", choices=("en", "zh")),
     Option("windows", "End after this many windows; by default only when interrupted.", "count", INTEGER),
 )
 _BROKER_START_S = 30.0
@@ -105,9 +107,11 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
     environment = spark_submit.spark_environment(program, os.environ)
     words = ["--bootstrap-server", server, "--window", arguments["window"], "--slide", arguments["slide"]]
     words += ["--lateness", "1 s", "--top", str(arguments["top"]), "--shuffle-partitions", "2"]
+    address = f"localhost:{_free_port()}"
+    words += ["--language", arguments["language"], "--http", address]
     job = job_catalog.find_job("hot-search")
     command = spark_submit.job_program(program, [], job, words, environment)
-    print("Spark starts; the first window takes a while ...", flush=True)
+    print(f"Spark starts; the first window takes a while. The page http://{address} shows the terms", flush=True)
     errors = directory / "spark.log"
     with errors.open("wb") as log:
         process = subprocess.Popen(
@@ -115,21 +119,26 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
         )
     try:
         assert process.stdout is not None
-        if _pass_on(process.stdout, arguments["windows"]):
+        if _pass_on(process.stdout, arguments["windows"], f"http://{address}"):
             return 0
         raise ToolError(f"the job has ended ({process.wait()}):\n{errors.read_text(errors='replace')[-4000:]}")
     finally:
         _stop(process)
 
 
-def _pass_on(output: IO[bytes], windows: int | None) -> bool:
-    """Prints lines as they are received.
+def _pass_on(output: IO[bytes], windows: int | None, page: str = "") -> bool:
+    """Prints lines as they are received; with the first of them a browser opens the `page`, if a terminal is attached.
 
     Returns True after the tables of `windows` windows, and False if the output ends before. A table has two horizontal
     rules.
     """
     rules = 0
+    is_open = not page or not sys.stdout.isatty()
     for line in output:
+        if not is_open:
+            is_open = True
+            with suppress(webbrowser.Error):
+                webbrowser.open(page)
         sys.stdout.write(line.decode("utf-8", "replace"))
         sys.stdout.flush()
         rules += line.startswith(b"=====")

@@ -6,7 +6,7 @@ from collections import Counter
 
 from kafkapy.client.admin import Admin, ElectionType
 from kafkapy.errors import Error
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, ValueType
@@ -94,15 +94,10 @@ TOOL = Tool(
     ),
     run=run,
     options=(
-        Option(
-            "bootstrap-server",
-            "A hostname and port for the broker to connect to, in the form host:port. Multiple comma separated URLs "
-            "can be given. REQUIRED.",
-            "host:port",
-        ),
+        Option("bootstrap-server", SERVERS_HELP, "host:port"),
         Option(
             "admin.config",
-            "(DEPRECATED) As --command-config, which replaces it.",
+            "(DEPRECATED) Use --command-config instead.",
             "config file",
             completes="file",
             is_deprecated=True,
@@ -137,7 +132,7 @@ TOOL = Tool(
         Option(
             "election-type",
             'Type of election to attempt. "preferred": the first replica, if it is not the leader. "unclean": any '
-            "replica that lives, if there is no leader; records may be lost. REQUIRED.",
+            "live replica, if there is no leader; records may be lost. REQUIRED.",
             "election type",
             _ELECTION_TYPE,
             choices=("preferred", "unclean"),

@@ -21,7 +21,7 @@ READER_PROPERTIES = """ parse.key=false
  headers.delimiter=\\t
  headers.separator=,
  headers.key.separator=:
- null.marker=   text of a key, a value or a header's value that stands for null
+ null.marker=   text that represents a null key, value or header value
 With parse.headers and parse.key a line has the form
   h1:v1,h2:v2<tab>key<tab>value"""
 READER_KEYS = (

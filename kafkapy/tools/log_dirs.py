@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kafkapy.client.admin import Admin, LogDirDescription
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import Arguments, Option, ToolError
@@ -69,7 +69,7 @@ TOOL = Tool(
     options=(
         Option(
             "bootstrap-server",
-            "REQUIRED: the server(s) to use for bootstrapping",
+            SERVERS_HELP,
             "The server(s) to use for bootstrapping",
         ),
         COMMAND_CONFIG,

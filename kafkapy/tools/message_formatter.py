@@ -40,7 +40,7 @@ FORMATTER_KEYS = (
     "value.deserializer",
     "headers.deserializer",
 )
-# Apache Kafka passes keys with these prefixes to the deserializers; ours take none.
+# Apache Kafka passes keys with these prefixes to the deserializers; our deserializers have no configuration.
 _DESERIALIZER_PREFIXES = ("key.deserializer.", "value.deserializer.", "headers.deserializer.")
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 
@@ -114,7 +114,7 @@ class DefaultFormatter:
 
 
 def _decoder(name: str | None) -> Decoder | None:
-    """Returns the deserializer of that name; None without a name.
+    """Returns the deserializer that `name` names; None without a name.
 
     An unknown name is logged as an error, as in Kafka, and None is returned.
     """

@@ -27,7 +27,10 @@ class Exit(Exception):
 
 
 class _Command(NamedTuple):
-    """A command: its description, and its argument with usage and description; `least` and `most` words."""
+    """A command of the shell and its argument, which `usage` and `help` describe.
+
+    The command accepts from `least` to `most` words; there is no limit if `most` is None.
+    """
 
     description: str
     argument: str
@@ -96,7 +99,7 @@ class Shell:
     """The state of a shell: the tree, the current directory and the lines typed so far. Not thread-safe."""
 
     def __init__(self, root: Mapping[str, Node], write: Callable[[str], None], width: int = 0) -> None:
-        """`write` prints a line; `width` is that of the terminal, 0 for output with one name per line."""
+        """`write` prints a line; `width` is the terminal's, or 0 to print one name per line."""
         self.root = root
         self.directory: tuple[str, ...] = ()
         self.history: list[str] = []

@@ -26,7 +26,7 @@ _LEADER_CHANGE = 2
 
 
 def read_directory(directory: str) -> MetadataHistory:
-    """Returns the history in a log directory, or in its `__cluster_metadata-0`; the node may be running.
+    """Returns the history in a log directory, or in a folder `__cluster_metadata-0`; the node may be running.
 
     Raises ToolError if the directory has no metadata log.
     """
@@ -60,7 +60,7 @@ def read_batches(path: str) -> list[RecordBatch]:
 
 
 def image_of_snapshot(batches: Iterable[RecordBatch], offset: int, epoch: int) -> MetadataImage:
-    """Returns the image that a snapshot contains, whose id is `offset` and `epoch`."""
+    """Returns the image that a snapshot contains; `offset` and `epoch` are the id of the snapshot."""
     loader = MetadataLoader(EMPTY_IMAGE)
     for batch in batches:
         if not batch.is_control:

@@ -270,7 +270,9 @@ TOOL = Tool(
                 JSON,
             ),
         ),
-        Command("add-controller", "Add a controller to the KRaft controller cluster", (_DRY_RUN,)),
+        Command(
+            "add-controller", "Add a controller to the KRaft controller cluster", (_DRY_RUN,), accepts_profile=False
+        ),
         Command(
             "remove-controller",
             "Remove a controller from the KRaft controller cluster",

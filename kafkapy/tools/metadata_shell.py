@@ -32,7 +32,7 @@ def run(arguments: Arguments) -> int:
     root = _tree(arguments)
     print("Starting...\n[ Kafka Metadata Shell ]")
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    _converse(Shell(root, print, width))
+    _run_interactively(Shell(root, print, width))
     return 0
 
 
@@ -51,7 +51,7 @@ def _tree(arguments: Arguments) -> Mapping[str, Node]:
 
 
 def _history_of_file(path: str) -> MetadataHistory:
-    """Returns the records of a snapshot, or of a segment of the metadata log. Raises ToolError and OSError."""
+    """Returns the records of a snapshot, or of the first segment of a metadata log. Raises ToolError and OSError."""
     if os.path.isdir(path):
         raise ToolError(f"{path} is a directory: use --directory")
     with open(path, "rb"):
@@ -67,7 +67,7 @@ def _history_of_file(path: str) -> MetadataHistory:
     return history
 
 
-def _converse(shell: Shell) -> None:
+def _run_interactively(shell: Shell) -> None:
     """Reads and runs lines until `exit` or the end of the input."""
     if sys.stdin.isatty():
         _prepare_terminal(shell)
@@ -107,7 +107,7 @@ TOOL = Tool(
         ),
         Option(
             "directory",
-            "A log directory with the metadata log to read instead, of a running or a stopped node.",
+            "The log directory of a running or a stopped node, whose metadata log is read instead.",
             "DIRECTORY",
             aliases=("d",),
             is_ours=True,

@@ -58,7 +58,7 @@ class Provenance(NamedTuple):
 
 
 def tree_of(image: MetadataImage, provenance: Provenance, local: Mapping[str, str]) -> Mapping[str, Node]:
-    """Returns the root of the tree; `local` has the names and texts of the directory of the same name."""
+    """Returns the root of the tree; `local` maps the names of the files in the directory `local` to their texts."""
     return {
         "image": {
             "acls": {"byId": {uuid_to_string(key): partial(_acl, each) for key, each in image.acls.items()}},
@@ -98,7 +98,7 @@ def _uuids(values: Iterable[bytes]) -> str:
     return _list(map(uuid_to_string, values))
 
 
-def _in_order(values: Iterable[bytes]) -> list[bytes]:
+def _in_java_order(values: Iterable[bytes]) -> list[bytes]:
     """Returns ids in the order of Java's Uuid, which compares two signed numbers."""
 
     def halves(value: bytes) -> tuple[int, int]:
@@ -149,8 +149,8 @@ def _broker(broker: BrokerRegistration) -> str:
         f"supportedFeatures={_supported(broker.features)}, rack={rack}, fenced={_bool(broker.fenced)}, "
         f"inControlledShutdown={_bool(broker.in_controlled_shutdown)}, "
         f"isMigratingZkBroker={_bool(broker.is_migrating_zk_broker)}, "
-        f"directories={_uuids(_in_order(broker.log_dirs))}, "
-        f"cordonedDirectories={_uuids(_in_order(broker.cordoned_log_dirs or ()))})"
+        f"directories={_uuids(_in_java_order(broker.log_dirs))}, "
+        f"cordonedDirectories={_uuids(_in_java_order(broker.cordoned_log_dirs or ()))})"
     )
 
 

@@ -32,7 +32,7 @@ USER_KEY, PASSWORD_KEY = "kafkapy.metrics.username", "kafkapy.metrics.password"
 TIMEOUT_S = 30
 # Addresses of a listener on every interface, which is reached as localhost.
 EVERY_ADDRESS = ("0.0.0.0", "::")
-# The limit of what is read of a page; the page of 2,000 topics has about three megabytes.
+# The largest number of bytes read of a page; the page of 2,000 topics has about three megabytes.
 LARGEST_PAGE = 1 << 28
 COUNTED = ("_total", "_count", "_sum", "_bucket")
 
@@ -51,7 +51,7 @@ OPTIONS = (
     Option(
         "match", "Print only series whose name and labels contain a match of this regular expression.", "expression"
     ),
-    Option("follow", "Print every so many seconds; counters are printed as rates per second.", "seconds", DOUBLE),
+    Option("follow", "Print a page at this interval, with counters as rates per second.", "seconds", DOUBLE),
     Option("count", "With --follow: end after this many pages.", "number", INTEGER),
     Option("csv", "Print CSV: time, metric, labels, value."),
 )
@@ -71,7 +71,7 @@ class Series(NamedTuple):
 
 
 class PageAddress(NamedTuple):
-    """The address of a metrics page, and what is needed to read it. Its representation hides the password."""
+    """The address of a metrics page, with TLS, user and password for it. Its representation hides the password."""
 
     url: str
     tls: SSLContext | None = None  # for https; None for the machine's authorities
@@ -115,7 +115,7 @@ def address_in_file(path: str) -> PageAddress:
 def _own_context(path: str) -> SSLContext:
     """Returns the TLS context for the metrics listener of the broker with this file. Raises ToolError.
 
-    The broker's own certificate is trusted, and is shown if the listener asks for one.
+    The broker's own certificate is trusted, and is the client's certificate if the listener asks for one.
     """
     from kafkapy.config.broker_config import BrokerConfig
     from kafkapy.config.listener_ssl import listener_ssl_settings
@@ -127,7 +127,7 @@ def _own_context(path: str) -> SSLContext:
         context = client_context(material._replace(trust_store=material.key_store))
     except ConfigError as error:
         raise ToolError(str(error)) from error
-    context.check_hostname = False  # the certificate is the expected one, whatever its names
+    context.check_hostname = False  # the certificate itself is trusted, so its names do not matter
     return context
 
 

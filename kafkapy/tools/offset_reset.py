@@ -104,7 +104,7 @@ def read_plans(path: str, group: str | None) -> dict[str, Plan]:
     except OSError as error:
         raise ToolError(f"{error.strerror}: {path}") from error
     except ValueError as error:
-        raise ToolError(f"{path} is no list of topic, partition and offset: {error}") from error
+        raise ToolError(f"{path} is not a list of topic, partition and offset: {error}") from error
     return plans
 
 

@@ -1,6 +1,6 @@
-"""The flags of Apache Kafka 0.8 to 3.x that its tools no longer have; a line names the flag of today.
+"""The flags of Apache Kafka 0.8 to 3.x that its tools no longer have, and their translation into flags of today.
 
-`--zookeeper` is not one of them: no flag of today can stand for it, so that `run_tool` refuses it.
+`--zookeeper` is not among them: no flag of today has its meaning, so `run_tool` refuses it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _CODECS = {"0": "none", "1": "gzip", "2": "snappy", "3": "lz4", "4": "zstd"}
 class OldFlag(NamedTuple):
     """A flag of older releases.
 
-    takes_value: whether a value follows it.
-    instead: what the line tells the user to type today; "" if the flag has no successor.
-    rewrite: returns the words of today that the flag and its value stand for; None drops the flag.
+    takes_value: whether a value follows the flag.
+    instead: the replacement that the printed line names; "" if there is none.
+    rewrite: the function that returns today's words for the flag's value; None if the flag is ignored.
     """
 
     takes_value: bool
@@ -28,18 +28,18 @@ class OldFlag(NamedTuple):
 
 
 def _renamed(name: str) -> OldFlag:
-    """Returns a flag with a value that has another name today."""
+    """Returns an old flag that takes a value and is called `name` today."""
     return OldFlag(True, f"--{name}", lambda value: [f"--{name}", value])
 
 
 def _property(key: str, flag: str = "command-property", values: Mapping[str, str] | None = None) -> OldFlag:
-    """Returns a flag whose value is a key of the client's configuration today."""
+    """Returns a flag whose value is given today as a key of the client's configuration; `values` translates values."""
     known = values or {}
     return OldFlag(True, f"--{flag} {key}=VALUE", lambda value: [f"--{flag}", f"{key}={known.get(value, value)}"])
 
 
 def _all_but(value: str) -> list[str]:
-    """Returns the words that select all topics but those that an expression matches; commas separate alternatives."""
+    """Returns the words that select all topics except those that match `value`; its commas separate alternatives."""
     return ["--include", f"(?!(?:{value.replace(',', '|')})$).*"]
 
 
@@ -47,7 +47,7 @@ _SWITCH = OldFlag(False)
 _VALUE = OldFlag(True)
 _METRICS = OldFlag(False, "kafkapy metrics")
 
-# tool -> flag without dashes -> what became of it
+# The old flags of each tool, by their names without dashes.
 OLD_FLAGS: dict[str, dict[str, OldFlag]] = {
     "console-producer": {
         "broker-list": _renamed("bootstrap-server"),
@@ -120,12 +120,12 @@ OLD_FLAGS: dict[str, dict[str, OldFlag]] = {
         "execute": _SWITCH,
     },
 }
-# Flags that are required today and that an old command line cannot have: what they were before.
+# By tool: flags that are required today and did not exist before, with the value that has the old behaviour.
 _FORMER_DEFAULTS = {"producer-perf-test": {"--throughput": "-1"}}
 
 
 def translate(tool: str, words: Sequence[str]) -> list[str]:
-    """Returns a command line in which the flags of today stand for those of older releases.
+    """Returns the command line with today's flags instead of those of older releases.
 
     Prints a line to standard error for each old flag.
     """
@@ -154,7 +154,7 @@ def translate(tool: str, words: Sequence[str]) -> list[str]:
 
 
 def _line(name: str, flag: OldFlag) -> str:
-    """Returns the line that names today's flag."""
+    """Returns the line that is printed for an old flag."""
     if flag.rewrite is not None:
         return f"--{name} is a flag of older releases; today's is {flag.instead}."
     if flag.instead:

@@ -11,7 +11,11 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class UsageError(Exception):
-    """An invalid command line. The message is Apache Kafka's; the usage, or a reference to `--help`, follows it."""
+    """An invalid command line.
+
+    The message is Apache Kafka's if its tool refuses the same. The usage, or a reference to `--help`, is printed after
+    the message.
+    """
 
 
 class UnknownOption(UsageError):
@@ -63,7 +67,7 @@ DOUBLE = ValueType("Double", float)
 class Option:
     """One flag of a tool. Immutable.
 
-    name: the flag without dashes, as are the `aliases` (those of one letter are typed with a single dash).
+    name, aliases: the flag and its other names, without dashes; a name of one letter is typed with a single dash.
     argument: the placeholder of its value in `--help`; None for a switch, which takes no value.
     argument_is_optional: whether the value may be left out (`--compression-codec`).
     default: the value if the flag is absent; `values` then returns it as the only value.
@@ -74,8 +78,9 @@ class Option:
     group: the name of a set of flags of which at most one may be given (argparse4j).
     is_ours: whether Apache Kafka's tool lacks the flag.
     is_deprecated: whether completion leaves out the flag, which is still accepted.
-    completes: the kind of value that completion offers: "file", "directory", "broker-key", "topic-key", "job" or "".
-    has_default_cluster: for `bootstrap-server`, whether the user's default cluster is the value if the flag is absent.
+    completes: the kind of value that completion offers: "file", "directory", "broker-key", "topic-key", "job", "topic",
+        "group" or ""; the options that completion.NAMES_BY_OPTION lists need none.
+    has_default_cluster: whether the servers of the user's default cluster replace an absent `bootstrap-server`.
     """
 
     name: str
@@ -118,8 +123,8 @@ class Option:
 class Arguments:
     """The parsed command line. Immutable.
 
-    `arguments["topic"]` is the value of a flag or its default; `has` tells if the user gave the flag; `values` returns
-    all its values; `positionals` are the words that belong to no flag; `command` is the name of the subcommand.
+    `arguments["topic"]` is the value of a flag or its default; `has` returns whether the user gave the flag; `values`
+    returns all its values; `positionals` are the words that belong to no flag; `command` is the name of the subcommand.
     """
 
     def __init__(
@@ -135,11 +140,11 @@ class Arguments:
         self.command = command
 
     def has(self, name: str) -> bool:
-        """Tells if the user gave the flag. Raises KeyError for a flag that the tool does not declare."""
+        """Returns whether the user gave the flag. Raises KeyError for a flag that the tool does not declare."""
         return self._options[name].name in self._found
 
     def declares(self, name: str) -> bool:
-        """Tells if the tool, or the subcommand, has this flag."""
+        """Returns whether the tool, or the subcommand, has this flag."""
         return name in self._options
 
     @property
@@ -163,7 +168,7 @@ class Arguments:
         return values[0]
 
     def values(self, name: str) -> list[Any]:
-        """Returns all values of a flag that may be repeated; the default, if it has one, for an absent flag."""
+        """Returns all values of a flag that may be repeated; for an absent flag its default, or []."""
         option = self._options[name]
         found = list(self._found.get(name, ()))
         return found if found or option.default is None else [option.default]

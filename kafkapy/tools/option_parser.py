@@ -1,7 +1,7 @@
-"""The parser of the tools that use joptsimple in Apache Kafka, which most of them do.
+"""The parser of the tools that use joptsimple in Apache Kafka: all but those of `argument_parser`.
 
 Flags are written `--opt value`, `--opt=value`, `-opt value`, `-o value` or `-ovalue`, in any order and repeatedly; `--`
-ends them. Long flags cannot be abbreviated, as in Kafka's tools. A required argument may begin with a dash, so that
+ends the flags. Long flags cannot be abbreviated, as in Kafka's tools. A required argument may begin with a dash:
 `--offset -1` works. A switch takes no value; a value given with `=` is ignored.
 """
 
@@ -14,7 +14,7 @@ from kafkapy.tools.option import Arguments, Option, UnknownOption, UsageError
 
 
 class OptionParser:
-    """Parses command lines by the flags of one tool. Immutable."""
+    """Parses the command lines of one tool. Immutable."""
 
     def __init__(
         self, options: Iterable[Option], fill_in: Callable[[dict[str, list[Any]]], None] | None = None
@@ -38,9 +38,9 @@ class OptionParser:
                 positionals += reversed(rest)
                 break
             if word.startswith("--"):
-                self._take_long(word[2:], rest, found)
+                self._parse_long(word[2:], rest, found)
             elif word.startswith("-") and len(word) > 1:
-                self._take_short(word[1:], rest, found)
+                self._parse_short(word[1:], rest, found)
             else:
                 positionals.append(word)
         if self._fill_in is not None:
@@ -49,22 +49,22 @@ class OptionParser:
             self._check_required(found)
         return Arguments(self._options, found, positionals)
 
-    def _take_long(self, word: str, rest: list[str], found: dict[str, list[Any]]) -> None:
+    def _parse_long(self, word: str, rest: list[str], found: dict[str, list[Any]]) -> None:
         name, _, value = word.partition("=")
-        self._take(self._option(name), value, rest, found)
+        self._add(self._option(name), value, rest, found)
 
-    def _take_short(self, word: str, rest: list[str], found: dict[str, list[Any]]) -> None:
+    def _parse_short(self, word: str, rest: list[str], found: dict[str, list[Any]]) -> None:
         """Parses `-topic x`, `-t x`, `-tx`, or several switches of one letter in one word."""
         name, _, value = word.partition("=")
         if name in self._by_name:
-            self._take(self._by_name[name], value, rest, found)
+            self._add(self._by_name[name], value, rest, found)
             return
         for index, letter in enumerate(word):
             option = self._option(letter)
             if option.argument is not None:
-                self._take(option, word[index + 1 :], rest, found)
+                self._add(option, word[index + 1 :], rest, found)
                 return
-            self._take(option, "", rest, found)
+            self._add(option, "", rest, found)
 
     def _option(self, name: str) -> Option:
         option = self._by_name.get(name)
@@ -72,7 +72,7 @@ class OptionParser:
             raise UnknownOption(name)
         return option
 
-    def _take(self, option: Option, value: str, rest: list[str], found: dict[str, list[Any]]) -> None:
+    def _add(self, option: Option, value: str, rest: list[str], found: dict[str, list[Any]]) -> None:
         values = found.setdefault(option.name, [])
         if option.argument is None:
             return

@@ -26,7 +26,7 @@ def read_json_object(path: str) -> dict[str, Any]:
 
 
 def field(entry: Any, name: str, kind: type) -> Any:
-    """Returns a field of an entry. Raises ToolError if it is missing or of another type."""
+    """Returns a field of an entry. Raises ToolError if the field is missing or not of the type `kind`."""
     value = entry.get(name) if isinstance(entry, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ToolError(f"Missing or wrong field {name} in {json.dumps(entry)}")

@@ -1,12 +1,12 @@
-"""The tool `kafka-preferred-replica-election` of Apache Kafka 0.8 to 2.8: has preferred replicas elected as leaders.
+"""The tool `kafka-preferred-replica-election` of Apache Kafka 0.8 to 2.8: elects preferred replicas as leaders.
 
-`leader-election --election-type preferred`, which replaces it, does the work.
+It runs `leader-election --election-type preferred`, which replaces it.
 """
 
 from __future__ import annotations
 
 from kafkapy.tools import leader_election
-from kafkapy.tools.bootstrap import COMMAND_CONFIG
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import Arguments, Option
 from kafkapy.tools.tool import parse, run_tool
@@ -15,7 +15,7 @@ _PASSED_ON = ("bootstrap-server", "path-to-json-file", "admin.config", "command-
 
 
 def run(arguments: Arguments) -> int:
-    """Has the partitions of a file, or all, elect their preferred replicas; returns the exit code."""
+    """Elects the preferred replicas of the partitions in a file, or of all partitions; returns the exit code."""
     words = ["--election-type", "preferred"]
     for name in _PASSED_ON:
         if arguments.has(name):
@@ -28,11 +28,11 @@ def run(arguments: Arguments) -> int:
 
 TOOL = Tool(
     name="preferred-replica-election",
-    description="This tool helps to restore the leadership of partitions to their preferred replicas. In Apache Kafka "
-    "0.8 to 2.8; since 2.4, leader-election --election-type preferred replaces it.",
+    description="This tool helps to restore the leadership of partitions to their preferred replicas. It is a tool of "
+    "Apache Kafka 0.8 to 2.8; since 2.4, leader-election --election-type preferred replaces it.",
     run=run,
     options=(
-        Option("bootstrap-server", "REQUIRED: A hostname and port for the broker to connect to.", "host:port"),
+        Option("bootstrap-server", SERVERS_HELP, "host:port"),
         Option(
             "path-to-json-file",
             'The JSON file with the list of partitions, as {"partitions": [{"topic": "foo", "partition": 1}]}; by '
@@ -40,7 +40,13 @@ TOOL = Tool(
             "list of partitions for which preferred replica leader election needs to be triggered",
             completes="file",
         ),
-        Option("admin.config", "As --command-config.", "config file", completes="file", is_deprecated=True),
+        Option(
+            "admin.config",
+            "(DEPRECATED) Use --command-config instead.",
+            "config file",
+            completes="file",
+            is_deprecated=True,
+        ),
         COMMAND_CONFIG,
     ),
     examples=(Example("All partitions", "--bootstrap-server localhost:9092"),),

@@ -12,7 +12,7 @@ from typing import Any
 from kafkapy.client import Producer
 from kafkapy.config.properties import read_properties
 from kafkapy.protocol.message_json import json_text
-from kafkapy.tools.bootstrap import JSON, await_broker
+from kafkapy.tools.bootstrap import JSON, SERVERS_HELP, await_broker
 from kafkapy.tools.declaration import Example, Grammar, Tool
 from kafkapy.tools.metric_table import print_metrics
 from kafkapy.tools.option import DOUBLE, INTEGER, LONG, Arguments, Option, ToolError, UsageError
@@ -91,13 +91,13 @@ def read_payloads(path: str, delimiter: str) -> list[bytes]:
 
 def payloads_of(arguments: Arguments) -> Callable[[int], bytes]:
     """Returns the function that makes the value of the record with a given number."""
-    chance = random.Random(0)
+    generator = random.Random(0)
     if arguments.has("payload-file"):
         payloads = read_payloads(arguments["payload-file"], arguments["payload-delimiter"])
-        return lambda number: chance.choice(payloads)
+        return lambda number: generator.choice(payloads)
     if arguments.has("record-size"):
         size = arguments["record-size"]
-        return lambda number: chance.randbytes(size).translate(_LETTERS)
+        return lambda number: generator.randbytes(size).translate(_LETTERS)
     return lambda number: b"%d" % number
 
 
@@ -219,11 +219,9 @@ def run(arguments: Arguments) -> int:
 
 
 _EXACTLY_ONE = " Exactly one of --record-size, --payload-file and --payload-monotonic is required."
-_OVER = " It takes precedence over --command-property and --command-config."
+_OVER = " The flag takes precedence over --command-property and --command-config."
 OPTIONS = (
-    Option(
-        "bootstrap-server", "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2." + _OVER, "BOOTSTRAP-SERVER"
-    ),
+    Option("bootstrap-server", SERVERS_HELP + _OVER, "BOOTSTRAP-SERVER"),
     Option("topic", "The topic to write to.", "TOPIC", is_required=True),
     Option("num-records", "The number of records to send.", "NUM-RECORDS", LONG, is_required=True),
     Option("record-size", "The size of each value in bytes." + _EXACTLY_ONE, "RECORD-SIZE", INTEGER, group="payload"),
@@ -269,11 +267,17 @@ OPTIONS = (
     ),
     Option(
         "transaction-duration-ms",
-        "Send in transactions, each committed after this time; 3000 if only --transactional-id is given.",
+        "Send in transactions, each of which is committed after this time; 3000 if only --transactional-id is given.",
         "TRANSACTION-DURATION",
         LONG,
     ),
-    Option("warmup-records", "Print a second summary without this many first records.", "WARMUP-RECORDS", LONG, 0),
+    Option(
+        "warmup-records",
+        "The number of first records that a second summary leaves out.",
+        "WARMUP-RECORDS",
+        LONG,
+        0,
+    ),
     Option("reporting-interval", "The milliseconds between progress lines.", "INTERVAL-MS", LONG, 5000),
     JSON,
 )

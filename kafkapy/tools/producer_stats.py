@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-# The limit of stored latencies; of more records only every n-th latency is stored.
+# The largest number of stored latencies; with more records, only every n-th latency is stored.
 _MOST_SAMPLES = 500_000
 _MEGABYTE = 1024.0 * 1024.0
 PERCENTILES = (0.5, 0.95, 0.99, 0.999)
@@ -59,7 +59,7 @@ class ProducerStats:
         self._window_count = self._window_bytes = self._window_sum = self._window_max = 0
 
     def window_line(self, monotonic_ms: int) -> str:
-        """Returns the line of the present interval, which ends now."""
+        """Returns the line of the present interval, which ends at `monotonic_ms`."""
         elapsed_s = max(monotonic_ms - self._window_start_ms, 1) / 1000
         return (
             f"{self._window_count} records sent, {self._window_count / elapsed_s:.1f} records/sec "

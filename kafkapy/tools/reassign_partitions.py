@@ -14,7 +14,7 @@ from kafkapy.client.admin import Admin, Replica
 from kafkapy.controller.placement import place_replicas
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
@@ -31,6 +31,7 @@ from kafkapy.tools.reassignment_progress import (
     replica_name,
 )
 from kafkapy.tools.reassignment_throttles import clear_throttles, moves_of, throttle_log_dirs, throttle_moves
+from kafkapy.tools.replicas import replicas_of
 from kafkapy.tools.tool import run_tool
 from kafkapy.types import TopicPartition
 
@@ -113,11 +114,7 @@ def generate(admin: Admin, arguments: Arguments) -> None:
         if error.error is Error.UNKNOWN_TOPIC_OR_PARTITION:
             raise ApiError(error.error, f"Topic {name} not found.")
         raise error
-    current = {
-        TopicPartition(topic.name, each.partition): each.replicas
-        for topic in described.values.values()
-        for each in topic.partitions
-    }
+    current = replicas_of(described.values.values())
     directories = present_directories(admin, current)
     usable = candidates(admin, brokers, is_rack_aware=not arguments.has("disable-rack-aware"))
     proposed: dict[TopicPartition, tuple[int, ...]] = {}
@@ -145,7 +142,7 @@ def _broker_list(text: str) -> list[int]:
 
 
 def candidates(admin: Admin, brokers: Sequence[int], *, is_rack_aware: bool) -> list[_Broker]:
-    """Returns those of the given brokers that are live. Raises ToolError if only some of them have a rack."""
+    """Returns the live brokers among the given ones. Raises ToolError if only some of them have a rack."""
     live = [node for node in admin.describe_cluster().brokers if node.node_id in brokers]
     if is_rack_aware and 0 < sum(node.rack is None for node in live) < len(live):
         fail(
@@ -302,7 +299,7 @@ TOOL = Tool(
     options=(
         Option(
             "bootstrap-server",
-            "The brokers to connect to first.",
+            SERVERS_HELP,
             "Server(s) to use for bootstrapping",
             argument_is_optional=True,
         ),
@@ -320,8 +317,8 @@ TOOL = Tool(
         Option("execute", "Begin the reassignment in the file that --reassignment-json-file names."),
         Option(
             "verify",
-            "Print whether the reassignment in the file is completed. If no reassignment is in progress, the throttles "
-            "are removed.",
+            "Print whether the reassignment in the file is completed. If no reassignment is in progress, remove the "
+            "throttles.",
         ),
         Option("cancel", "Cancel the reassignments in the file that are in progress."),
         Option("list", "List all reassignments in progress."),

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from kafkapy.client.admin import Admin, Reassignment, Replica
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
+from kafkapy.tools.replicas import id_list, replicas_of
 from kafkapy.types import TopicPartition
 
 
@@ -26,11 +27,7 @@ def current_replicas(admin: Admin, partitions: Collection[TopicPartition]) -> di
     for error in described.errors.values():
         if error.error is not Error.UNKNOWN_TOPIC_OR_PARTITION:
             raise error
-    found = {
-        TopicPartition(topic.name, each.partition): each.replicas
-        for topic in described.values.values()
-        for each in topic.partitions
-    }
+    found = replicas_of(described.values.values())
     return {partition: found[partition] for partition in partitions if partition in found}
 
 
@@ -77,8 +74,8 @@ def partition_lines(
             lines.append(f"Reassignment of partition {partition} is completed.")
         else:
             lines.append(
-                f"There is no active reassignment of partition {partition}, but replica set is {_ids(replicas)} rather "
-                f"than {_ids(target)}."
+                f"There is no active reassignment of partition {partition}, but replica set is {id_list(replicas)} "
+                f"rather than {id_list(target)}."
             )
     return lines
 
@@ -119,9 +116,9 @@ def ongoing_lines(ongoing: Mapping[TopicPartition, Reassignment]) -> list[str]:
     lines = ["Current partition reassignments:"]
     for partition in sorted(ongoing):
         each = ongoing[partition]
-        adding = f" adding: {_ids(each.adding)}." if each.adding else ""
-        removing = f" removing: {_ids(each.removing)}." if each.removing else ""
-        lines.append(f"{partition}: replicas: {_ids(each.replicas)}.{adding}{removing}")
+        adding = f" adding: {id_list(each.adding)}." if each.adding else ""
+        removing = f" removing: {id_list(each.removing)}." if each.removing else ""
+        lines.append(f"{partition}: replicas: {id_list(each.replicas)}.{adding}{removing}")
     return lines
 
 
@@ -133,7 +130,3 @@ def replica_name(replica: Replica) -> str:
 def error_lines(errors: Mapping[TopicPartition, ApiError]) -> list[str]:
     """Returns the errors of partitions, in the order of the partitions."""
     return [f"{partition}: {errors[partition].message}" for partition in sorted(errors)]
-
-
-def _ids(brokers: Iterable[int]) -> str:
-    return ",".join(map(str, brokers))

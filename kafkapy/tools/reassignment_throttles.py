@@ -1,7 +1,7 @@
 """The throttles that `kafka-reassign-partitions` sets for the duration of a reassignment (KIP-73, KIP-113).
 
-The configuration of the brokers has the rates. The configuration of the topics lists the replicas to which the rates
-apply: as leaders the present replicas of a moving partition, and as followers the added ones.
+The configuration of the brokers contains the rates. The configuration of the topics lists the replicas to which the
+rates apply: the present replicas of a moving partition as leaders, and the added replicas as followers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def moves_of(
     wanted: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> dict[TopicPartition, Move]:
-    """Returns the moves in progress and the wanted ones: a broker's rate applies to all of its moves together.
+    """Returns the moves in progress and the wanted ones, because a broker's rate applies to all of its moves together.
 
     The sources of a partition whose reassignment is replaced are those of the ongoing reassignment.
     """
@@ -60,8 +60,8 @@ def throttled_replicas(moves: Mapping[TopicPartition, Move]) -> dict[str, tuple[
 
 
 def throttle_moves(admin: Admin, moves: Mapping[TopicPartition, Move], rate: int) -> None:
-    """Lists the moving replicas in their topics' configuration, and sets the rate, in bytes/s, on all brokers that take
-    part."""
+    """Lists the moving replicas in their topics' configuration, and sets the rate, in bytes/s, on all brokers from or
+    to which a replica moves."""
     listed = {
         topic: (ConfigChange(LEADER_REPLICAS, leaders), ConfigChange(FOLLOWER_REPLICAS, followers))
         for topic, (leaders, followers) in throttled_replicas(moves).items()

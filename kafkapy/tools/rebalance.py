@@ -10,11 +10,12 @@ from math import inf
 from kafkapy.client.admin import Admin, LogDirDescription
 from kafkapy.tools.balance_execution import Execution
 from kafkapy.tools.balance_plan import BalancePlan, BrokerState, PartitionLoad, Rules, broker_loads, plan_balance
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, admin_properties
 from kafkapy.tools.controller_move import move_controller
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import DOUBLE, INTEGER, LONG, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.reassignment_file import plan_text
+from kafkapy.tools.replicas import id_list
 from kafkapy.tools.tool import run_tool
 from kafkapy.types import TopicPartition
 
@@ -27,9 +28,9 @@ Directories = Mapping[int, Mapping[str, LogDirDescription]]
 
 
 def run(arguments: Arguments) -> int:
-    """Prints or executes a plan, or moves the active controller; returns 1 if a move failed or was not possible."""
+    """Prints or executes a plan, or moves the active controller; returns 1 if a move failed or is impossible."""
     if arguments.has("move-controller"):
-        _check_controller_words(arguments)
+        _check_controller_flags(arguments)
         properties = admin_properties(arguments)
         with Admin(properties) as admin:
             print(move_controller(admin, arguments["move-controller"], properties))
@@ -54,7 +55,7 @@ def run(arguments: Arguments) -> int:
     return 1 if plan.unmoved else 0
 
 
-def _check_controller_words(arguments: Arguments) -> None:
+def _check_controller_flags(arguments: Arguments) -> None:
     if arguments.has("bootstrap-server") == arguments.has("bootstrap-controller"):
         raise UsageError("Exactly one of --bootstrap-server and --bootstrap-controller is required")
     for name in (*_RULES, "execute", "json"):
@@ -76,7 +77,7 @@ def rules_of(arguments: Arguments) -> Rules:
         tolerance=arguments["tolerance"] / 100,
         topics=frozenset(arguments["topics"].split(",")) if arguments.has("topics") else None,
         kept=_kept(arguments.values("keep")),
-        emptied=frozenset(_brokers(arguments["empty"])) if arguments.has("empty") else (),
+        emptied=frozenset(_broker_ids(arguments["empty"])) if arguments.has("empty") else (),
         most_per_broker=arguments["max-moves-per-broker"] if arguments.has("max-moves-per-broker") else inf,
         most_per_topic=arguments["max-moves-per-topic"] if arguments.has("max-moves-per-topic") else inf,
         rack_aware=not arguments["disable-rack-aware"],
@@ -89,11 +90,11 @@ def _kept(values: Iterable[str]) -> dict[str, frozenset[int]]:
         topic, equals, brokers = value.partition("=")
         if not topic or not equals:
             raise UsageError(f"{value} does not name brokers of a topic: TOPIC=BROKER,BROKER is required")
-        kept[topic] = frozenset(_brokers(brokers))
+        kept[topic] = frozenset(_broker_ids(brokers))
     return kept
 
 
-def _brokers(text: str) -> list[int]:
+def _broker_ids(text: str) -> list[int]:
     words = text.split(",")
     if not all(each.isascii() and each.isdigit() for each in words):
         raise UsageError(f"{text} is not a list of broker ids, such as 1,2,3")
@@ -101,8 +102,10 @@ def _brokers(text: str) -> list[int]:
 
 
 def check_rules(rules: Rules, brokers: Sequence[BrokerState], partitions: Sequence[PartitionLoad]) -> Rules:
-    """Returns the rules for this cluster: if all disks are empty, replicas are counted instead. Raises ToolError for
-    topics and brokers that the cluster does not have."""
+    """Returns the rules for this cluster: if all disks are empty, the number of replicas replaces the goal "disk".
+
+    Raises ToolError for topics and brokers that the cluster does not have.
+    """
     known = {each.partition.topic for each in partitions}
     named = {*(rules.topics or ()), *rules.kept}
     if unknown := sorted(named - known):
@@ -184,7 +187,7 @@ def plan_lines(
         size = former.loads.get("disk", 0) * len(set(replicas) - set(former.replicas))
         moved += size
         what = f"copies {_shown('disk', size)}" if set(replicas) != set(former.replicas) else "changes the leader only"
-        lines.append(f"{partition}: {_ids(former.replicas)} -> {_ids(replicas)}, {what}")
+        lines.append(f"{partition}: {id_list(former.replicas)} -> {id_list(replicas)}, {what}")
     lines += [f"{partition}: cannot be moved: {reason}" for partition, reason in sorted(plan.unmoved.items())]
     if not plan.replicas:
         lines.append("The cluster is balanced" if not plan.unmoved else "Nothing can be moved")
@@ -197,12 +200,8 @@ def _leaders(partitions: Iterable[PartitionLoad]) -> Counter[int]:
     return Counter(each.replicas[0] for each in partitions)
 
 
-def _ids(replicas: Iterable[int]) -> str:
-    return ",".join(map(str, replicas))
-
-
 def _shown(name: str, value: float) -> str:
-    """Returns a number of replicas or leaders, or bytes with a unit; traffic is per second."""
+    """Returns the text of a number of replicas or leaders, or of bytes with a unit; traffic is per second."""
     if name in (_REPLICAS, "leaders"):
         return str(int(value))
     unit = 0
@@ -234,14 +233,14 @@ TOOL = Tool(
     "moved without --execute. Ctrl-C cancels the moves in progress and prints what was done.",
     run=run,
     options=(
-        Option("bootstrap-server", "The brokers to connect to first.", "HOST:PORT"),
+        Option("bootstrap-server", SERVERS_HELP, "HOST:PORT"),
         Option("bootstrap-controller", "The controllers to connect to first, for --move-controller.", "HOST:PORT"),
         COMMAND_CONFIG,
         Option("execute", "Carry out the plan."),
         Option(
             "goals",
-            "What to even out: disk, traffic (the growth of the logs) and leaders. Replicas are counted while all "
-            "disks are empty.",
+            "What to even out: disk, traffic (the growth of the logs) and leaders. While all disks are empty, the "
+            "number of replicas counts instead.",
             "GOAL,GOAL",
             default="disk,leaders",
             choices=_GOALS,
@@ -252,12 +251,12 @@ TOOL = Tool(
         Option("tolerance", "The percentage by which a broker may differ from the mean.", "PERCENT", DOUBLE, 10.0),
         Option("max-moves-per-broker", "Move at most this many replicas from and to a broker.", "NUMBER", INTEGER),
         Option("max-moves-per-topic", "Move at most this many replicas of a topic.", "NUMBER", INTEGER),
-        Option("disable-rack-aware", "Allow that replicas of a partition share a rack."),
+        Option("disable-rack-aware", "Allow plans by which a partition's replicas are in fewer racks."),
         Option("sample-seconds", "The time for which traffic is measured.", "SECONDS", DOUBLE, 10.0),
         Option("throttle", "Limit the moves of each broker to this rate, in bytes/s.", "RATE", LONG),
         Option(
             "concurrent-moves",
-            "The number of partitions that are moved from or to a broker at a time.",
+            "The largest number of partitions that are moved from or to a broker at a time.",
             "NUMBER",
             INTEGER,
             5,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafkapy.client import Consumer, ConsumerRecord, Producer
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, await_broker
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, await_broker
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, parse_key_values
 from kafkapy.tools.progress import Progress
@@ -92,13 +92,13 @@ def run(arguments: Arguments) -> int:
 
 TOOL = Tool(
     name="replay-log-producer",
-    description="Copies the records of a topic to another topic. In Apache Kafka 0.8 to 1.1; `kafkapy consume` and "
-    "`kafkapy produce` with a format string do the same.",
+    description="Copies the records of a topic to another topic. It is a tool of Apache Kafka 0.8 to 1.1; `kafkapy "
+    "consume` and `kafkapy produce` with a format string do the same.",
     run=run,
     options=(
         Option(
             "bootstrap-server",
-            "REQUIRED: The brokers of both topics.",
+            f"{SERVERS_HELP} Both topics are in this cluster.",
             "hostname:port",
             aliases=("broker-list",),
         ),

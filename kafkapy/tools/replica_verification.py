@@ -1,6 +1,6 @@
 """The tool `kafka-replica-verification`: compares the replicas of topics until it is interrupted.
 
-Apache Kafka has deprecated its tool. It remains useful after a failure of a disk.
+Apache Kafka has deprecated its tool, which remains useful after a failure of a disk.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from kafkapy._core.bytes.record_batch import RecordBatch, iterate_batches
 from kafkapy.client.admin import Admin, TopicDescription
 from kafkapy.client.admin.replicas import ReplicaBatches
 from kafkapy.errors import ApiError
-from kafkapy.tools.bootstrap import await_broker, check_servers
+from kafkapy.tools.bootstrap import SERVERS_HELP, await_broker, check_servers
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
+from kafkapy.tools.replicas import replicas_of
 from kafkapy.tools.tool import run_tool
 from kafkapy.tools.topic_filter import topic_filter
 from kafkapy.types import TopicPartition
@@ -57,7 +58,7 @@ class ReplicaComparison:
             self.offsets[partition] = one.next_offset
 
     def report(self) -> str:
-        """Returns the line about the partition with the largest lag of the comparison behind the high watermark."""
+        """Returns the line on the partition whose comparison is farthest behind the high watermark."""
         lags = {partition: self._high_watermarks[partition] - offset for partition, offset in self.offsets.items()}
         slowest = max(lags, key=lambda partition: lags[partition])
         return (
@@ -97,16 +98,12 @@ def run(arguments: Arguments) -> int:
             print(f"No topics found. {arguments['topics-include']} if specified, is either filtering out all topics or "
                   "there is no topic.")  # fmt: skip
             return 1
-        _compare_for_ever(admin, topics, arguments)
+        _compare_forever(admin, topics, arguments)
     return 0
 
 
-def _compare_for_ever(admin: Admin, topics: Mapping[str, TopicDescription], arguments: Arguments) -> None:
-    replicas = {
-        TopicPartition(name, each.partition): each.replicas
-        for name, topic in topics.items()
-        for each in topic.partitions
-    }
+def _compare_forever(admin: Admin, topics: Mapping[str, TopicDescription], arguments: Arguments) -> None:
+    replicas = replicas_of(topics.values())
     found = admin.list_offsets(dict.fromkeys(replicas, arguments["time"])).check()
     comparison = ReplicaComparison({partition: max(each.offset, 0) for partition, each in found.items()})
     topic_ids = {name: topic.topic_id for name, topic in topics.items()}
@@ -155,13 +152,13 @@ TOOL = Tool(
     options=(
         Option(
             "broker-list",
-            "REQUIRED: The list of hostname and port of the server to connect to.",
+            SERVERS_HELP,
             "hostname:port,...,hostname:port",
         ),
         Option("fetch-size", "The fetch size of each request.", "bytes", INTEGER, 1048576),
         Option(
             "max-wait-ms",
-            "The max amount of time each fetch request waits; without effect here, where fetches do not wait.",
+            "The max amount of time each fetch request waits; ignored, because the fetches of this tool do not wait.",
             "ms",
             INTEGER,
             1000,

@@ -16,7 +16,7 @@ from kafkapy.tools.tool import program_name, run_tool
 OUTPUT_NAME = "kafkaServer.out"
 # The broker prints this text to standard output when it serves.
 READY_TEXT = "Kafka Server started"
-# Most failing starts fail within this time. A start that recovers much data takes longer, and is not waited for.
+# Most failing starts fail within this time. A start that recovers much data takes longer; its end is not awaited.
 _WATCHED_S = 5.0
 _PAUSE_S = 0.05
 

@@ -72,7 +72,10 @@ def find_brokers(proc: Path = PROC, user_id: int | None = None) -> Iterator[Brok
 
 
 def _matches(broker: BrokerProcess, arguments: Arguments) -> bool:
-    """Returns whether the options select a node: its node.id, or else all its roles, as in Kafka's script (KIP-979)."""
+    """Returns whether the options select a broker: by its node.id, or else by exactly its roles (KIP-979).
+
+    Without these options every broker is selected.
+    """
     node_id, role = arguments["node-id"], arguments["process-role"]
     if node_id is not None:
         properties = broker.properties()
@@ -95,7 +98,7 @@ def stop(arguments: Arguments, brokers: Iterator[BrokerProcess], kill: Callable[
         try:
             kill(broker.pid, number)
         except ProcessLookupError:
-            continue  # the broker has just ended
+            continue  # the broker has ended in the meantime
     return 0
 
 

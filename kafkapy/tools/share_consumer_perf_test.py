@@ -6,14 +6,16 @@ import threading
 from typing import Any
 
 from kafkapy.client import ShareConsumer
-from kafkapy.config.properties import read_properties
 from kafkapy.protocol.message_json import json_text
+from kafkapy.tools import perf_options
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
-from kafkapy.tools.consumer_perf_test import MEGABYTE, POLL_S, content_size, per_second, shown_decimal, wall_ms
+from kafkapy.tools.consumer_perf_test import MEGABYTE, POLL_S, content_size, per_second, shown_decimal
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_date import JavaDateFormat
+from kafkapy.tools.json_events import wall_ms
 from kafkapy.tools.metric_table import print_metrics
-from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
+from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.perf_options import read_configuration, record_count, warn_of_deprecated_flags
 from kafkapy.tools.progress import Progress
 from kafkapy.tools.tool import Termination, run_tool, stops_by
 
@@ -25,10 +27,7 @@ def check(arguments: Arguments) -> None:
     arguments.require("topic", "bootstrap-server")
     arguments.require_one_of("messages", "num-records")
     arguments.exclude("consumer.config", "command-config")
-    if arguments.has("messages"):
-        print("Warning: --messages is deprecated. Use --num-records instead.")
-    if arguments.has("consumer.config"):
-        print("Warning: --consumer.config is deprecated. Use --command-config instead.")
+    warn_of_deprecated_flags(arguments)
     if not str(arguments["reporting-interval"]).isdigit():
         raise UsageError(f"Value [{arguments['reporting-interval']}] did not match regex [^\\d+$]")
     if int(arguments["reporting-interval"]) <= 0:
@@ -37,20 +36,8 @@ def check(arguments: Arguments) -> None:
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
     """Returns the configuration of the share consumers."""
-    config = "consumer.config" if arguments.has("consumer.config") else "command-config"
-    properties: dict[str, Any] = read_properties(arguments[config]) if arguments.has(config) else {}
-    properties.update(parse_key_values(arguments.values("command-property")))
-    properties |= {
-        "bootstrap.servers": arguments["bootstrap-server"],
-        "group.id": arguments["group"],
-        "receive.buffer.bytes": str(arguments["socket-buffer-size"]),
-        "fetch.max.bytes": str(arguments["fetch-size"]),
-        "key.deserializer": "bytes",
-        "value.deserializer": "bytes",
-        "check.crcs": "false",
-    }
-    properties.setdefault("client.id", "perf-share-consumer-client")
-    return properties
+    properties = read_configuration(arguments, "perf-share-consumer-client")
+    return properties | {"group.id": arguments["group"], "fetch.max.bytes": str(arguments["fetch-size"])}
 
 
 class Reader:
@@ -104,7 +91,7 @@ class ShareConsumerTest:
     """One run of the test. `stop` may be called by any thread, and by a signal's handler."""
 
     def __init__(self, properties: dict[str, Any], arguments: Arguments, dates: JavaDateFormat) -> None:
-        self._wanted: int = arguments["num-records" if arguments.has("num-records") else "messages"]
+        self._wanted: int = record_count(arguments)
         self._topic: str = arguments["topic"]
         self.timeout_ms: int = arguments["timeout"]
         self.interval_ms = int(arguments["reporting-interval"])
@@ -221,37 +208,11 @@ OPTIONS = (
     Option("group", "The share group to read in.", "gid", default="perf-share-consumer"),
     Option("fetch-size", "fetch.max.bytes: the bytes of one response.", "size", INTEGER, 1048576),
     Option("command-property", "A configuration key of the consumers, as key=value; may be repeated.", "prop1=val1"),
-    Option("socket-buffer-size", "receive.buffer.bytes: the size of the socket's buffer.", "size", INTEGER, 2097152),
-    Option(
-        "consumer.config",
-        "(DEPRECATED) Use --command-config instead.",
-        "config file",
-        is_deprecated=True,
-        completes="file",
-    ),
-    Option("command-config", "A file of the consumers' configuration.", "config file", completes="file"),
     Option("print-metrics", "Print the consumers' metrics at the end."),
     Option("show-detailed-stats", "Print a line of each consumer in each reporting interval."),
-    Option(
-        "timeout",
-        "The longest time in milliseconds without a record.",
-        "milliseconds",
-        LONG,
-        10000,
-        argument_is_optional=True,
-    ),
-    Option("messages", "(DEPRECATED) Use --num-records instead.", "count", LONG, is_deprecated=True),
-    Option("num-records", "REQUIRED: The number of records to read.", "count", LONG),
-    Option("reporting-interval", "The milliseconds between progress lines.", "interval_ms", default="5000"),
-    Option(
-        "date-format",
-        "The format of times, as in java.text.SimpleDateFormat.",
-        "date format",
-        default="yyyy-MM-dd HH:mm:ss:SSS",
-    ),
-    Option("hide-header", "Do not print the header."),
     Option("threads", "The number of share consumers, each on a thread of its own.", "count", INTEGER, 1),
     Option("show-consumer-stats", "Print a summary of each share consumer too."),
+    *perf_options.OPTIONS,
     JSON,
 )
 TOOL = Tool(

@@ -7,14 +7,15 @@ from typing import Any
 
 from kafkapy.client.admin import Admin, ShareGroupDescription, ShareMemberDescription, SharePartitionOffset
 from kafkapy.errors import ApiError, Error
-from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, admin_properties
 from kafkapy.tools.declaration import Example, Tool
+from kafkapy.tools.group_actions import STATE, TIMEOUT, TO_DATETIME, TO_EARLIEST, TO_LATEST, GroupActions
 from kafkapy.tools.group_description import assignment_text, coordinator_text, print_table
 from kafkapy.tools.group_listing import CommandFailed, check_views, choose_states, print_listing, report_failure
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.offset_reset import OffsetReset, Plan, parse_partitions, print_plans
-from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import run_tool, script_name
 from kafkapy.types import TopicPartition
 
@@ -91,36 +92,17 @@ def run(arguments: Arguments) -> int:
     return 0
 
 
-class ShareGroups:
+class ShareGroups(GroupActions):
     """The actions of the tool. Not thread-safe."""
 
-    def __init__(self, admin: Admin, arguments: Arguments) -> None:
-        self._admin = admin
-        self._arguments = arguments
-        self._timeout: float = arguments["timeout"] / 1000
-
-    def run(self) -> None:
-        """Carries out the action that the arguments name."""
-        arguments = self._arguments
-        if arguments.has("list"):
-            self.list_groups()
-        elif arguments.has("describe"):
-            self.describe()
-        elif arguments.has("delete"):
-            self.delete()
-        elif arguments.has("reset-offsets"):
-            self.reset_offsets()
-        else:
-            self.delete_offsets()
-
     def list_groups(self) -> None:
-        """Prints the groups, as `--list` does."""
+        """Carries out `--list`: prints the groups."""
         states = choose_states(self._arguments, _STATES)
         found = self._admin.list_groups(types=["share"], states=states, timeout=self._timeout)
         print_listing(self._arguments, found, shows_states=self._arguments.has("state"))
 
     def describe(self) -> None:
-        """Prints the offsets, members or states of groups, as `--describe` does."""
+        """Carries out `--describe`: prints the offsets, members or states of groups."""
         groups = self._groups()
         described = self._admin.describe_share_groups(groups, timeout=self._timeout).check()
         ordered = [described[group] for group in sorted(described)]
@@ -168,7 +150,7 @@ class ShareGroups:
         print_table([each for each in columns if verbose or each[0] != "LEADER-EPOCH"], rows)
 
     def delete(self) -> None:
-        """Deletes groups, as `--delete` does."""
+        """Carries out `--delete`: deletes groups."""
         listed = {each.group_id: each.state for each in self._admin.list_groups(types=["share"], timeout=self._timeout)}
         wanted = list(listed) if self._arguments.has("all-groups") else self._arguments.values("group")
         failed: dict[str, str] = {}
@@ -194,7 +176,7 @@ class ShareGroups:
             print(f"\nThese share groups were deleted successfully: {deleted}")
 
     def delete_offsets(self) -> None:
-        """Deletes the offsets of topics, as `--delete-offsets` does."""
+        """Carries out `--delete-offsets`: deletes the offsets of topics."""
         group, topics = self._arguments["group"], self._arguments.values("topic")
         outcomes: dict[str, ApiError | None] = {}
         try:
@@ -217,7 +199,7 @@ class ShareGroups:
         )
 
     def reset_offsets(self) -> None:
-        """Plans new start offsets and sets them with --execute, as `--reset-offsets` does."""
+        """Carries out `--reset-offsets`: prints new start offsets, and sets them if `--execute` is given."""
         group = self._arguments["group"]
         results = self._admin.describe_share_groups([group], timeout=self._timeout)
         failure = results.errors.get(group)
@@ -292,7 +274,7 @@ def _assignment(member: ShareMemberDescription) -> str:
 
 
 OPTIONS = (
-    Option("bootstrap-server", "REQUIRED: The server(s) to connect to.", "server to connect to"),
+    BOOTSTRAP_SERVER,
     Option("group", "The share group to act on; may be repeated with --describe and --delete.", "share group"),
     Option(
         "topic",
@@ -304,7 +286,7 @@ OPTIONS = (
     Option("describe", "Describe share groups: their offsets, members or states."),
     Option("all-groups", "Act on all share groups."),
     Option("delete", "Delete share groups without members."),
-    Option("timeout", "The longest time of a request in ms.", "timeout (ms)", LONG, default=30000),
+    TIMEOUT,
     Option(
         "command-config", "A file with the client's configuration.", "command config property file", completes="file"
     ),
@@ -317,18 +299,12 @@ OPTIONS = (
     Option("delete-offsets", "Delete the offsets of a share group without members for whole topics."),
     Option("dry-run", "With --reset-offsets: only show the result."),
     Option("execute", "With --reset-offsets: set the offsets."),
-    Option("to-datetime", "Reset offsets to offset from datetime. Format: 'YYYY-MM-DDThh:mm:ss.sss'", "datetime"),
-    Option("to-earliest", "Reset offsets to earliest offset."),
-    Option("to-latest", "Reset offsets to latest offset."),
+    TO_DATETIME,
+    TO_EARLIEST,
+    TO_LATEST,
     Option("members", "With --describe: the members and their partitions."),
     Option("offsets", "With --describe: the start offset and the lag of each partition; the default."),
-    Option(
-        "state",
-        "With --describe the state of the group; with --list the states of all, or those in these states: --list "
-        "--state stable,empty",
-        "",
-        argument_is_optional=True,
-    ),
+    STATE,
     Option("verbose", "With --describe: print more, such as epochs."),
     JSON,
 )

@@ -9,7 +9,7 @@ import sys
 from typing import Any, BinaryIO
 
 from kafkapy.client import Consumer, ConsumerRecord, TopicPartition
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, await_broker
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, await_broker
 from kafkapy.tools.console_consumer import ConsoleConsumer
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.message_formatter import FORMATTER_PROPERTIES, MessageFormatter, make_formatter
@@ -21,14 +21,14 @@ _LATEST, _EARLIEST = -1, -2
 _SHELL_FORMATTER = "kafka.tools.DefaultMessageFormatter"
 
 
-class _WithNextOffset:
+class _NextOffsetFormatter:
     """A formatter that prints the offset after each record before the record, as --print-offsets does."""
 
     def __init__(self, formatter: MessageFormatter) -> None:
         self._formatter = formatter
 
     def configure(self, properties: Any) -> None:
-        """Ignores the properties, which the formatter itself has."""
+        """Ignores the properties, because the wrapped formatter has them already."""
 
     def format(self, record: ConsumerRecord) -> bytes:
         return b"next offset = %d\n%s" % (record.offset + 1, self._formatter.format(record))
@@ -74,7 +74,7 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
             ranges = Ranges(consumer, ends)
             console = ConsoleConsumer(
                 consumer,
-                _WithNextOffset(formatter) if arguments.has("print-offsets") else formatter,
+                _NextOffsetFormatter(formatter) if arguments.has("print-offsets") else formatter,
                 sys.stdout.buffer if output is None else output,
                 skips_errors=arguments["skip-message-on-error"],
                 is_done=ranges.is_done,
@@ -96,13 +96,13 @@ def start_offset(consumer: Consumer, partition: TopicPartition, offset: int) -> 
 
 TOOL = Tool(
     name="simple-consumer-shell",
-    description="A low-level tool for fetching data directly from a particular partition. In Apache Kafka 0.8 to 1.1; "
-    "since then, console-consumer --partition replaces it.",
+    description="A low-level tool for fetching data directly from a particular partition. It is a tool of Apache Kafka "
+    "0.8 to 1.1; console-consumer --partition replaces it.",
     run=run,
     options=(
         Option(
             "bootstrap-server",
-            "REQUIRED: The list of hostname and port of the server to connect to.",
+            SERVERS_HELP,
             "hostname:port,...,hostname:port",
             aliases=("broker-list",),
         ),

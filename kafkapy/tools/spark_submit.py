@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,6 +22,14 @@ from kafkapy.tools.job_catalog import JOBS_DIRECTORY
 from kafkapy.tools.option import ToolError
 
 POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.7"
+# The packages of table formats, by the release of Spark that they are built for.
+TABLE_PACKAGES = {
+    "delta": {"4.0": "io.delta:delta-spark_2.13:4.0.0", "4.1": "io.delta:delta-spark_4.1_2.13:4.1.0"},
+    "iceberg": {
+        "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.1",
+        "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
+    },
+}
 _VERSION = re.compile(r"version (\d+\.\d+\.\d+)")
 _SCALA = re.compile(r"Scala version (\d+\.\d+)")
 # The options of spark-submit that take no value.
@@ -59,7 +67,7 @@ def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str,
 
     With a local master they also apply to the Python workers.
 
-    The frozen executable brings no Python: Spark uses the one that PYSPARK_PYTHON names, or `python3`.
+    The frozen executable contains no Python for Spark, which uses the one that PYSPARK_PYTHON names, or `python3`.
     """
     found = dict(environment)
     home = submit.parent.parent
@@ -78,14 +86,31 @@ def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str,
 
 
 def packages_for(job_words: Sequence[str], submit: Path, environment: Mapping[str, str]) -> list[str]:
-    """Returns the Maven coordinates of the libraries that the job's options require, such as a database's driver."""
+    """Returns the Maven coordinates of the libraries that the job's options require, such as a database's driver.
+
+    Raises ToolError for a table format that has no package for this release of Spark.
+    """
     packages = []
+    for name in dict.fromkeys(_values(job_words, "--sink")):
+        if name in TABLE_PACKAGES:
+            packages.append(_table_package(name, spark_versions(submit, environment)[0]))
     if _value(job_words, "--source") == "kafka":
         spark, scala = spark_versions(submit, environment)
         packages.append(f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{spark}")
     if (_value(job_words, "--jdbc-url") or "").startswith("jdbc:postgresql:"):
         packages.append(POSTGRESQL_DRIVER)
     return packages
+
+
+def _table_package(name: str, spark: str) -> str:
+    by_release = TABLE_PACKAGES[name]
+    release = ".".join(spark.split(".")[:2])
+    if release not in by_release:
+        raise ToolError(
+            f"--sink {name}: no package is known for Spark {spark}, only for Spark {', '.join(by_release)}: use one of "
+            "these releases, or name the package with spark-submit's option --packages"
+        )
+    return by_release[release]
 
 
 def spark_versions(submit: Path, environment: Mapping[str, str]) -> tuple[str, str]:
@@ -123,6 +148,8 @@ def job_program(
         changed["PYSPARK_PYTHON"] = workers_python
     python = driver_python(spark_words, changed)
     modules = [str(path) for path in _pyspark_of_distribution(submit, python)]
+    if job.parent != JOBS_DIRECTORY:  # a bundled job has the library in its own folder
+        modules.append(str(JOBS_DIRECTORY))
     if modules:
         changed["PYTHONPATH"] = os.pathsep.join(filter(None, [*modules, changed.get("PYTHONPATH")]))
     return Program([python, str(job), *job_words], changed)
@@ -209,9 +236,12 @@ def first_positional(words: Sequence[str]) -> int | None:
 
 
 def _value(words: Sequence[str], flag: str) -> str | None:
-    """Returns the value of a flag, given as `--flag value` or `--flag=value`; None if it is not given."""
+    """Returns the first value of a flag, given as `--flag value` or `--flag=value`; None if it is not given."""
+    return next(_values(words, flag), None)
+
+
+def _values(words: Sequence[str], flag: str) -> Iterator[str]:
     for index, word in enumerate(words):
         name, equals, value = word.partition("=")
         if name == flag:
-            return value if equals else (words[index + 1] if index + 1 < len(words) else "")
-    return None
+            yield value if equals else (words[index + 1] if index + 1 < len(words) else "")

@@ -77,7 +77,7 @@ class _Reset:
         return code
 
     def _remove_members(self) -> None:
-        """Removes the members of the group with --force. Raises ToolError without it if there are members."""
+        """Removes the members of the group if --force is set; otherwise raises ToolError if there are members."""
         found = self._admin.describe_groups([self._group])
         error = found.errors.get(self._group)
         if error is not None and error.error is Error.GROUP_ID_NOT_FOUND:
@@ -166,7 +166,7 @@ class _Reset:
             positions.update((each, committed[each].offset) for each in partitions if each in committed)
             return self._within_range({each: offset + arguments["shift-by"] for each, offset in positions.items()})
         if arguments.has("to-datetime"):
-            return self._at_time(partitions, _as_java_error(parse_datetime, arguments["to-datetime"]))
+            return self._at_time(partitions, _parse_with_prefixed_error(parse_datetime, arguments["to-datetime"]))
         if arguments.has("by-duration"):
             return self._at_time(partitions, int(time.time() * 1000) - parse_duration(arguments["by-duration"]))
         if arguments.has("from-file"):
@@ -252,7 +252,7 @@ def read_plan(path: str) -> Offsets:
     return plan
 
 
-def _as_java_error(parse: Callable[[str], int], text: str) -> int:
+def _parse_with_prefixed_error(parse: Callable[[str], int], text: str) -> int:
     try:
         return parse(text)
     except ToolError as error:
@@ -286,7 +286,8 @@ TOOL = Tool(
         ),
         Option(
             "bootstrap-server",
-            "The server(s) to connect to. The broker list string in the form HOST1:PORT1,HOST2:PORT2.",
+            "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2; $KAFKAPY_BOOTSTRAP_SERVERS and the profile "
+            "replace the default.",
             "server to connect to",
             default="localhost:9092",
         ),

@@ -8,14 +8,22 @@ from typing import Any
 from kafkapy.client.admin import EARLIEST, LATEST, Admin, StreamsAssignment, StreamsGroupDescription
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.errors import ApiError, Error
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, JSON, admin_properties
 from kafkapy.tools.declaration import Example, Tool
-from kafkapy.tools.group_description import MISSING, print_table
+from kafkapy.tools.group_actions import RESET_OPTIONS, STATE, TIMEOUT, GroupActions
+from kafkapy.tools.group_description import print_table
 from kafkapy.tools.group_listing import CommandFailed, check_views, choose_states, print_listing, report_failure
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
+from kafkapy.tools.offset_deletion import (
+    PARTITION_ERRORS,
+    Outcomes,
+    delete_committed,
+    existing_partitions,
+    print_outcomes,
+)
 from kafkapy.tools.offset_reset import STRATEGIES, OffsetReset, Plan, parse_partitions, plan_rows
-from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import run_tool
 from kafkapy.types import TopicPartition
 
@@ -28,11 +36,6 @@ _KNOWN_ERRORS = (
     Error.GROUP_ID_NOT_FOUND,
     Error.GROUP_AUTHORIZATION_FAILED,
     Error.NON_EMPTY_GROUP,
-)
-_PARTITION_ERRORS = (
-    Error.GROUP_SUBSCRIBED_TO_TOPIC,
-    Error.TOPIC_AUTHORIZATION_FAILED,
-    Error.UNKNOWN_TOPIC_OR_PARTITION,
 )
 _INTERNAL_TOPIC = re.compile(
     r".*(-changelog|-repartition|-subscription-registration-topic|-subscription-response-topic"
@@ -123,36 +126,17 @@ def run(arguments: Arguments) -> int:
     return 0
 
 
-class StreamsGroups:
+class StreamsGroups(GroupActions):
     """The actions of the tool. Not thread-safe."""
 
-    def __init__(self, admin: Admin, arguments: Arguments) -> None:
-        self._admin = admin
-        self._arguments = arguments
-        self._timeout: float = arguments["timeout"] / 1000
-
-    def run(self) -> None:
-        """Carries out the action that the arguments name."""
-        arguments = self._arguments
-        if arguments.has("list"):
-            self.list_groups()
-        elif arguments.has("describe"):
-            self.describe()
-        elif arguments.has("delete"):
-            self.delete()
-        elif arguments.has("reset-offsets"):
-            self.reset_offsets()
-        else:
-            self.delete_offsets()
-
     def list_groups(self) -> None:
-        """Prints the groups, as `--list` does."""
+        """Carries out `--list`: prints the groups."""
         states = choose_states(self._arguments, _STATES)
         found = self._admin.list_groups(types=["streams"], states=states, timeout=self._timeout)
         print_listing(self._arguments, found, shows_states=self._arguments.has("state"))
 
     def describe(self) -> None:
-        """Prints the offsets, members or states of groups, as `--describe` does."""
+        """Carries out `--describe`: prints the offsets, members or states of groups."""
         verbose = self._arguments.has("verbose")
         shown: list[dict[str, Any]] = []
         for group in self._groups():
@@ -178,7 +162,7 @@ class StreamsGroups:
             print_json(shown)
 
     def _offsets(self, group: StreamsGroupDescription) -> list[OffsetRow]:
-        """Returns a row for each partition that active tasks read."""
+        """Returns a row for each partition that the active tasks of the members read."""
         sources = {
             each.subtopology_id: (*each.source_topics, *(topic.name for topic in each.repartition_source_topics))
             for each in group.subtopologies
@@ -205,7 +189,7 @@ class StreamsGroups:
         return rows
 
     def delete(self) -> None:
-        """Deletes groups, and with --delete-all-internal-topics their internal topics, as `--delete` does."""
+        """Carries out `--delete`: deletes groups, and with --delete-all-internal-topics their internal topics."""
         listed = {
             each.group_id: each.state for each in self._admin.list_groups(types=["streams"], timeout=self._timeout)
         }
@@ -264,44 +248,26 @@ class StreamsGroups:
         return [topic for topic in dict.fromkeys(found) if _is_inferred(topic, group)]
 
     def delete_offsets(self) -> None:
-        """Deletes committed offsets of input topics, as `--delete-offsets` does."""
+        """Carries out `--delete-offsets`: deletes committed offsets of input topics."""
         group = self._arguments["group"]
-        outcomes: dict[TopicPartition, ApiError | None] = {}
+        outcomes: Outcomes = {}
         if self._arguments.has("all-input-topics"):
             partitions = list(self._input_offsets(group))
         else:
-            words = self._arguments.values("input-topic")
-            whole = [word for word in words if ":" not in word]
-            missing = self._admin.describe_topics(whole).errors if whole else {}
-            outcomes.update({TopicPartition(topic, -1): error for topic, error in missing.items()})
-            partitions = parse_partitions(self._admin, [word for word in words if word not in missing])
-        failure: ApiError | None
-        try:
-            results = self._admin.delete_group_offsets(group, partitions, timeout=self._timeout)
-            outcomes |= {**results.values, **results.errors}
-            failure = next(iter(results.errors.values()), None)
-        except ApiError as error:
-            failure = error
-            outcomes |= dict.fromkeys(partitions, error)
+            partitions = existing_partitions(self._admin, self._arguments.values("input-topic"), outcomes)
+        failure = delete_committed(self._admin, group, partitions, outcomes, self._timeout)
         if failure is None:
             print(f"Request succeeded for deleting offsets from group {group}.")
         elif failure.error in _KNOWN_ERRORS:
             print(f"\nError: {failure.error.message}")
-        elif failure.error in _PARTITION_ERRORS:
+        elif failure.error in PARTITION_ERRORS:
             print("\nError: Encountered some partition-level error, see the follow-up details.")
         else:
             print(f"\nError: Encountered some unknown error: {failure.error.name}")
-        print_table(
-            [
-                ("TOPIC", 15, lambda row: row[0].topic),
-                ("PARTITION", -10, lambda row: row[0].partition if row[0].partition >= 0 else MISSING),
-                ("STATUS", -15, lambda row: "Successful" if row[1] is None else f"Error: {java_text(row[1])}"),
-            ],
-            sorted(outcomes.items(), key=lambda item: f"{item[0].topic}{item[0].partition}"),
-        )
+        print_outcomes(sorted(outcomes.items(), key=lambda item: f"{item[0].topic}{item[0].partition}"))
 
     def reset_offsets(self) -> None:
-        """Plans new offsets of groups and sets them with --execute, as `--reset-offsets` does."""
+        """Carries out `--reset-offsets`: prints new offsets of groups, and commits them if `--execute` is given."""
         groups = self._groups()
         results = self._admin.describe_streams_groups(groups, timeout=self._timeout)
         plans: dict[str, Plan] = {}
@@ -432,7 +398,7 @@ def _print_internal_topics(failures: dict[str, ApiError | None]) -> None:
         print(f"* Internal topics of the streams group '{group}' could not be deleted due to: {java_text(error)}")
 
 
-def _print_empty_state(group: StreamsGroupDescription) -> None:
+def _print_notice(group: StreamsGroupDescription) -> None:
     if group.state == "Dead":
         print(f"\nError: Streams group '{group.group_id}' does not exist.")
     elif group.state == "Empty":
@@ -440,7 +406,7 @@ def _print_empty_state(group: StreamsGroupDescription) -> None:
 
 
 def _print_state(group: StreamsGroupDescription, *, verbose: bool) -> None:
-    _print_empty_state(group)
+    _print_notice(group)
     node = group.coordinator
     columns: list[tuple[str, int, Any]] = [
         ("GROUP", 15, lambda row: row.group_id),
@@ -457,7 +423,7 @@ def _print_state(group: StreamsGroupDescription, *, verbose: bool) -> None:
 
 
 def _print_members(group: StreamsGroupDescription, *, verbose: bool) -> None:
-    _print_empty_state(group)
+    _print_notice(group)
     columns: list[tuple[str, int, Any]] = [("GROUP", 15, lambda member: group.group_id)]
     if verbose:
         # Apache Kafka's tool prints no blank between the topology's epoch and the member.
@@ -492,7 +458,7 @@ def _tasks(assignment: StreamsAssignment, prefix: str = "") -> str:
 
 
 def _print_offsets(group: StreamsGroupDescription, rows: list[Any], *, verbose: bool) -> None:
-    _print_empty_state(group)
+    _print_notice(group)
     columns: list[tuple[str, int, Any]] = [
         ("GROUP", 15, lambda row: group.group_id),
         ("TOPIC", 15, lambda row: row[0].topic),
@@ -509,7 +475,7 @@ def _print_offsets(group: StreamsGroupDescription, rows: list[Any], *, verbose: 
 
 
 OPTIONS = (
-    Option("bootstrap-server", "REQUIRED: The server(s) to connect to.", "server to connect to"),
+    BOOTSTRAP_SERVER,
     Option("group", "The streams group to act on; may be repeated.", "streams group"),
     Option(
         "input-topic",
@@ -522,15 +488,9 @@ OPTIONS = (
     Option("all-groups", "Act on all streams groups."),
     Option("delete", "Delete streams groups without members, with all their offsets."),
     Option("delete-offsets", "Delete offsets of one streams group for input topics."),
-    Option("timeout", "The longest time of a request in ms.", "timeout (ms)", LONG, default=30000),
+    TIMEOUT,
     COMMAND_CONFIG,
-    Option(
-        "state",
-        "With --describe the state of the group; with --list the states of all, or those in these states: --list "
-        "--state stable,empty",
-        "",
-        argument_is_optional=True,
-    ),
+    STATE,
     Option("members", "With --describe: the members and their tasks."),
     Option("offsets", "With --describe: the lag of each partition; the default."),
     Option(
@@ -539,23 +499,7 @@ OPTIONS = (
         "--to-datetime, --by-duration, --to-earliest, --to-latest, --shift-by, --from-file, --to-current, --to-offset "
         "selects the offsets, and --all-input-topics or --input-topic the partitions (not with --from-file).",
     ),
-    Option("to-offset", "Reset offsets to a specific offset.", "offset", LONG),
-    Option("from-file", "Reset offsets to values defined in CSV file.", "path to CSV file", completes="file"),
-    Option("to-datetime", "Reset offsets to offset from datetime. Format: 'YYYY-MM-DDThh:mm:ss.sss'", "datetime"),
-    Option(
-        "by-duration",
-        "Reset offsets to offset by duration from current timestamp. Format: 'PnDTnHnMnS'",
-        "duration",
-    ),
-    Option("to-earliest", "Reset offsets to earliest offset."),
-    Option("to-latest", "Reset offsets to latest offset."),
-    Option("to-current", "Reset offsets to current offset."),
-    Option(
-        "shift-by",
-        "Reset offsets shifting current offset by 'n', where 'n' can be positive or negative.",
-        "number-of-offsets",
-        LONG,
-    ),
+    *RESET_OPTIONS,
     Option("delete-internal-topic", "With --reset-offsets --execute: delete this internal topic; may be repeated.", ""),
     Option(
         "delete-all-internal-topics",

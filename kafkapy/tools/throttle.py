@@ -1,4 +1,4 @@
-"""Limits a sender to about a number of records per second."""
+"""A limit of the records per second of a sender, which is kept approximately."""
 
 from __future__ import annotations
 

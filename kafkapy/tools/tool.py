@@ -102,8 +102,8 @@ def _carry_out(tool: Tool, words: Sequence[str]) -> int:
 def _usage_text(tool: Tool, words: Sequence[str], error: UsageError) -> str:
     """Returns the text for a refused command line.
 
-    Apache Kafka's scripts print the table of all options after the error, where the error scrolls away; under our own
-    name a reference to `--help` follows instead.
+    Apache Kafka's scripts print the table of all options after the error, so that the error scrolls off the screen.
+    Under our own name, a reference to `--help` follows the error.
     """
     if script_name() or tool.grammar is not Grammar.JOPTSIMPLE or tool.usage_line:
         return usage_error(tool, program_name(tool), str(error), command_of(tool, words))
@@ -121,7 +121,7 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
     """Returns the subcommand (None for a tool without subcommands) and the arguments. Raises UsageError."""
     if tool.grammar is Grammar.JOPTSIMPLE:
         return None, OptionParser(tool.all_options, fill_in(tool.all_options)).parse(words)
-    from kafkapy.tools.argument_parser import ArgumentParser  # argparse, which most tools do without
+    from kafkapy.tools.argument_parser import ArgumentParser  # most tools do not need argparse
 
     if not tool.commands or words[:1] in (["--help"], ["-h"]):
         return None, ArgumentParser(tool.all_options, tool.required_groups, fill_in(tool.all_options)).parse(words)
@@ -133,7 +133,8 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
             raise UsageError("too few arguments")
         raise UsageError(f"invalid choice: '{words[position]}' (choose from {choices})")
     options = (*tool.options, *command.options, ARGPARSE_HELP)
-    parser = ArgumentParser(options, command.required_groups, fill_in(options))
+    filler = fill_in(options, accepts_profile=command.accepts_profile)
+    parser = ArgumentParser(options, command.required_groups, filler)
     return command, parser.parse([*words[:position], *words[position + 1 :]], command.name)
 
 
@@ -163,7 +164,7 @@ def refuse_zookeeper(tool: Tool, words: Sequence[str]) -> None:
 
 
 def sentence(error: BaseException) -> str:
-    """Returns an error's text on one line, without the number that OSError puts in front."""
+    """Returns an error's text on one line, without the number that OSError puts before it."""
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
     elif isinstance(error, ApiError):
@@ -193,10 +194,10 @@ def _signals() -> Iterator[None]:
 
 @contextmanager
 def stops_by(callback: Callable[[], None]) -> Iterator[list[int]]:
-    """Returns a context manager, within which SIGINT and SIGTERM call `callback` instead of interrupting the code.
+    """Returns a context manager within which SIGINT and SIGTERM call `callback` instead of interrupting the code.
 
-    This is for work that a call can end, such as `consumer.wakeup`. The context manager returns the list of the signals
-    received so far, which grows; the second signal raises Termination. Main thread only.
+    Use it for work that a call such as `consumer.wakeup` can end. The context manager yields the list of the signals
+    received so far, which grows. The second signal raises Termination. Main thread only.
     """
     received: list[int] = []
 

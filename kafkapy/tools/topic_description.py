@@ -1,4 +1,4 @@
-"""The action `kafka-topics --describe`: prints topics and those of their partitions that the flags select."""
+"""The action `kafka-topics --describe`: prints topics, and the partitions that the flags select."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from kafkapy.config.row import ConfigSource
 from kafkapy.errors import ApiError
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments
+from kafkapy.tools.replicas import id_list
 from kafkapy.tools.topic_filter import ensure_exist, topics_of
 from kafkapy.types import ZERO_UUID, TopicPartition, uuid_from_string, uuid_to_string
 
@@ -50,7 +51,7 @@ class DescribedPartition:
         return len(self.info.replicas)
 
     def is_shown(self, arguments: Arguments, live: frozenset[int]) -> bool:
-        """Tells if the flags select the partition; `live` are the ids of live brokers.
+        """Returns whether the flags select the partition; `live` are the ids of live brokers.
 
         Without any such flag every partition is selected.
         """
@@ -72,18 +73,18 @@ class DescribedPartition:
             f"Topic: {self.topic}",
             f"Partition: {info.partition}",
             f"Leader: {info.leader if info.leader >= 0 else 'none'}",
-            f"Replicas: {_ids(info.replicas)}",
-            f"Isr: {_ids(info.isr)}",
+            f"Replicas: {id_list(info.replicas)}",
+            f"Isr: {id_list(info.isr)}",
         ]
         if move is not None:
-            parts += [f"Adding Replicas: {_ids(move.adding)}", f"Removing Replicas: {_ids(move.removing)}"]
-        parts.append(f"Elr: {'N/A' if info.elr is None else _ids(info.elr)}")
-        parts.append(f"LastKnownElr: {'N/A' if info.last_known_elr is None else _ids(info.last_known_elr)}")
+            parts += [f"Adding Replicas: {id_list(move.adding)}", f"Removing Replicas: {id_list(move.removing)}"]
+        parts.append(f"Elr: {'N/A' if info.elr is None else id_list(info.elr)}")
+        parts.append(f"LastKnownElr: {'N/A' if info.last_known_elr is None else id_list(info.last_known_elr)}")
         return "\t".join(parts)
 
 
 def describe(admin: Admin, arguments: Arguments) -> None:
-    """Prints the topics, as `--describe` does."""
+    """Carries out `--describe`: prints the topics."""
     topics = _topics(admin, arguments)
     resources = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics]
     configs = admin.describe_configs(resources).check() if resources else {}
@@ -156,7 +157,7 @@ def _print_topic(
 
 
 def _overridden(configs: Mapping[str, ConfigEntry]) -> dict[str, str | None]:
-    """Returns the keys whose value is not the built-in default, which includes those set in the broker's file."""
+    """Returns the keys and values that are not built-in defaults; keys set in the broker's file are included."""
     return {name: entry.value for name, entry in configs.items() if entry.source != ConfigSource.DEFAULT}
 
 
@@ -170,7 +171,3 @@ def _as_json(
         "configs": _overridden(configs),
         "partitions": [each.info._asdict() for each in partitions],
     }
-
-
-def _ids(brokers: Iterable[int]) -> str:
-    return ",".join(map(str, brokers))

@@ -8,11 +8,12 @@ from typing import Any
 
 from kafkapy.client import Producer
 from kafkapy.client.serialization import SERIALIZERS
+from kafkapy.tools.progress import Progress
 from kafkapy.tools.sample_data import Sample
 from kafkapy.types import Clock
 
 VALUE_FORMATS = ("text", "json", "msgpack")
-# The length of the slices of time in which records are sent at a rate.
+# The time between two groups of records if there is a rate.
 _SLICE_MS = 10
 # Without a rate: the number of records sent between two checks for `stop`.
 _FREE_SLICE = 1000
@@ -21,7 +22,7 @@ _FREE_SLICE = 1000
 class TopicFeeder:
     """Sends samples to a topic. Not thread-safe, but another thread or a signal's handler may call `stop`.
 
-    rate: records per second, sent in slices of 10 ms; 0 for no limit. After a stall the delayed records follow at once.
+    rate: records per second, sent every 10 ms; 0 for no limit. After a delay, the missing records are sent at once.
     start_ms: the timestamp of the first record; None for the time of sending. step_ms: added for each further record.
     """
 
@@ -58,23 +59,26 @@ class TopicFeeder:
         Waits for their delivery. Raises ApiError if a record could not be delivered.
         """
         started_ms = self._clock.monotonic_ms()
-        while not self._is_stopped and self._failure is None and self.sent != limit:
-            slice_size = _FREE_SLICE
-            if self._rate:
-                slice_size = int((self._clock.monotonic_ms() - started_ms + _SLICE_MS) * self._rate / 1000) - self.sent
-            if limit is not None:
-                slice_size = min(slice_size, limit - self.sent)
-            if slice_size > 0:
-                self._send(slice_size)
-            if self._rate:
-                self._wait(_SLICE_MS / 1000)
+        with Progress(limit or 0, "records") as progress:
+            while not self._is_stopped and self._failure is None and self.sent != limit:
+                slice_size = _FREE_SLICE
+                if self._rate:
+                    due = int((self._clock.monotonic_ms() - started_ms + _SLICE_MS) * self._rate / 1000)
+                    slice_size = due - self.sent
+                if limit is not None:
+                    slice_size = min(slice_size, limit - self.sent)
+                if slice_size > 0:
+                    self._send(slice_size)
+                    progress.advance(slice_size)
+                if self._rate:
+                    self._wait(_SLICE_MS / 1000)
         self._producer.flush()
         if self._failure is not None:
             raise self._failure
         return self.sent
 
     def stop(self) -> None:
-        """Makes `feed` return after the current slice."""
+        """Makes `feed` return after the current group of records."""
         self._is_stopped = True
 
     def _send(self, count: int) -> None:

@@ -10,7 +10,7 @@ from kafkapy.tools.option import Arguments
 
 
 def topic_filter(expression: str) -> Callable[[str], bool]:
-    """Returns a function that tells if an expression matches a topic's whole name.
+    """Returns a function that returns whether the expression matches the whole name of a topic.
 
     Commas in the expression separate alternatives; surrounding quotes and all spaces are ignored. Raises ValueError for
     an invalid expression.

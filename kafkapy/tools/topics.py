@@ -7,7 +7,7 @@ import sys
 from kafkapy.client.admin import PARTITIONS_OF_A_RESPONSE, Admin, NewPartitions, NewTopic
 from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.errors import ApiError, ConfigError, Error
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, JSON, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
@@ -97,7 +97,7 @@ def _action(admin: Admin, arguments: Arguments) -> None:
 
 
 def create(admin: Admin, arguments: Arguments) -> None:
-    """Creates a topic, as `--create` does."""
+    """Carries out `--create`: creates a topic."""
     name = arguments["topic"]
     configs = _configs(arguments.values("config"))
     assignments = parse_assignments(arguments["replica-assignment"])
@@ -130,7 +130,7 @@ def create(admin: Admin, arguments: Arguments) -> None:
 
 
 def alter(admin: Admin, arguments: Arguments) -> None:
-    """Adds partitions to topics, as `--alter` does."""
+    """Carries out `--alter`: adds partitions to topics."""
     names = topics_of(admin, arguments)
     ensure_exist(names, arguments)
     count = arguments["partitions"]
@@ -145,7 +145,7 @@ def alter(admin: Admin, arguments: Arguments) -> None:
 
 
 def list_topics(admin: Admin, arguments: Arguments) -> None:
-    """Prints the names of topics, as `--list` does."""
+    """Carries out `--list`: prints the names of topics."""
     names = topics_of(admin, arguments)
     if arguments["json"]:
         print_json(names)
@@ -154,7 +154,7 @@ def list_topics(admin: Admin, arguments: Arguments) -> None:
 
 
 def delete(admin: Admin, arguments: Arguments) -> None:
-    """Deletes topics, as `--delete` does."""
+    """Carries out `--delete`: deletes topics."""
     names = topics_of(admin, arguments)
     ensure_exist(names, arguments)
     admin.delete_topics(names).check()
@@ -196,7 +196,7 @@ def _configs(words: list[str]) -> dict[str, str | None]:
 
 _KEYS = "".join(f"\n\t{name}" for name in sorted(TOPIC_ROWS))
 OPTIONS = (
-    Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to"),
+    BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
     Option("list", "List all available topics."),
     Option("create", "Create a new topic."),

@@ -48,7 +48,7 @@ def list_transactions(admin: Admin, arguments: Arguments) -> None:
 
 
 def describe(admin: Admin, arguments: Arguments) -> None:
-    """Prints the state of a transactional id, as `describe` does."""
+    """Carries out `describe`: prints the state of a transactional id."""
     name = arguments["transactional-id"]
     found = _or_fail(
         lambda: admin.describe_transactions([name])[name],

@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from kafkapy.client import ApiError, ShareConsumer, TopicPartition, WakeupError
+from kafkapy.client import ApiError, ShareConsumer, TopicPartition
 from kafkapy.client.admin import Admin, ConfigChange, ConfigResource, ResourceType
 from kafkapy.client.consumer import ConsumerRecords
 from kafkapy.config.properties import read_properties
-from kafkapy.errors import KafkapyError
-from kafkapy.protocol.message_json import json_text
 from kafkapy.tools.bootstrap import await_broker
-from kafkapy.tools.consumer_perf_test import wall_ms
 from kafkapy.tools.declaration import Example, Grammar, Tool
+from kafkapy.tools.json_events import print_event
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
-from kafkapy.tools.tool import Termination, run_tool, stops_by
+from kafkapy.tools.tool import run_tool
+from kafkapy.tools.verifiable_parts import COMMAND_CONFIG, bootstrap_option, run_consumer
 
 log = logging.getLogger("kafkapy.tools.verifiable_share_consumer")
 
@@ -39,11 +38,14 @@ class VerifiableShareConsumer:
         self._acknowledged = 0
 
     def stop(self) -> None:
-        """Ends `read`."""
+        """Makes `read` raise WakeupError. Any thread may call it."""
         self._consumer.wakeup()
 
     def read(self, topic: str) -> None:
-        """Reads until the wanted number of records was acknowledged; without end if that is negative."""
+        """Reads until `max_messages` records are acknowledged, or until `stop` if `max_messages` is negative.
+
+        Raises WakeupError after `stop`.
+        """
         self._consumer.subscribe(topic)
         self._consumer.set_acknowledgement_commit_callback(self._on_acknowledged)
         while self._max_messages < 0 or self._acknowledged < self._max_messages:
@@ -87,13 +89,8 @@ def _summary(partition: TopicPartition, offsets: list[int]) -> dict[str, Any]:
     return {"topic": partition.topic, "partition": partition.partition, "count": len(offsets), "offsets": offsets}
 
 
-def print_event(name: str, **fields: Any) -> None:
-    """Prints an event as one line of JSON."""
-    print(json_text({"timestamp": wall_ms(), "name": name, **fields}), flush=True)
-
-
 def set_reset_strategy(properties: dict[str, Any], strategy: str) -> None:
-    """Sets where a new group begins to read."""
+    """Sets share.auto.offset.reset of the group that `properties` name, and prints the event."""
     with Admin({key: each for key, each in properties.items() if key != "group.id"}) as admin:
         resource = ConfigResource(ResourceType.GROUP, properties["group.id"])
         change = ConfigChange("share.auto.offset.reset", strategy)
@@ -105,9 +102,9 @@ def run(arguments: Arguments) -> int:
     """Reads records and prints the events; returns the exit code."""
     mode, strategy = arguments["acknowledgement-mode"].lower(), arguments["offset-reset-strategy"].lower()
     if mode not in _MODES:
-        raise ToolError(f"{arguments['acknowledgement-mode']} is no acknowledgement mode; use {', '.join(_MODES)}")
+        raise ToolError(f"{arguments['acknowledgement-mode']} is not an acknowledgement mode; use {', '.join(_MODES)}")
     if strategy and strategy not in _STRATEGIES:
-        raise ToolError(f"{strategy} is no offset reset strategy; use {' or '.join(_STRATEGIES)}")
+        raise ToolError(f"{strategy} is not an offset reset strategy; use {' or '.join(_STRATEGIES)}")
     properties: dict[str, Any] = read_properties(arguments["command-config"]) if arguments["command-config"] else {}
     properties |= {"bootstrap.servers": arguments["bootstrap-server"], "group.id": arguments["group-id"]}
     await_broker(properties)
@@ -115,29 +112,19 @@ def run(arguments: Arguments) -> int:
     test = VerifiableShareConsumer(
         consumer, mode=mode, max_messages=arguments["max-messages"], is_verbose=bool(arguments["verbose"])
     )
-    with stops_by(test.stop) as signals:
-        print_event("startup_complete")
-        try:
-            if strategy:
-                set_reset_strategy(properties, strategy)
-            test.read(arguments["topic"])
-        except WakeupError:
-            log.debug("The share consumer is stopped")
-        except KafkapyError as error:
-            log.error("Error during processing, terminating share consumer process: %s", error)
-        finally:
-            consumer.close()
-            print_event("shutdown_complete")
-    if signals:
-        raise Termination(signals[0])
+
+    def work() -> None:
+        if strategy:
+            set_reset_strategy(properties, strategy)
+        test.read(arguments["topic"])
+
+    run_consumer("share consumer", consumer, test.stop, work)
     return 0
 
 
 OPTIONS = (
-    Option(
-        "bootstrap-server",
+    bootstrap_option(
         "The server(s) to connect to. Comma-separated list of Kafka brokers in the form HOST1:PORT1,HOST2:PORT2,...",
-        "HOST1:PORT1[,HOST2:PORT2[...]]",
         is_required=True,
     ),
     Option("topic", "Consumes messages from this topic.", "TOPIC", is_required=True),
@@ -163,12 +150,7 @@ OPTIONS = (
         "OFFSET-RESET-STRATEGY",
         default="",
     ),
-    Option(
-        "command-config",
-        "Config properties file (config options shared with command line parameters will be overridden).",
-        "CONFIG-FILE",
-        completes="file",
-    ),
+    COMMAND_CONFIG,
 )
 TOOL = Tool(
     name="verifiable-share-consumer",

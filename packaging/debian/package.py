@@ -68,6 +68,11 @@ def fill(tree: Path, folder: Path) -> None:
     for shell, target in COMPLETIONS.items():
         command = [folder / "kafkapy", "completion", shell, "--install", tree / target]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    manual = tree / "usr/share/man/man1"
+    subprocess.run([folder / "kafkapy", "man", "--install", manual], check=True, stdout=subprocess.DEVNULL)
+    for page in sorted(manual.iterdir()):
+        page.with_name(f"{page.name}.gz").write_bytes(gzip.compress(page.read_bytes(), compresslevel=9, mtime=0))
+        page.unlink()
     # Links with Kafka's names are in a directory of their own, to avoid conflicts with other packages.
     with tempfile.TemporaryDirectory() as links:
         subprocess.run([folder / "kafkapy", "install-links", links], check=True, stdout=subprocess.DEVNULL)

@@ -1,7 +1,8 @@
-"""The files of the Debian package that the program itself generates: completion scripts and links."""
+"""The files of the Debian package that the program itself generates: completion scripts, manual pages and links."""
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import os
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 from tests.packaging.executable import PACKAGING, ROOT
 
 
-def test_the_package_holds_completion_for_every_shell_and_script(tmp_path: Path):
+def test_the_package_holds_completion_manual_pages_and_links(tmp_path: Path):
     folder, tree = tmp_path / "folder", tmp_path / "tree"
     folder.mkdir()
     tree.mkdir()
@@ -32,3 +33,5 @@ def test_the_package_holds_completion_for_every_shell_and_script(tmp_path: Path)
     assert (tree / "usr/share/zsh/vendor-completions/_kafkapy").is_file()
     assert (tree / "usr/share/fish/vendor_completions.d/kafka-topics.sh.fish").is_symlink()
     assert "kafka-topics.sh" in os.listdir(tree / "usr/lib/kafkapy/bin")
+    page = gzip.decompress((tree / "usr/share/man/man1/kafkapy-topics.1.gz").read_bytes()).decode()
+    assert page.startswith('.TH "KAFKAPY\\-TOPICS" "1"')

@@ -299,7 +299,7 @@ CASES = (
 
 def words_of(error: str) -> str:
     """Returns the first line of an error, without the class of Java's exception; argparse4j wraps its errors."""
-    found = re.search(r"^\S+: error:(.*)", error, re.MULTILINE | re.DOTALL)
+    found = re.search(r"^\S+:\s+error:(.*)", error, re.MULTILINE | re.DOTALL)
     if found:
         text = re.sub(r"\s+", " ", found[1].split("\n\n")[0].split("Did you mean")[0]).strip()
         return text.replace("-- ", "--")  # argparse4j breaks lines within flags

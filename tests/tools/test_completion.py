@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,13 @@ import pytest
 from kafkapy.__main__ import TOOLS
 from kafkapy.broker_command import OPTIONS as BROKER_OPTIONS
 from kafkapy.broker_command import SWITCHES as BROKER_SWITCHES
-from kafkapy.tools import completion
+from kafkapy.client import Consumer, TopicPartition
+from kafkapy.client.admin import Admin, NewTopic
+from kafkapy.tools import completion, declared_tools
+from kafkapy.tools.completion_names import client_properties, print_names
 from kafkapy.tools.job_catalog import job_paths
-from tests.tools.tool_host import Done, run_ours
+from tests.broker_process import BrokerProcess
+from tests.tools.tool_host import ROOT, Done, run_ours
 
 LINES = (
     ("kafkapy console-cons", "console-consumer"),
@@ -120,7 +125,7 @@ def test_wrong_arguments_print_the_usage(words: list[str]):
 
 
 def test_the_broker_has_the_flags_that_are_completed():
-    (start,) = completion._BROKER.commands
+    (start,) = declared_tools.BROKER.commands
     assert tuple(option.flag for option in start.options) == (*BROKER_OPTIONS, *BROKER_SWITCHES)
 
 
@@ -131,3 +136,93 @@ def test_other_shells_parse_the_script(shell: str, home: Path):
     )
     done = subprocess.run([shell, "-n", path], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish", "zsh"])
+def test_topics_and_groups_of_the_running_broker_are_completed(shell: str, home: Path, broker: BrokerProcess):
+    make_names(broker.bootstrap)
+    variables = {"PATH": f"{program_folder(home)}:{os.environ['PATH']}", "HOME": str(home)}
+    for line, offered in (
+        (
+            f"kafkapy topics --bootstrap-server {broker.bootstrap} --describe --topic compl",
+            ["completed-1", "completed-2"],
+        ),
+        (f"kafkapy consumer-groups --bootstrap-server {broker.bootstrap} --group completing-", ["completing-group"]),
+        ("kafkapy consume completed-", ["completed-1", "completed-2"]),
+    ):
+        environment = {**os.environ, **variables, "KAFKAPY_BOOTSTRAP_SERVERS": broker.bootstrap}
+        done = subprocess.run(
+            completing_command(shell, home, line), env=environment, capture_output=True, text=True, check=True
+        )
+        # fish prints a description after each name.
+        names = sorted(word for text in done.stdout.splitlines() for word in text.partition("\t")[0].split())
+        assert (names, done.stderr) == (offered, "")
+
+
+def completing_command(shell: str, home: Path, line: str) -> list[str]:
+    """Returns a command that prints what the shell offers at the end of a line."""
+    words = line.split()
+    if shell == "bash":
+        script = (
+            f"source {home}/.local/share/bash-completion/completions/kafkapy; COMP_WORDS=({line}); "
+            f'COMP_CWORD={len(words) - 1}; _kafkapy kafkapy; echo "${{COMPREPLY[@]}}"'
+        )
+    elif shell == "fish":
+        script = f"source {home}/.config/fish/completions/kafkapy.fish; complete -C '{line}'"
+    else:
+        # zsh completes on a terminal only: the call's effect is observed at compadd, which gets the names.
+        path = home / ".local/share/zsh/site-functions/_kafkapy"
+        script = (
+            "compdef() { : }; compadd() { print -l -- ${(M)@:#" + words[-1] + "*} }; "
+            f"typed=({' '.join(words)}); source {path}; _kafkapy_names "
+            f"{'group' if 'consumer-groups' in words else 'topic'}"
+        )
+    return [shell, "-c", script]
+
+
+def program_folder(home: Path) -> Path:
+    """Returns a folder with a program `kafkapy`."""
+    folder = home / "bin"
+    folder.mkdir(exist_ok=True)
+    program = folder / "kafkapy"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m kafkapy "$@"\n')
+    program.chmod(0o755)
+    return folder
+
+
+def make_names(bootstrap: str) -> None:
+    """Makes two topics and a group, and a group whose name must not reach a shell."""
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        known = admin.list_topics()
+        for name in ("completed-1", "completed-2"):
+            if name not in known:
+                admin.create_topics([NewTopic(name, 1)]).check()
+    for group in ("completing-group", "completing-$(touch /tmp/x)"):
+        with Consumer(bootstrap_servers=bootstrap, group_id=group) as consumer:
+            consumer.commit({TopicPartition("completed-1", 0): 0})
+
+
+def test_names_that_a_shell_would_expand_are_left_out(broker: BrokerProcess, capsys: pytest.CaptureFixture[str]):
+    make_names(broker.bootstrap)
+    assert print_names(["group", "--", "kafkapy", f"--bootstrap-server={broker.bootstrap}"]) == 0
+    assert [name for name in capsys.readouterr().out.split() if "completing" in name] == ["completing-group"]
+
+
+@pytest.mark.parametrize(
+    "words", ["--bootstrap-server localhost:1", "--bootstrap-server = localhost:1", "--bootstrap-server", ""]
+)
+def test_without_a_broker_nothing_is_offered_and_nothing_printed(words: str, capsys, monkeypatch, tmp_path: Path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("KAFKAPY_BOOTSTRAP_SERVERS", raising=False)
+    assert print_names(["topic", "--", "kafkapy", "topics", *words.split()]) == 1
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_profile_of_the_command_line_names_the_brokers(monkeypatch, tmp_path: Path):
+    profiles = tmp_path / "kafkapy" / "profiles"
+    profiles.mkdir(parents=True)
+    (profiles / "test.properties").write_text("bootstrap.servers=named:1\nclient.id=me\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("KAFKAPY_PROFILE", raising=False)
+    for words in (["kafkapy", "--profile", "test", "topics"], ["kafkapy", "--profile=test", "topics"]):
+        assert client_properties(words) == {"bootstrap.servers": "named:1", "client.id": "me"}

@@ -92,7 +92,10 @@ def _date_finding(name: str, alias: str, certificate: Certificate, now: float, *
 
 
 def _revocations(name: str, material: TlsMaterial, now: float) -> Findings:
-    """Yields a finding for each revocation list that is not valid or expires soon: its clients are refused."""
+    """Yields a finding for each revocation list that is not valid or expires soon.
+
+    The broker refuses clients with certificates of the authority of a list that is not valid.
+    """
     if material.revocations_pem is None:
         return
     location = material.settings.crl_location
@@ -139,7 +142,7 @@ def _permissions(name: str, settings: SslSettings) -> Findings:
         return
     mode = os.stat(location).st_mode
     if mode & (stat.S_IROTH | stat.S_IWOTH):
-        text = f"listener {name}: every user of the machine can read the private key in {location}"
+        text = f"listener {name}: every user of the machine can read or replace the private key in {location}"
         yield Finding(WARNING, SUBJECT, text, f"chmod o-rw {location}")
 
 

@@ -17,7 +17,7 @@ FUTURE_S = 300
 
 
 def is_synchronized() -> bool | None:
-    """Tells if the kernel considers the clock synchronized; None if the kernel cannot be asked."""
+    """Returns whether the kernel considers the clock synchronized; None if the kernel cannot be asked."""
     library = ctypes.CDLL(None)
     if not hasattr(library, "adjtimex"):
         return None
@@ -27,9 +27,9 @@ def is_synchronized() -> bool | None:
 
 
 def check_clock(system: System, newest_change_s: float, *, synchronized: bool | None) -> Findings:
-    """Checks the clock; `synchronized` is the answer of `is_synchronized`.
+    """Yields findings on the clock; `synchronized` is the result of `is_synchronized`.
 
-    `newest_change_s` is the time (seconds since 1970) of the latest write to a topic, or 0.
+    `newest_change_s` is the time (seconds since 1970) of the latest write to a topic, or 0 if there is none.
     """
     if synchronized is False:
         text = "the clock is not synchronized: retention and timestamps depend on it"

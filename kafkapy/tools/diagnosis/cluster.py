@@ -1,6 +1,6 @@
 """Checks of a running cluster: its brokers, partitions, quorum and configuration, as the nodes report them.
 
-`read_cluster` asks the nodes; `check_cluster` is pure: facts in, findings out.
+`read_cluster` asks the nodes; `check_cluster` derives the findings from their answers without side effects.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from kafkapy.client.admin import (
 from kafkapy.errors import ApiError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.diagnosis.finding import GOOD, NOTE, PROBLEM, WARNING, Finding, Findings
+from kafkapy.tools.replicas import id_list
 
 MIN_ISR = "min.insync.replicas"
-# Keys that each broker has for itself.
+# Keys whose values are expected to differ between brokers.
 _OWN_KEYS = frozenset(
     {
         "advertised.listeners",
@@ -37,13 +38,14 @@ _OWN_KEYS = frozenset(
         "process.roles",
     }
 )
-_SKEW = 1.5  # a broker that leads so many times its share of the partitions
-_SKEW_AT_LEAST = 10  # partitions, so that small clusters are not reported
+# A broker is reported if it leads more than 1.5 times its share of the partitions, and at least 10 more than its share.
+_SKEW = 1.5
+_SKEW_AT_LEAST = 10
 _LAG_RECORDS = 1000
 _LAG_MS = 10_000
 _CLOCK_MS = 1000
 _SHOWN = 5
-# Within this time a quorum that is electing has a leader.
+# The longest time to wait for the answer of the active controller; an election ends within this time.
 _QUORUM_TIMEOUT_S = 10.0
 
 
@@ -70,7 +72,7 @@ class ClusterFacts(NamedTuple):
 
 
 def read_cluster(admin: Admin) -> ClusterFacts:
-    """Asks the nodes. Raises ApiError or TimeoutError if no broker answers."""
+    """Returns what the nodes of the cluster report. Raises ApiError or TimeoutError if no broker answers."""
     cluster = admin.describe_cluster(include_fenced=True)
     running = [each.node_id for each in cluster.brokers if each.node_id not in cluster.fenced]
     topics = admin.describe_topics().values
@@ -113,7 +115,7 @@ def read_cluster(admin: Admin) -> ClusterFacts:
 
 
 def check_cluster(facts: ClusterFacts) -> Findings:
-    """Yields the findings about a cluster; those of a healthy one are good or notes."""
+    """Yields the findings about a cluster; for a healthy cluster they are good findings and notes."""
     yield from _check_brokers(facts)
     yield from _check_partitions(facts)
     yield from _check_leaders(facts)
@@ -153,7 +155,7 @@ def _check_brokers(facts: ClusterFacts) -> Findings:
         yield Finding(
             WARNING,
             "brokers",
-            f"broker.rack is set on some brokers only, and not on {_ids(without)}: these count as one rack",
+            f"broker.rack is set on some brokers only, and not on {id_list(without)}: these count as one rack",
             "set broker.rack on all brokers or on none",
         )
 
@@ -169,11 +171,11 @@ def _check_partitions(facts: ClusterFacts) -> Findings:
             lacking.append(f"{name}-{number}")
     for name, number, state in offline[:_SHOWN]:
         wanted = state.isr or state.elr or state.last_known_elr or ()
-        advice = f"start broker {_ids(wanted)}, which has all records" if wanted else "start one of its replicas"
+        advice = f"start broker {id_list(wanted)}, which has all records" if wanted else "start one of its replicas"
         yield Finding(
             PROBLEM,
             "partitions",
-            f"{name}-{number} has no leader; its replicas are on {_ids(state.replicas)}",
+            f"{name}-{number} has no leader; its replicas are on {id_list(state.replicas)}",
             f"{advice}; if that is impossible, accept a loss: kafkapy leader-election --bootstrap-server ... "
             f"--election-type unclean --topic {name} --partition {number}",
         )
@@ -228,7 +230,7 @@ def _check_leaders(facts: ClusterFacts) -> Findings:
 
 
 def _check_replication(facts: ClusterFacts) -> Findings:
-    """Yields warnings on topics of which partitions stop, or refuse acks=all, when one of several brokers stops."""
+    """Yields warnings on topics that lose partitions, or refuse acks=all, when one of several brokers stops."""
     if len(facts.brokers) < 2:
         return
     single, strict = [], []
@@ -316,7 +318,7 @@ def _check_configuration(facts: ClusterFacts) -> Findings:
                 values[name][entries[name]].append(broker)
     differing = {name: each for name, each in values.items() if len(each) > 1}
     for name, each in list(differing.items())[: 2 * _SHOWN]:
-        shown = "; ".join(f"{value or 'empty'} on {_ids(brokers)}" for value, brokers in each.items())
+        shown = "; ".join(f"{value or 'empty'} on {id_list(brokers)}" for value, brokers in each.items())
         yield Finding(
             WARNING,
             "configuration",
@@ -351,10 +353,6 @@ def _all_partitions(facts: ClusterFacts) -> Iterable[tuple[str, int, PartitionDe
     for name, states in sorted(facts.partitions.items()):
         for state in states:
             yield name, state.partition, state
-
-
-def _ids(brokers: Iterable[int]) -> str:
-    return ",".join(map(str, brokers))
 
 
 def _some(names: list[str]) -> str:

@@ -7,12 +7,19 @@ from kafkapy.tools.diagnosis.finding import GOOD, NOTE, WARNING, Finding, Findin
 
 SUBJECT = "configuration"
 # A topic cannot be created with more replicas than brokers: groups, transactions and share groups then hang.
-REPLICATION_KEYS = (
+INTERNAL_REPLICATION_KEYS = (
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
-    "default.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
 )
-IN_SYNC_KEYS = ("transaction.state.log.min.isr", "min.insync.replicas")
+REPLICATION_KEYS = (*INTERNAL_REPLICATION_KEYS, "default.replication.factor")
+IN_SYNC_KEYS = (
+    "transaction.state.log.min.isr",
+    "share.coordinator.state.topic.min.isr",
+    "min.insync.replicas",
+)
+# Replicas of an internal topic that survive the loss of one broker and the restart of another.
+SAFE_FACTOR = 3
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LOST_AT_REBOOT = ("/tmp/", "/var/tmp/", "/dev/shm/", "/run/")
 # The first of these keys that is set takes effect.
@@ -31,6 +38,9 @@ def _ignored(config: BrokerConfig) -> Findings:
 
 
 def _copies(config: BrokerConfig) -> Findings:
+    if not config.forms_own_cluster:
+        yield from _copies_in_a_cluster(config)
+        return
     for key in REPLICATION_KEYS:
         if config[key] > 1:
             text = f"{key} is {config[key]}, and there is one broker"
@@ -39,6 +49,21 @@ def _copies(config: BrokerConfig) -> Findings:
         if config[key] > 1:
             text = f"{key} is {config[key]}, and there is one broker"
             yield Finding(WARNING, SUBJECT, text, f"set {key}=1: writes with acks=all are refused otherwise")
+
+
+def _copies_in_a_cluster(config: BrokerConfig) -> Findings:
+    """Yields findings on a node of a cluster, whose number of brokers its configuration does not tell."""
+    if not config.is_broker:
+        return
+    for key in INTERNAL_REPLICATION_KEYS:
+        if config[key] == 1:
+            text = f"{key} is 1, and this is a node of a cluster: the loss of one broker stops the topic's clients"
+            yield Finding(NOTE, SUBJECT, text, f"set {key}={SAFE_FACTOR} if the cluster has {SAFE_FACTOR} brokers")
+    if config["min.insync.replicas"] > config["default.replication.factor"]:
+        isr, factor = config["min.insync.replicas"], config["default.replication.factor"]
+        text = f"min.insync.replicas is {isr}, and default.replication.factor is {factor}"
+        advice = f"set default.replication.factor={isr + 1}: writes with acks=all to new topics are refused otherwise"
+        yield Finding(WARNING, SUBJECT, text, advice)
 
 
 def _listeners(config: BrokerConfig) -> Findings:

@@ -74,9 +74,9 @@ def _last_change_s(partition: Path) -> float:
 
 
 def _is_locked(path: Path) -> bool:
-    """Tells if a broker has locked the directory.
+    """Returns whether a broker has locked the directory.
 
-    Does not take the lock, because a broker may be starting.
+    Only queries the lock, because a broker that is starting could not take it otherwise.
     """
     query = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     try:
@@ -88,7 +88,7 @@ def _is_locked(path: Path) -> bool:
 
 
 def check_data(config: BrokerConfig, inventory: Inventory) -> Findings:
-    """Checks the node id of the log directories and whether the last stop was clean."""
+    """Yields findings on the node ids of the log directories, and on whether the last stop was clean."""
     for directory in config.log_dirs:
         path = Path(directory) / "meta.properties"
         if not os.access(path, os.R_OK):

@@ -22,7 +22,7 @@ SYNCS = 9
 
 
 def check_disks(system: System, directories: Sequence[str]) -> Findings:
-    """Checks the disks of log directories, given as absolute paths. Leaves no file behind."""
+    """Yields findings on the disks of log directories, given as absolute paths. Leaves no file behind."""
     by_device: dict[int, list[str]] = defaultdict(list)
     for directory in directories:
         existing = _nearest_existing(directory)
@@ -90,7 +90,7 @@ def _file_system(system: System, directory: str, existing: str) -> Findings:
 
 
 def _sync_time(directory: str) -> Findings:
-    """Measures syncs of a file without a name, which the kernel removes when it is closed."""
+    """Measures syncs of a file without a name, which the kernel removes when the file is closed."""
     try:
         descriptor = os.open(directory, os.O_TMPFILE | os.O_WRONLY, 0o600)
     except OSError:

@@ -1,6 +1,6 @@
-"""Checks of share and streams groups: of a running cluster, and of one broker's metrics page.
+"""Checks of share and streams groups, from the answers of a running cluster and from one broker's metrics page.
 
-`read_groups` asks the brokers; `check_groups` and `records_at_limit` are pure.
+`read_groups` asks the brokers; `check_groups` and `records_at_limit` have no side effects.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafkapy.tools.metrics import address_in_file, fetch
 from kafkapy.tools.option import ToolError
 
 SHARE, STREAMS = "share groups", "streams groups"
-# A group with so many records on their last delivery is reported.
+# The least number of records on their last delivery, by group and topic, that is reported.
 MANY_LAST_DELIVERIES = 100
 _LAST_DELIVERIES = "kafkapy_sharegroup_last_deliveries"
 _MOST_MISSING_SHOWN = 5
@@ -50,7 +50,10 @@ class GroupFacts(NamedTuple):
 
 
 def read_groups(admin: Admin) -> GroupFacts:
-    """Asks the brokers. Groups that cannot be described, or end in the meantime, are left out."""
+    """Returns the share and streams groups as the brokers report them.
+
+    Groups that cannot be described, for example because they have ended in the meantime, are left out.
+    """
     try:
         listed = admin.list_groups(types=["share", "streams"])
     except ApiError:
@@ -76,7 +79,7 @@ def read_groups(admin: Admin) -> GroupFacts:
 
 
 def _lag(admin: Admin, group: str) -> int:
-    """Returns the number of records behind the committed offsets of a group; 0 if it has none."""
+    """Returns the number of records after the committed offsets of a group; 0 if no offset is committed."""
     committed = admin.list_group_offsets([group]).values.get(group, {})
     ends = admin.list_offsets(dict.fromkeys(committed, LATEST)).values if committed else {}
     return sum(max(0, end.offset - committed[partition].offset) for partition, end in ends.items())
@@ -96,7 +99,7 @@ def check_groups(facts: GroupFacts) -> Findings:
                 WARNING,
                 STREAMS,
                 f"group {name} is not ready: {_why_not_ready(streams.subtopologies, facts.partition_counts)}",
-                "its members process nothing until the topics are as the topology needs them",
+                "its members process nothing until the topics are as the topology requires",
             )
         elif not streams.members and streams.lag:
             yield Finding(NOTE, STREAMS, f"group {name} has no members, and {streams.lag} records wait for it")
@@ -145,7 +148,10 @@ def check_last_deliveries(path: str) -> Findings:
 
 
 def records_at_limit(page: str) -> Findings:
-    """Yields what the text of a metrics page says about records that a share group gives up soon."""
+    """Yields a warning for each group and topic with many records on their last delivery.
+
+    `page` is the text of a metrics page.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     for family in text_string_to_metric_families(page):
         if family.name == _LAST_DELIVERIES:

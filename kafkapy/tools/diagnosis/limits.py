@@ -18,7 +18,7 @@ OWN_MEMORY = 256_000_000
 
 
 def check_limits(system: System, partitions: int) -> Findings:
-    """Checks the limits for this number of partitions in the log directories."""
+    """Yields findings on the limits of open files, memory maps and memory for a number of partitions."""
     yield from _open_files(system, partitions)
     yield from _memory_maps(system, partitions)
     yield from _memory(system)
@@ -53,7 +53,7 @@ def _memory(system: System) -> Findings:
     if "MemTotal" not in memory:
         return
     total, available = 1024 * memory["MemTotal"], 1024 * memory.get("MemAvailable", memory["MemTotal"])
-    text = f"{bytes_text(available)} of {bytes_text(total)} are free or cache, which serves consumers near the end"
+    text = f"{bytes_text(available)} of {bytes_text(total)} are free or page cache, which serves consumers that keep up"
     if available < OWN_MEMORY:
         yield Finding(WARNING, "memory", text, "the broker needs memory of its own and a page cache")
     else:

@@ -14,7 +14,7 @@ CONNECT_TIMEOUT_S = 1.0
 
 
 def check_ports(config: BrokerConfig, *, is_running: bool) -> Findings:
-    """Checks the ports of listeners and the names of advertised listeners.
+    """Yields findings on the ports of listeners and on the names of advertised listeners.
 
     With `is_running` a broker runs on the log directories and must accept connections; otherwise the ports must be
     free.

@@ -1,4 +1,4 @@
-"""Shows which clients of a running broker are throttled, and by which quota; read from the broker's metrics page."""
+"""Reports which clients of a running broker are throttled, and by which quota, from the broker's metrics page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_quotas(path: str) -> Findings:
 
 
 def throttled_clients(page: str) -> Findings:
-    """Yields what the text of a metrics page says about throttled clients."""
+    """Yields a note for each throttled client on a metrics page, whose text is `page`."""
     delays: dict[Client, float] = {}
     limits: dict[Client, tuple[float, str]] = {}
     for family in text_string_to_metric_families(page):

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, BinaryIO
 
 from kafkapy.client import Consumer, ConsumerRecord, TopicPartition
@@ -13,21 +14,23 @@ from kafkapy.tools.console_consumer import ConsoleConsumer
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.message_formatter import JsonFormatter, MessageFormatter
 from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.progress import Progress
 from kafkapy.tools.short.offset_range import (
     POSITION_HELP,
     Position,
     offsets_of,
-    parse_partitions,
+    parse_partition_numbers,
     parse_position,
 )
 from kafkapy.tools.short.options import CONNECTION, connection_properties, output_of, output_option
-from kafkapy.tools.short.output import bold, has_colours, visible
+from kafkapy.tools.short.output import visible
 from kafkapy.tools.short.record_format import VALUES_AS_LINES, RecordFormatter, iso_time
 from kafkapy.tools.short.yaml_text import yaml_text
+from kafkapy.tools.terminal import BOLD, has_colours, is_terminal, painted
 from kafkapy.tools.tool import run_tool, stops_by
 
 _COLUMNS = ("PARTITION", "OFFSET", "TIME", "KEY", "VALUE")
-# Markers of transactions move the position without a record that would end a poll.
+# Polls are short, because markers of transactions advance the position without a record that would end a poll.
 POLL_S = 0.2
 # Widths of the columns of records, which are printed before the later records are known.
 _WIDTHS = (9, 10, 24, 16, 0)
@@ -51,13 +54,13 @@ class TableFormatter:
         """Ignores the properties, because this formatter has none."""
 
     def format(self, record: ConsumerRecord) -> bytes:
-        """Returns the line of a record, and before it the line of names if the record is the first."""
+        """Returns the line of a record; the line of the first record follows the line of names."""
         line = self._line((str(record.partition), str(record.offset), iso_time(record.timestamp), *_contents(record)))
         if self._has_begun:
             return f"{line}\n".encode()
         self._has_begun = True
         names = self._line(_COLUMNS)
-        return f"{bold(names) if self._has_colours else names}\n{line}\n".encode()
+        return f"{painted(names, BOLD) if self._has_colours else names}\n{line}\n".encode()
 
     def _line(self, cells: Sequence[str]) -> str:
         padded = (
@@ -68,24 +71,42 @@ class TableFormatter:
 
 
 def _contents(record: ConsumerRecord) -> Iterator[str]:
-    """Yields key and value for people: bytes that are not UTF-8 as \\xNN, and null as "-"."""
+    """Yields key and value as readable text: bytes that are not UTF-8 as \\xNN, and null as "-"."""
     for content in (record.key, record.value):
         yield "-" if content is None else visible(content.decode("utf-8", "backslashreplace"))
 
 
 class Ranges:
-    """The ranges of offsets that are read, one for each partition. Not thread-safe."""
+    """The ranges of offsets that are read, one for each partition. Not thread-safe.
+
+    A progress bar shows how far they are read, if standard output is no terminal; `close` erases the bar.
+    """
 
     def __init__(self, consumer: Consumer, ends: Mapping[TopicPartition, int]) -> None:
-        """`ends` are exclusive; without ends all partitions are read forever."""
+        """`ends` has the exclusive end of each range; if it is empty, all partitions are read without end."""
         self._consumer = consumer
         self._ends = dict(ends)
         self._unread = set(ends)
+        self._progress: Progress | None = None
+        if ends and not is_terminal():
+            self._position_sum = self._sum_of_positions()
+            self._progress = Progress(sum(ends.values()) - self._position_sum, "offsets")
+
+    def close(self) -> None:
+        """Erases the progress bar."""
+        if self._progress is not None:
+            self._progress.clear()
+
+    def _sum_of_positions(self) -> int:
+        return sum(min(self._consumer.position(each), end) for each, end in self._ends.items())
 
     def is_done(self) -> bool:
-        """Tells if all ranges are read; pauses the partitions whose range is read."""
+        """Returns whether all ranges are read; pauses the partitions whose range is read."""
         if not self._ends:
             return False
+        if self._progress is not None:
+            before, self._position_sum = self._position_sum, self._sum_of_positions()
+            self._progress.advance(self._position_sum - before)
         done = [each for each in self._unread if self._consumer.position(each) >= self._ends[each]]
         if done:
             self._consumer.pause(done)
@@ -93,7 +114,7 @@ class Ranges:
         return not self._unread
 
     def includes(self, record: ConsumerRecord) -> bool:
-        """Tells if a record is before the end of its range."""
+        """Returns whether a record is before the end of its range."""
         end = self._ends.get(TopicPartition(record.topic, record.partition))
         return end is None or record.offset < end
 
@@ -129,7 +150,7 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
     properties.setdefault("auto.offset.reset", "earliest")
     properties["key.deserializer"] = properties["value.deserializer"] = "bytes"
     properties["allow.auto.create.topics"] = "false"
-    if arguments["group"] is not None:
+    if arguments.declares("group") and arguments["group"] is not None:
         properties["group.id"] = arguments["group"]
     if arguments["read-committed"]:
         properties["isolation.level"] = "read_committed"
@@ -145,7 +166,7 @@ def partitions_of(consumer: Consumer, topics: Sequence[str], numbers: Sequence[i
             raise ToolError(f"there is no topic {topic}")
         missing = [number for number in numbers if number not in known]
         if missing:
-            raise ToolError(f"there is no partition {missing[0]} of {topic}, which has {len(known)}")
+            raise ToolError(f"topic {topic} has no partition {missing[0]}; number of partitions: {len(known)}")
         found += [TopicPartition(topic, number) for number in sorted(numbers or known)]
     return found
 
@@ -160,7 +181,7 @@ def begin(
     if arguments["group"] is not None:
         consumer.subscribe(list(arguments.positionals))
         return {}
-    numbers = parse_partitions(arguments["partitions"]) if arguments["partitions"] is not None else []
+    numbers = parse_partition_numbers(arguments["partitions"]) if arguments["partitions"] is not None else []
     partitions = partitions_of(consumer, arguments.positionals, numbers)
     consumer.assign(partitions)
     ends = offsets_of(stop, consumer, partitions) if stop is not None else {}
@@ -179,9 +200,10 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
     formatter = formatter_of(arguments)
     consumer = Consumer(consumer_properties(arguments))
     stream = sys.stdout.buffer if output is None else output
-    with stops_by(consumer.wakeup) as signals:
+    with stops_by(consumer.wakeup) as signals, ExitStack() as stack:
         try:
             ranges = Ranges(consumer, begin(consumer, arguments, start, stop))
+            stack.callback(ranges.close)
             console = ConsoleConsumer(
                 consumer,
                 formatter,
@@ -199,20 +221,28 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
 
 TOOL = Tool(
     name="consume",
+    completes="topic",
     description="Prints the records of topics: kafkapy consume TOPIC... [flags]\n\n"
     "Without flags, prints the values of all records from the start, one per line, then waits for new ones.",
     run=run,
     options=(
-        Option("from", f"Where to begin in each partition: {POSITION_HELP}.", "position", default="start"),
+        Option(
+            "from", f"The position at which to begin in each partition: {POSITION_HELP}.", "position", default="start"
+        ),
         Option(
             "to",
-            "Where to end in each partition, at its present end at the latest; the record there is not printed.",
+            "The position before which to end in each partition; its present end if that comes first.",
             "position",
         ),
         Option("exit", "End at the present end of each partition, as --to end does.", aliases=("e",)),
         Option("count", "End after this many records.", "records", LONG, aliases=("n",)),
         Option("partitions", "The partitions to read, such as 0,2-4; by default all.", "numbers", aliases=("p",)),
-        Option("group", "Read as a member of this group, which commits what was printed.", "group", aliases=("g",)),
+        Option(
+            "group",
+            "Read as a member of this group, and commit the offsets of printed records.",
+            "group",
+            aliases=("g",),
+        ),
         Option("read-committed", "Leave out records of aborted and open transactions."),
         Option(
             "format",
@@ -222,7 +252,7 @@ TOOL = Tool(
             "format",
             aliases=("f",),
         ),
-        Option("null", "The text that is printed for a key or value that is null; by default none.", "text"),
+        Option("null", "The text that is printed for a null key or value; by default none.", "text"),
         output_option("Print records with all fields: one JSON object per line, a table or YAML."),
         *CONNECTION,
     ),

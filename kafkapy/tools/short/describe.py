@@ -1,4 +1,4 @@
-"""The command `kafkapy describe`: prints all about topics, groups, brokers or the cluster."""
+"""The command `kafkapy describe`: prints the details of topics, groups, brokers or the cluster."""
 
 from __future__ import annotations
 
@@ -69,9 +69,10 @@ def run(arguments: Arguments) -> None:
 
 
 def describe(admin: Admin, name: str, kind: str | None) -> Described:
-    """Returns the description of a topic, group or broker; without a kind the first of them that has this name.
+    """Returns the description of the topic, group or broker with this name.
 
-    Raises ToolError if none has it.
+    Without a kind, a topic takes precedence over a group, and a group over a broker. Raises ToolError for an unknown
+    name.
     """
     kinds: dict[str, Callable[[Admin, str], Described | None]] = {"topic": topic, "group": group, "broker": broker}
     for each in (kind,) if kind is not None else KINDS:
@@ -114,7 +115,7 @@ def topic(admin: Admin, name: str) -> Described | None:
 
 
 def _partitions(admin: Admin, description: TopicDescription) -> Table:
-    """Returns the table of a topic's partitions; unknown offsets, of partitions without a leader, are None."""
+    """Returns the table of a topic's partitions; the offsets of a partition without a leader are None."""
     with_leader = [
         TopicPartition(description.name, each.partition) for each in description.partitions if each.leader >= 0
     ]
@@ -149,7 +150,8 @@ def _set_values(entries: Mapping[str, ConfigEntry], sources: Collection[int]) ->
 def group(admin: Admin, name: str) -> Described | None:
     """Returns the description of a group; None if it does not exist.
 
-    Of a group that is not one of consumers, such as a share group, only the kind and the state are described.
+    A group of another protocol than that of consumers, such as a share group, is described by its type, its protocol
+    and its state only.
     """
     found = admin.describe_groups([name])
     if name in found.errors or found[name].state == "Dead":
@@ -193,7 +195,7 @@ def _offsets(admin: Admin, description: GroupDescription) -> Table:
 
 
 def broker(admin: Admin, name: str) -> Described | None:
-    """Returns the description of a broker by its id; None if there is none."""
+    """Returns the description of the broker whose id is `name`; None if there is none."""
     table = brokers(admin, [name])
     if not table.rows or not name.isdigit():
         return None
@@ -222,13 +224,17 @@ def cluster(admin: Admin) -> Described:
 
 TOOL = Tool(
     name="describe",
-    description="Prints all about topics, groups or brokers: kafkapy describe [NAME...] [flags]\n\n"
+    completes="topic",
+    description="Prints the details of topics, groups or brokers: kafkapy describe [NAME...] [flags]\n\n"
     "A name is that of a topic, a group or a broker (its id). Without names, describes the cluster.",
     run=run,
     needs_arguments=False,
     options=(
         Option(
-            "kind", "What the names are, if a topic and a group have the same.", "topic|group|broker", choices=KINDS
+            "kind",
+            "The kind of the names, for names that both a topic and a group have.",
+            "topic|group|broker",
+            choices=KINDS,
         ),
         output_option("The format; by default a table on a terminal, and columns separated by tabs otherwise."),
         *CONNECTION,

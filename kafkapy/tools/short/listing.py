@@ -35,7 +35,9 @@ def _is_chosen(name: str, patterns: Sequence[str]) -> bool:
 def topics(admin: Admin, patterns: Sequence[str], *, includes_internal: bool) -> Table:
     """Returns the topics that match a pattern, with the numbers of their partitions and replicas."""
     names = [name for name in admin.list_topics(include_internal=includes_internal) if _is_chosen(name, patterns)]
-    found = admin.describe_topics(sorted(names)).values if names else {}  # a topic may be deleted in between
+    found = (
+        admin.describe_topics(sorted(names)).values if names else {}
+    )  # a topic may be deleted between the two requests
     rows = []
     for name, topic in found.items():
         replicas = max((len(each.replicas) for each in topic.partitions), default=0)

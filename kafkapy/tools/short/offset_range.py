@@ -1,4 +1,4 @@
-"""The flags --from and --to: positions in partitions, such as `end`, `-10` or `@2026-11-23T10:00`."""
+"""The values of the flags --from and --to: positions in partitions, such as `end`, `-10` or `@2026-11-23T10:00`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def offsets_of(
     return {each: min(max(offset, starts[each]), ends[each]) for each, offset in found.items()}
 
 
-def parse_partitions(text: str) -> list[int]:
+def parse_partition_numbers(text: str) -> list[int]:
     """Returns the numbers of a list such as `0,2-4`. Raises UsageError."""
     numbers: set[int] = set()
     for part in text.split(","):

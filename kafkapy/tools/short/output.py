@@ -1,8 +1,7 @@
-"""Prints results as tables, JSON or YAML. Tables are aligned and coloured for people, and plain for programs."""
+"""Prints results as tables, JSON or YAML. Tables are aligned and coloured on a terminal, and plain otherwise."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.short.yaml_text import yaml_text
+from kafkapy.tools.terminal import BOLD, RED, has_colours, is_terminal, painted
 
-_BOLD, _RED, _NORMAL = "\x1b[1m", "\x1b[31m", "\x1b[0m"
 _BETWEEN_COLUMNS = "  "
 _CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))}
 
@@ -69,13 +68,13 @@ def table_lines(table: Table, *, is_aligned: bool, has_colours: bool) -> list[st
         ).rstrip()
     ]
     if has_colours:
-        lines[0] = bold(lines[0])
+        lines[0] = painted(lines[0], BOLD)
     for row, texts in zip(table.rows, cells, strict=True):
         padded = [_padded(text, widths, is_number, index) for index, text in enumerate(texts)]
         padded[-1] = padded[-1].rstrip()
         if has_colours:
             padded = [
-                f"{_RED}{text}{_NORMAL}" if isinstance(value, Problem) else text
+                painted(text, RED) if isinstance(value, Problem) else text
                 for text, value in zip(padded, row, strict=True)
             ]
         lines.append(_BETWEEN_COLUMNS.join(padded).rstrip())
@@ -88,17 +87,7 @@ def print_fields(fields: Mapping[str, Any], output: str | None = None) -> None:
     for name, value in fields.items():
         label = f"{name}:"
         padded = f"{label:<{width}}"
-        print(f"{bold(padded) if has_colours() else padded} {_text(value)}")
-
-
-def is_terminal() -> bool:
-    """Tells if standard output is a terminal."""
-    return sys.stdout.isatty()
-
-
-def has_colours(environment: Mapping[str, str] = os.environ) -> bool:
-    """Tells if standard output is a terminal with colours that $NO_COLOR does not switch off."""
-    return is_terminal() and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
+        print(f"{painted(padded, BOLD) if has_colours() else padded} {_text(value)}")
 
 
 def _is_number(value: Any) -> bool:
@@ -128,11 +117,6 @@ def _text(value: Any) -> str:
 def visible(text: str) -> str:
     """Returns a text in which control characters, which could move the cursor, are written as \\xNN."""
     return text.translate(_CONTROLS)
-
-
-def bold(text: str) -> str:
-    """Returns a text in bold for a terminal."""
-    return f"{_BOLD}{text}{_NORMAL}"
 
 
 def _camel_case(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, BinaryIO
 from kafkapy.client import Producer
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.progress import Progress
 from kafkapy.tools.short.options import CONNECTION, connection_properties, output_of, output_option
 from kafkapy.tools.short.output import Table, print_table
 from kafkapy.tools.short.record_format import BASE64, HEX, TOPIC, VALUES_AS_LINES, Field, decode, parse_format
@@ -18,6 +21,8 @@ from kafkapy.tools.tool import run_tool, sentence
 
 _ENCODINGS = ("text", HEX, BASE64)
 _MOST_ERRORS = 5
+# The number of records between two looks at the position in the input.
+_LOOK_EVERY = 100
 
 
 def check(arguments: Arguments) -> None:
@@ -57,7 +62,33 @@ def records_of(arguments: Arguments, stream: BinaryIO | None) -> Iterator[ReadRe
     else:
         null = arguments["null"].encode() if arguments["null"] is not None else None
         reader = RecordReader(arguments["format"] or VALUES_AS_LINES, null)
-        yield from reader.read(sys.stdin.buffer if stream is None else stream)
+        source = sys.stdin.buffer if stream is None else stream
+        yield from with_progress(reader.read(source), source)
+
+
+def with_progress(records: Iterator[ReadRecord], source: BinaryIO) -> Iterator[ReadRecord]:
+    """Yields the records, and shows a progress bar if their source is a file, whose size is known."""
+    size = _size_of(source)
+    if not size:
+        yield from records
+        return
+    before = source.tell()
+    with Progress(size - before, "bytes") as progress:
+        for number, record in enumerate(records):
+            if number % _LOOK_EVERY == 0:
+                position = source.tell()
+                progress.advance(position - before)
+                before = position
+            yield record
+
+
+def _size_of(source: BinaryIO) -> int:
+    """Returns the number of bytes of a regular file; 0 for anything else."""
+    try:
+        status = os.fstat(source.fileno())
+    except (OSError, ValueError):
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _decoded(text: str, encoding: str) -> bytes:
@@ -94,7 +125,7 @@ class Writer:
         self.failures: list[str] = []
 
     def write(self, record: ReadRecord) -> None:
-        """Sends a record; fields that the record lacks are those of the command line.
+        """Sends a record; the command line provides the fields that the record lacks.
 
         Raises ToolError for a partition that the topic does not have.
         """
@@ -143,13 +174,16 @@ def run(arguments: Arguments, stream: BinaryIO | None = None) -> int:
 
 TOOL = Tool(
     name="produce",
+    completes="topic",
     description="Writes records to a topic: kafkapy produce TOPIC [VALUE...] [flags]\n\n"
     "Without values, each line of standard input is a value.",
     run=run,
     options=(
         Option("key", "The key of the records.", "key", aliases=("k",)),
         Option("header", "A header of the records; may be repeated.", "name=value", aliases=("H",)),
-        Option("partition", "The partition; by default the key decides.", "number", INTEGER, aliases=("p",)),
+        Option(
+            "partition", "The partition; by default the partitioner chooses one.", "number", INTEGER, aliases=("p",)
+        ),
         Option("file", "A file whose whole content is a value; may be repeated.", "path", completes="file"),
         Option(
             "format",
@@ -159,7 +193,7 @@ TOOL = Tool(
             "format",
             aliases=("f",),
         ),
-        Option("null", "The text in standard input that stands for a key or value that is null.", "text"),
+        Option("null", "The text in standard input that represents a null key or value.", "text"),
         Option("tombstone", "Write a null value for --key."),
         Option(
             "encoding",

@@ -55,7 +55,7 @@ def parse_format(text: str) -> list[Part]:
     literal = b""
     position = 0
     for found in _TOKEN.finditer(text):
-        literal += _unmarked(text[position : found.start()])
+        literal += _literal_bytes(text[position : found.start()])
         position = found.end()
         if found["letter"]:
             if literal:
@@ -70,14 +70,14 @@ def parse_format(text: str) -> list[Part]:
             literal += _ESCAPES[found["escape"]]
         else:
             raise UsageError(f"{found[0]} is not an escape of a format string (known: \\n \\t \\r \\0 \\\\ \\xNN)")
-    literal += _unmarked(text[position:])
+    literal += _literal_bytes(text[position:])
     return [*parts, literal] if literal else parts
 
 
-def _unmarked(text: str) -> bytes:
-    """Returns the bytes of a text between fields. Raises UsageError for a percent sign that begins no field."""
+def _literal_bytes(text: str) -> bytes:
+    """Returns the bytes of a text between fields. Raises UsageError for a percent sign that does not begin a field."""
     if "%" in text:
-        raise UsageError("a single % in a format string stands for nothing; a percent sign is %%")
+        raise UsageError("a single % in a format string is not a field; write %% for a percent sign")
     return text.encode()
 
 
@@ -171,7 +171,7 @@ def encode(data: bytes, encoding: str) -> bytes:
 
 
 def decode(text: bytes, encoding: str) -> bytes:
-    """Returns the bytes that `encode` made into `text`. Raises ValueError for an invalid text."""
+    """Returns the bytes of which `text` is the encoding, as `encode` returns it. Raises ValueError for invalid text."""
     if encoding == HEX:
         return binascii.unhexlify(text.strip())
     return base64.b64decode(text, validate=True) if encoding == BASE64 else text

@@ -43,9 +43,9 @@ class RecordReader:
     """Reads records of a format. Not thread-safe."""
 
     def __init__(self, text: str, null: bytes | None = None) -> None:
-        """`null` is the text that stands for a key or value that is null; None if no text does.
+        """`null` is the text that represents a null key or value; None if no text does.
 
-        Raises UsageError for an invalid format string, and for one by which the end of a field cannot be found.
+        Raises UsageError for an invalid format string, and for one that does not determine the end of each field.
         """
         self._null = null
         self._parts = parse_format(text)
@@ -100,7 +100,7 @@ class RecordReader:
         )
 
     def _ends_by_delimiter(self, index: int) -> bool:
-        """Tells if the part at `index` was read up to the text that follows it, which is consumed already."""
+        """Returns whether a field at `index` ends with the text that follows it, which was read with the field."""
         part = self._parts[index]
         if not isinstance(part, Field) or byte_order(part.modifier) is not None:
             return False
@@ -117,7 +117,7 @@ class RecordReader:
         if size_letter in found:
             size = found[size_letter]
             if size < -1:
-                raise ValueError(f"{size} is not a size")
+                raise ValueError(f"{size} is not a size in bytes, or -1 for null")
             found[part.letter] = None if size == -1 else decode(source.take(size), part.modifier)
             return
         text = source.rest() if following is None else source.until(following, may_end=is_last)
@@ -148,7 +148,7 @@ class _Source:
     """A stream with a buffer."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        # A terminal or pipe returns what it has, so that records are sent while more input is awaited.
+        # `read1` returns what a terminal or pipe has, so that records are sent before the end of the input.
         self._read = getattr(stream, "read1", stream.read)
         self._buffer = b""
         self._pos = 0
@@ -178,7 +178,7 @@ class _Source:
     def until(self, delimiter: bytes, *, may_end: bool) -> bytes:
         """Returns the bytes before the next delimiter, which is consumed.
 
-        With `may_end` the end of the stream is a delimiter, too; otherwise it raises ValueError.
+        If `may_end` is set, the end of the stream is a delimiter as well; otherwise ValueError is raised there.
         """
         searched = self._pos
         while (found := self._buffer.find(delimiter, searched)) < 0:

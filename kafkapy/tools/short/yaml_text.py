@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-# Texts that YAML reads as texts without quotes, in any of its versions.
+# Texts that need no quotes: every version of YAML reads them as texts, except those of `_OTHER_MEANING`.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _OTHER_MEANING = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
 
@@ -42,7 +42,7 @@ def _entry(key: str, value: Any) -> Iterator[str]:
 
 
 def _scalar(value: Any) -> str:
-    """Returns a value on one line. A text in JSON's quotes is a text of YAML as well."""
+    """Returns a value on one line. Texts that need quotes are JSON strings, which YAML accepts."""
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _OTHER_MEANING:
         return value
     if isinstance(value, tuple):

@@ -148,7 +148,7 @@ def test_moves_in_progress_are_named_when_the_cluster_cannot_be_reached() -> Non
     admin.describe_topics = lambda topics: (_ for _ in ()).throw(ApiError(Error.REQUEST_TIMED_OUT))  # type: ignore[method-assign]
     with pytest.raises(ApiError):
         done.run(None)
-    assert "In progress, and not watched any longer: 3 partitions (t-0, t-1, t-2)" in done.outcome.lines()
+    assert "Still in progress, and no longer monitored: 3 partitions (t-0, t-1, t-2)" in done.outcome.lines()
 
 
 def test_a_plan_waits_for_no_other_reassignments() -> None:

@@ -215,7 +215,10 @@ def test_limits_stop_the_moves() -> None:
     live = brokers(None, None)
     assert copies(cluster, plan_balance(live, cluster, Rules(most_per_broker=2))) == 2
     plan = plan_balance(live, cluster, Rules(emptied={1}, most_per_topic=3))
-    assert (copies(cluster, plan), set(plan.unmoved.values())) == (3, {"a limit leaves the replica on broker 1"})
+    assert (copies(cluster, plan), set(plan.unmoved.values())) == (
+        3,
+        {"a limit on the number of moves keeps the replica on broker 1"},
+    )
 
 
 def test_a_large_cluster_is_planned() -> None:

@@ -119,7 +119,7 @@ def test_it_ends_when_no_record_is_received_in_time(caplog: pytest.LogCaptureFix
     it = console(SimulatedConsumer(numbered(1)))
     it.print_all(-1, 0)
     assert printed(it) == b"0\n"
-    assert "no record came in 0 ms" in caplog.text
+    assert "no record was received within 0 ms" in caplog.text
 
 
 @pytest.mark.parametrize("end", [WakeupError(), ApiError(Error.TOPIC_AUTHORIZATION_FAILED)])

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from kafkapy.tools import metadata_quorum
 from kafkapy.tools.default_cluster import fill_in, profile_names
 from kafkapy.tools.option import Option, ToolError, UsageError
 from kafkapy.tools.option_parser import OptionParser
+from kafkapy.tools.tool import parse
 
 OPTIONS = (
     Option("bootstrap-server", "", "servers"),
@@ -92,7 +94,7 @@ def test_a_required_flag_is_satisfied_by_the_default():
 @pytest.mark.parametrize(
     ("content", "mode", "message"),
     [
-        (b"bootstrap.servers=a:1\n\x00\x01\n", 0o600, "is damaged: line 2 holds the control character 0x00"),
+        (b"bootstrap.servers=a:1\n\x00\x01\n", 0o600, "is damaged: line 2 contains the control character 0x00"),
         (b"security.protocol=SSL\n", 0o600, "is damaged: it does not set bootstrap.servers"),
         (b"bootstrap.servers=\\u12\n", 0o600, "Malformed"),
         (b"bootstrap.servers=a:1\nssl.keystore.password=x\n", 0o640, "contains ssl.keystore.password and other users"),
@@ -116,11 +118,17 @@ def test_others_may_read_a_profile_without_a_password(profiles: Path, tmp_path: 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("prdo", "did you mean prod?"), ("zzzzzz", "profiles: default, prod"), ("../x", "not the name")],
+    [
+        ("prdo", "did you mean prod?"),
+        ("zzzzzz", "profiles: default, prod"),
+        ("../x", "not the name"),
+        ("a\nb", "not the name"),
+    ],
 )
 def test_a_profile_that_does_not_exist_is_named(name, message, profiles: Path, tmp_path: Path):
-    with pytest.raises(ToolError, match=message.replace("?", r"\?")):
+    with pytest.raises(ToolError, match=message.replace("?", r"\?")) as raised:
         found("--list", XDG_CONFIG_HOME=str(tmp_path), KAFKAPY_PROFILE=name)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_tool_without_a_flag_for_files_refuses_a_secured_profile(profiles: Path, tmp_path: Path):
@@ -136,3 +144,26 @@ def test_a_tool_may_name_its_cluster_by_another_flag():
     both = (Option("bootstrap-server", "", "servers"), *options)
     arguments = OptionParser(both, fill_in(both, {"KAFKAPY_BOOTSTRAP_SERVERS": "x:1"})).parse(["--broker-list", "1,2"])
     assert (arguments["bootstrap-server"], arguments["broker-list"]) == ("x:1", "1,2")
+
+
+def test_invalid_servers_of_the_environment_are_named_with_their_source():
+    with pytest.raises(ToolError, match=r"^\$KAFKAPY_BOOTSTRAP_SERVERS is localhost: .*the port is missing"):
+        found("--list", KAFKAPY_BOOTSTRAP_SERVERS="localhost")
+    assert found("--list", KAFKAPY_BOOTSTRAP_SERVERS="a:1, [::1]:2")[0] == "a:1, [::1]:2"
+
+
+def test_invalid_servers_of_a_profile_are_named_with_their_source(profiles: Path, tmp_path: Path):
+    (profiles / "default.properties").write_text("bootstrap.servers=a:b\n")
+    with pytest.raises(ToolError, match=r"^bootstrap.servers in the profile .*default.properties is a:b: Invalid url"):
+        found("--list", XDG_CONFIG_HOME=str(tmp_path))
+
+
+def test_a_profile_is_never_the_file_of_a_controller_to_add(profiles: Path, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("KAFKAPY_PROFILE", "prod")
+    _, arguments = parse(metadata_quorum.TOOL, ["describe", "--status"])
+    assert arguments["command-config"] == str(profiles / "prod.properties")
+    _, arguments = parse(metadata_quorum.TOOL, ["add-controller"])
+    assert (arguments["bootstrap-server"], arguments["command-config"]) == ("prod:1,prod:2", None)
+    assert metadata_quorum.main(["add-controller"]) == 1
+    assert "You must supply the configuration file of the controller" in capsys.readouterr().err

@@ -32,6 +32,15 @@ def test_findings_are_lines_and_nothing_is_changed(config: Path, tmp_path: Path,
     assert {line.split()[0] for line in lines if not line.startswith(" ")} <= {"good", "note", "warning"}
 
 
+def test_levels_are_coloured_on_a_terminal_only(config: Path, capsys, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("kafkapy.tools.doctor.has_colours", lambda: True)
+    assert main(["--config", str(config), "--override", "log.segment.size=1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("\x1b[33mwarning \x1b[0m configuration: ") for line in lines)
+    assert any(line.startswith("\x1b[32mgood    \x1b[0m ") for line in lines)
+    assert any(line.startswith("note     ") for line in lines)
+
+
 def test_json_and_quiet_leave_out_what_is_good(config: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["--config", str(config), "--json", "--quiet", "--override", "log.segment.size=1"]) == 0
     findings = json.loads(capsys.readouterr().out)

@@ -58,7 +58,7 @@ def test_a_file_holds_plans_of_one_group_or_of_several(tmp_path: Path) -> None:
     path.write_text("g,a,0,5\nh,a,0,6\n")
     assert set(read_plans(str(path), None)) == {"g", "h"}
     path.write_text("g,a,x,5\n")
-    with pytest.raises(ToolError, match="no list of topic, partition and offset"):
+    with pytest.raises(ToolError, match="not a list of topic, partition and offset"):
         read_plans(str(path), None)
     with pytest.raises(ToolError, match="No such file"):
         read_plans(str(tmp_path / "absent"), None)

@@ -21,7 +21,7 @@ from kafkapy.tools.spark_submit import (
     submit_options,
 )
 
-JOB = Path("/jobs/hot_search.py")
+JOB = JOBS_DIRECTORY / "hot_search.py"
 
 
 @pytest.fixture
@@ -97,6 +97,21 @@ def test_master_and_packages_are_added_where_the_user_names_none(submit, spark_w
     assert submit_options(submit, given, [], {}) == given
 
 
+DELTA = "io.delta:delta-spark_2.13:4.0.0"
+ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.1"
+
+
+def test_tables_need_the_package_of_their_release(submit):
+    words = ["--sink", "delta", "--sink=console", "--sink", "iceberg"]
+    assert submit_options(submit, [], words, {})[-2:] == ["--packages", f"{DELTA},{ICEBERG}"]
+    assert "--packages" not in submit_options(submit, ["--jars", "delta.jar"], words, {})
+    submit.write_text("#!/bin/sh\necho 'version 4.3.0'\necho 'Using Scala version 2.13.16, OpenJDK'\n")
+    with pytest.raises(
+        ToolError, match=r"^--sink delta: no package is known for Spark 4\.3\.0, only for Spark 4\.0, 4"
+    ):
+        submit_options(submit, [], ["--sink", "delta"], {})
+
+
 def test_a_job_is_a_program_of_its_own_with_spark_submits_options_in_the_environment(submit):
     modules = submit.parent.parent / "python" / "lib"
     modules.mkdir(parents=True)
@@ -107,6 +122,8 @@ def test_a_job_is_a_program_of_its_own_with_spark_submits_options_in_the_environ
     options = "--name 'a b' --master 'local[*]' --conf spark.log.level=WARN --conf spark.ui.showConsoleProgress=false"
     assert program.environment["PYSPARK_SUBMIT_ARGS"] == f"{options} pyspark-shell"
     assert program.environment["PYTHONPATH"] == f"{modules / 'pyspark.zip'}:/mine"
+    own = job_program(submit, [], Path("/mine/job.py"), [], environment).environment["PYTHONPATH"]
+    assert own == f"{modules / 'pyspark.zip'}:{JOBS_DIRECTORY}:/mine", "the user's own job has the library"
     progress = ["--conf", "spark.ui.showConsoleProgress=true"]
     assert "=false" not in job_program(submit, progress, JOB, [], environment).environment["PYSPARK_SUBMIT_ARGS"]
 
@@ -176,10 +193,10 @@ def test_jobs_are_listed(capsys):
 
 def test_a_word_that_is_no_job_is_named_with_those_there_are(capsys):
     assert jobs.main(["submit", "--master", "local", "hot-serch", "--topic", "access-log"]) == 1
-    message = "there is no job 'hot-serch'; did you mean hot-search? (there are access-log, envelope"
+    message = "there is no job 'hot-serch'; did you mean hot-search? (the jobs are access-log, archive"
     assert message in capsys.readouterr().err
     assert jobs.main(["submit", "--name", "hot-search"]) == 1
-    assert "no job is named: --name hot-search; there are access-log" in capsys.readouterr().err
+    assert "no job is named: --name hot-search; the jobs are access-log" in capsys.readouterr().err
 
 
 def test_bad_arguments_of_the_generator_are_named(capsys):

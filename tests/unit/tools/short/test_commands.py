@@ -63,6 +63,27 @@ def test_values_of_the_command_line_are_written_with_key_headers_and_partition(b
     ]
 
 
+class Terminal(io.StringIO):
+    """A standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_the_progress_of_files_and_ranges(broker, topic, tmp_path, monkeypatch):
+    (tmp_path / "input").write_bytes(b"".join(b"line %d\n" % number for number in range(300)))
+    monkeypatch.setattr("kafkapy.tools.progress._PAUSE_S", 0)
+    for unit, action in (
+        ("bytes", lambda: run(broker, produce.TOOL, topic, stream=(tmp_path / "input").open("rb"))),
+        ("offsets", lambda: run(broker, consume.TOOL, topic, "-e", output=io.BytesIO())),
+    ):
+        terminal = Terminal()
+        monkeypatch.setattr("sys.stderr", terminal)
+        assert action() == 0
+        assert f" {unit}, " in terminal.getvalue()
+        assert terminal.getvalue().endswith("\r\x1b[K")
+
+
 def test_lines_of_the_input_are_values(broker, topic):
     write(broker, topic, "-p", "0", data=b"one\n\ntwo")
     assert read(broker, topic, "-e") == b"one\n\ntwo\n"
@@ -190,7 +211,7 @@ def test_a_group_of_another_kind_is_described_by_its_state(broker, topic, capsys
     ("tool", "words", "error", "message"),
     [
         (consume.TOOL, "absent", ToolError, "there is no topic absent"),
-        (consume.TOOL, "{topic} -p 7", ToolError, "there is no partition 7 of {topic}, which has 2"),
+        (consume.TOOL, "{topic} -p 7", ToolError, "topic {topic} has no partition 7; number of partitions: 2"),
         (consume.TOOL, "{topic} -o xml", UsageError, "xml is not an output format"),
         (consume.TOOL, "{topic} -g g -e", UsageError, r"can't be used with option"),
         (consume.TOOL, "", UsageError, "A topic is required"),

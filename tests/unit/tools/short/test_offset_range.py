@@ -9,7 +9,7 @@ import pytest
 from kafkapy.client import TopicPartition
 from kafkapy.client.admin import OffsetAndTimestamp
 from kafkapy.tools.option import UsageError
-from kafkapy.tools.short.offset_range import Position, offsets_of, parse_partitions, parse_position
+from kafkapy.tools.short.offset_range import Position, offsets_of, parse_partition_numbers, parse_position
 
 NOW_MS = 10_000_000
 PARTITIONS = [TopicPartition("t", 0), TopicPartition("t", 1)]
@@ -62,7 +62,7 @@ def test_another_text_is_refused(text: str):
 
 
 def test_partitions_are_numbers_and_ranges():
-    assert parse_partitions("3,0-1,1") == [0, 1, 3]
+    assert parse_partition_numbers("3,0-1,1") == [0, 1, 3]
     for text in ("", "a", "1-", "3-1", "0,,1"):
         with pytest.raises(UsageError, match="is not a list of partitions"):
-            parse_partitions(text)
+            parse_partition_numbers(text)

@@ -1,0 +1,188 @@
+"""The tool `kafkapy top`: shows a cluster, its busiest topics and the lags of its groups live in a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from threading import Event
+
+from kafkapy.client.admin import LATEST, Admin, ClusterDescription, TopicDescription
+from kafkapy.errors import ApiError
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.tools.declaration import Example, Tool
+from kafkapy.tools.option import DOUBLE, INTEGER, Arguments, Option, UsageError
+from kafkapy.tools.short.options import CONNECTION, connection_properties
+from kafkapy.tools.short.output import visible
+from kafkapy.tools.tool import run_tool, stops_by
+from kafkapy.types import TopicPartition
+
+# The groups whose offsets are read for a page, each by one request.
+ASKED_GROUPS = 100
+_CLEAR, _HOME, _END_OF_LINE, _END_OF_SCREEN = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b[J"
+_HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+_LEAST_ROWS = 3
+_TERMINAL = (100, 30)
+
+
+class GroupState(NamedTuple):
+    """A group with its state, and its lag in records; None if it has committed nothing."""
+
+    name: str
+    state: str
+    lag: int | None
+
+
+class Sight(NamedTuple):
+    """The state of a cluster at one time. `seen_s` is a monotonic time, `ends` the end offset of each partition."""
+
+    seen_s: float
+    cluster: ClusterDescription
+    topics: dict[str, TopicDescription]
+    ends: dict[TopicPartition, int]
+    groups: list[GroupState]
+    group_count: int
+
+    def topic_ends(self) -> dict[str, int]:
+        """Returns the sum of the end offsets of each topic."""
+        found = dict.fromkeys(self.topics, 0)
+        for partition, end in self.ends.items():
+            if partition.topic in found:
+                found[partition.topic] += end
+        return found
+
+
+def look(admin: Admin) -> Sight:
+    """Reads the state of a cluster: a few requests to each broker, and one for each shown group. Blocks."""
+    cluster = admin.describe_cluster()
+    topics = admin.describe_all_topics()
+    partitions = [TopicPartition(name, each.partition) for name in topics for each in topics[name].partitions]
+    found = admin.list_offsets(dict.fromkeys(partitions, LATEST)).values if partitions else {}
+    ends = {partition: each.offset for partition, each in found.items()}
+    try:
+        listings = sorted(admin.list_groups())
+    except ApiError:
+        listings = []  # the user may not list groups
+    asked = [each for each in listings if each.type != "Share"][:ASKED_GROUPS]
+    offsets = admin.list_group_offsets([each.group_id for each in asked]).values if asked else {}
+    groups = []
+    for each in asked:
+        committed = offsets.get(each.group_id, {})
+        lags = [max(ends[key] - value.offset, 0) for key, value in committed.items() if key in ends]
+        groups.append(GroupState(each.group_id, each.state or "-", sum(lags) if lags else None))
+    return Sight(time.monotonic(), cluster, topics, ends, groups, len(listings))
+
+
+def page_of(sight: Sight, before: Sight | None, width: int, height: int) -> list[str]:
+    """Returns a page of at most `height` lines of at most `width` characters.
+
+    Rates are those since the sight `before`; without it they are unknown.
+    """
+    partitions = [each for topic in sight.topics.values() for each in topic.partitions]
+    rates = _rates(sight, before)
+    total = "-" if before is None else f"{sum(rates.values()):.0f}"
+    out_of_sync = sum(len(each.isr) < len(each.replicas) for each in partitions)
+    leaderless = sum(each.leader < 0 for each in partitions)
+    lines = [
+        f"cluster {sight.cluster.cluster_id}   brokers {len(sight.cluster.brokers)}   topics {len(sight.topics)}   "
+        f"partitions {len(partitions)}   out of sync {out_of_sync}   "
+        f"without leader {leaderless}   records/s {total}",
+        "",
+    ]
+    rows = max((height - len(lines) - 3) // 2, _LEAST_ROWS)
+    ends = sight.topic_ends()
+    busiest = sorted(sight.topics, key=lambda name: (-rates.get(name, 0.0), -ends[name], name))[:rows]
+    lines.append(_line(width, "TOPIC", "PARTITIONS", "END OFFSETS", "RECORDS/S"))
+    for name in busiest:
+        rate = f"{rates[name]:.1f}" if name in rates else "-"
+        lines.append(_line(width, name, str(len(sight.topics[name].partitions)), str(ends[name]), rate))
+    lines.append("")
+    lines.append(_line(width, "GROUP", "STATE", "LAG", "CHANGE/S"))
+    for group in sorted(sight.groups, key=lambda each: (-(each.lag or 0), each.name))[:rows]:
+        lag = "-" if group.lag is None else str(group.lag)
+        lines.append(_line(width, group.name, group.state, lag, _lag_change(group, sight, before)))
+    if sight.group_count > len(sight.groups):
+        lines.append(f"({sight.group_count - len(sight.groups)} groups are not shown)")
+    return [line[:width] for line in lines[:height]]
+
+
+def _rates(sight: Sight, before: Sight | None) -> Mapping[str, float]:
+    """Returns the records per second of each topic that both sights have."""
+    if before is None or sight.seen_s <= before.seen_s:
+        return {}
+    earlier = before.topic_ends()
+    seconds = sight.seen_s - before.seen_s
+    return {name: max(end - earlier[name], 0) / seconds for name, end in sight.topic_ends().items() if name in earlier}
+
+
+def _lag_change(group: GroupState, sight: Sight, before: Sight | None) -> str:
+    """Returns by how much the lag grows each second, with a sign."""
+    earlier = next((each.lag for each in before.groups if each.name == group.name), None) if before else None
+    if before is None or earlier is None or group.lag is None or sight.seen_s <= before.seen_s:
+        return "-"
+    return f"{(group.lag - earlier) / (sight.seen_s - before.seen_s):+.1f}"
+
+
+def _line(width: int, name: str, *cells: str) -> str:
+    """Returns a row: a name, which is cut to what is left of the width, and cells of a fixed width."""
+    left = max(width - 15 * len(cells), 10)
+    shown = visible(name)
+    shown = shown if len(shown) <= left else shown[: left - 1] + "…"
+    return f"{shown:<{left}}" + "".join(f"{cell:>15}" for cell in cells)
+
+
+def run(arguments: Arguments) -> int:
+    """Shows pages until Ctrl-C, or as many as were asked for; returns the exit code."""
+    interval_s, count = arguments["interval"], arguments["count"]
+    if interval_s < 0.1:
+        raise UsageError("--interval is at least 0.1 seconds")
+    is_terminal = sys.stdout.isatty()
+    stopped = Event()
+    with stops_by(stopped.set), Admin(connection_properties(arguments)) as admin:
+        before: Sight | None = None
+        shown = 0
+        if is_terminal:
+            sys.stdout.write(_HIDE_CURSOR + _CLEAR)
+        try:
+            while not stopped.is_set() and (count is None or shown < count):
+                sight = look(admin)
+                size = shutil.get_terminal_size(_TERMINAL) if is_terminal else None
+                width, height = (size.columns, size.lines - 1) if size is not None else _TERMINAL
+                _write(page_of(sight, before, width, height), is_terminal=is_terminal)
+                before, shown = sight, shown + 1
+                if count is None or shown < count:
+                    stopped.wait(interval_s)
+        finally:
+            if is_terminal:
+                sys.stdout.write(_SHOW_CURSOR)
+    return 0
+
+
+def _write(lines: Sequence[str], *, is_terminal: bool) -> None:
+    if is_terminal:
+        sys.stdout.write(_HOME + "".join(f"{line}{_END_OF_LINE}\n" for line in lines) + _END_OF_SCREEN)
+    else:
+        print("\n".join(lines), end="\n\n")
+    sys.stdout.flush()
+
+
+TOOL = Tool(
+    name="top",
+    description="Shows a cluster live: its brokers, the busiest topics, and the groups with the greatest lag.",
+    run=run,
+    options=(
+        *CONNECTION,
+        Option("interval", "The seconds between two pages.", "seconds", DOUBLE, default=2.0),
+        Option("count", "End after this many pages.", "number", INTEGER),
+    ),
+    needs_arguments=False,
+    examples=(
+        Example("A page every two seconds", "--bootstrap-server localhost:9092"),
+        Example("Two pages for a script", "--bootstrap-server localhost:9092 --count 2 --interval 10"),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

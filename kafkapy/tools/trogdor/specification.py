@@ -1,0 +1,129 @@
+"""The specification of a workload: a JSON file of Trogdor, and the names of topics and partitions in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kafkapy.tools.option import ToolError
+from kafkapy.types import TopicPartition
+
+_CLASS = re.compile(r"(?:org\.apache\.kafka\.trogdor\.workload\.)?(\w+?)(?:Spec)?")
+_RANGE = re.compile(r"(.*?)\[([0-9]+)-([0-9]+)\](.*)")
+_MISSING = object()
+
+
+class Specification:
+    """The fields of a workload, which are checked when they are read. Immutable."""
+
+    def __init__(self, fields: Mapping[str, Any], source: str) -> None:
+        self.fields = fields
+        self._source = source
+        matched = _CLASS.fullmatch(str(fields.get("class", "")))
+        # The class without its package and "Spec": `ProduceBench`.
+        self.workload = matched[1] if matched is not None else ""
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """Returns a number. Raises ToolError if it is missing without a default, or is no whole number."""
+        return int(self._value(name, default, (int,), "a whole number"))
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Returns a text. Raises ToolError if it is missing without a default, or is no text."""
+        return str(self._value(name, default, (str,), "a text"))
+
+    def flag(self, name: str) -> bool:
+        """Returns whether a field is true. Raises ToolError if it is neither true nor false."""
+        return bool(self._value(name, False, (bool,), "true or false"))
+
+    def map(self, name: str) -> dict[str, Any]:
+        """Returns an object of JSON, {} if it is missing. Raises ToolError if it is something else."""
+        return dict(self._value(name, {}, (dict,), "an object"))
+
+    def texts(self, name: str) -> list[str]:
+        """Returns a list of texts, [] if it is missing. Raises ToolError if it is something else."""
+        found = self._value(name, [], (list,), "a list")
+        return [str(each) for each in found]
+
+    def client_properties(self, *names: str) -> dict[str, Any]:
+        """Returns the configuration of a client: bootstrapServers, commonClientConf and the objects in `names`."""
+        properties: dict[str, Any] = {"bootstrap.servers": self.text("bootstrapServers")}
+        for name in ("commonClientConf", *names):
+            properties |= {key: str(value) for key, value in self.map(name).items()}
+        return properties
+
+    def _value(self, name: str, default: Any, types: tuple[type, ...], expected: str) -> Any:
+        value = self.fields.get(name, _MISSING)
+        if value is _MISSING or value is None:
+            if default is None:
+                raise ToolError(f"{self._source} lacks the field {name}: {expected}")
+            return default
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            raise ToolError(f"the field {name} of {self._source} is {value!r}: {expected} is expected")
+        return value
+
+
+def read_specification(text: str) -> Specification:
+    """Returns the specification in a file, or that which `text` itself is. Raises ToolError if it is no JSON object."""
+    source = "the specification"
+    if not text.lstrip().startswith("{"):
+        source = text
+        try:
+            text = Path(text).read_text()
+        except OSError as error:
+            raise ToolError(f"{source} cannot be read: {error.strerror}") from error
+    try:
+        # Trogdor's files may have comments.
+        fields = json.loads("\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//")))
+    except ValueError as error:
+        raise ToolError(f"{source} is no JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise ToolError(f"{source} is no JSON object")
+    return Specification(fields, source)
+
+
+def expanded(name: str) -> Iterator[str]:
+    """Yields the names that a name with ranges stands for: `foo[1-3]` is foo1, foo2 and foo3."""
+    matched = _RANGE.fullmatch(name)
+    if matched is None:
+        yield name
+        return
+    head, first, last, tail = matched.groups()
+    for number in range(int(first), int(last) + 1):
+        yield from expanded(f"{head}{number}{tail}")
+
+
+def topics_of(active: Mapping[str, Any], source: str = "activeTopics") -> dict[str, tuple[int, int]]:
+    """Returns the number of partitions and of replicas of each topic in `activeTopics` or `inactiveTopics`.
+
+    Raises ToolError for a topic without them; partitions that are assigned to brokers by hand are not supported.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for pattern, fields in active.items():
+        try:
+            sizes = (int(fields["numPartitions"]), int(fields["replicationFactor"]))
+        except (KeyError, TypeError, ValueError):
+            raise ToolError(f"{source}: {pattern} needs numPartitions and replicationFactor") from None
+        for name in expanded(pattern):
+            found[name] = sizes
+    return found
+
+
+def partitions_of(names: list[str]) -> tuple[list[str], list[TopicPartition]]:
+    """Returns the topics without partitions, and the partitions, that `foo[1-2]:[0-2]` and the like name.
+
+    Raises ToolError for a partition that is no number.
+    """
+    topics: list[str] = []
+    partitions: list[TopicPartition] = []
+    for name in (each for pattern in names for each in expanded(pattern)):
+        topic, colon, number = name.rpartition(":")
+        if not colon:
+            topics.append(name)
+        elif number.isdigit():
+            partitions.append(TopicPartition(topic, int(number)))
+        else:
+            raise ToolError(f"activeTopics: {name} is no partition; it is written as topic:number")
+    return topics, partitions

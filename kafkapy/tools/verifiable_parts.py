@@ -1,0 +1,72 @@
+"""The parts that the verifiable consumers and the verifiable producer have in common: flags and the run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kafkapy.client import WakeupError
+from kafkapy.config.properties import read_properties
+from kafkapy.errors import KafkapyError
+from kafkapy.tools.json_events import print_event
+from kafkapy.tools.option import Arguments, Option, UsageError
+from kafkapy.tools.tool import Termination, stops_by
+
+log = logging.getLogger("kafkapy.tools.verifiable_consumer")
+
+COMMAND_CONFIG = Option(
+    "command-config",
+    "Config properties file (config options shared with command line parameters will be overridden).",
+    "CONFIG-FILE",
+    completes="file",
+)
+
+
+class Closeable(Protocol):
+    """A client."""
+
+    def close(self) -> None:
+        """Closes the client."""
+
+
+def bootstrap_option(description: str, **fields: Any) -> Option:
+    """Returns the flag of the brokers, which argparse4j requires in one of two ways."""
+    return Option("bootstrap-server", description, "HOST1:PORT1[,HOST2:PORT2[...]]", **fields)
+
+
+def read_configuration(arguments: Arguments, deprecated: str) -> dict[str, Any]:
+    """Returns the keys of --command-config or of the deprecated flag for the file, and warns of the latter.
+
+    Raises UsageError if both are given.
+    """
+    if arguments.has(deprecated) and arguments.has("command-config"):
+        raise UsageError(f"Options --{deprecated} and --command-config are mutually exclusive.")
+    if arguments.has(deprecated):
+        print(
+            f"Option --{deprecated} has been deprecated and will be removed in a future version. "
+            "Use --command-config instead."
+        )
+    path = arguments[deprecated] or arguments["command-config"]
+    return {} if path is None else read_properties(path)
+
+
+def run_consumer(what: str, consumer: Closeable, stop: Callable[[], None], work: Callable[[], None]) -> None:
+    """Carries out the work of a consumer between the events of its start and its end; closes the consumer.
+
+    `what` names the consumer in the message for an error, which ends the work. Raises Termination after a signal,
+    which calls `stop`.
+    """
+    with stops_by(stop) as signals:
+        print_event("startup_complete")
+        try:
+            work()
+        except WakeupError:
+            log.debug("The %s is stopped", what)
+        except KafkapyError as error:
+            log.error("Error during processing, terminating %s process: %s", what, error)
+        finally:
+            consumer.close()
+            print_event("shutdown_complete")
+    if signals:
+        raise Termination(signals[0])
