@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from example_support import fill, run
+from example_support import fill, join, run
 
 from kafkapy.client import Consumer
 
@@ -56,9 +56,7 @@ def main(bootstrap: str, topic: str, group: str, count: str) -> None:
         results.is_done.wait()
     finally:
         results.is_done.set()  # after Ctrl-C too, because the program ends only after its threads
-        for reader in readers:
-            if reader.ident is not None:  # Ctrl-C may come before all are started
-                reader.join()
+        join(readers)
     print(f"{len(results.seen)} different records, the most frequent {max(results.seen.values())} times")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 
 from kafkapy.client import Producer
 from kafkapy.client.admin import Admin, NewTopic
@@ -20,6 +21,13 @@ def run(main: Callable[..., None], description: str | None, **defaults: str) -> 
         main(**vars(parser.parse_args()))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def join(threads: Iterable[threading.Thread]) -> None:
+    """Waits for the end of the threads that were started, which after Ctrl-C may be some of them."""
+    for thread in threads:
+        if thread.ident is not None:
+            thread.join()
 
 
 def make_topic(bootstrap: str, topic: str, partitions: int, *, is_exact: bool = False) -> None:

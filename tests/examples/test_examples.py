@@ -149,6 +149,59 @@ def test_broadcast(bootstrap):
     assert lines == [f"{receiver}: {records}" for receiver in ("first", "second", "third")]
 
 
+def test_threaded_producer(bootstrap):
+    assert run("threaded_producer", bootstrap, "threaded", "50") == ["4 threads: 200 records delivered, 0 failed"]
+    found = values_of(bootstrap, "threaded", 200)
+    for thread in range(4):
+        assert [value for value in found if value.startswith(f"{thread}-")] == [f"{thread}-{n}" for n in range(50)]
+
+
+def test_custom_serializer(bootstrap):
+    assert run("custom_serializer", bootstrap, "customers", "customers") == [
+        "1: Customer(number=1, name='Ada')",
+        "2: Customer(number=2, name='刘备')",
+        "3: None",
+    ]
+
+
+def test_interceptors(bootstrap):
+    lines = run("interceptors", bootstrap, "intercepted", "intercepted")
+    assert lines == ["delivered 10, failed 0", "kafkapy-message7"]
+
+
+def test_custom_assignor(bootstrap):
+    strong, weak = run("custom_assignor", bootstrap, "weights", "weights")
+    numbers = [int(word) for line in (strong, weak) for word in line.split()[1:]]
+    assert (strong.split()[0], len(strong.split()), weak.split()[0]) == ("strong-2:", 5, "weak-1:")
+    assert sorted(numbers) == list(range(6))
+
+
+def test_rebalance_listener(bootstrap):
+    lines = run("rebalance_listener", bootstrap, "rebalanced", "rebalanced", "60")
+    assert lines[1] == "first: 3 assigned"
+    assert lines[-1] == "60 different records"
+
+
+def test_administration(bootstrap):
+    assert run("administration", bootstrap, "administered", "administrators") == [
+        "1 brokers",
+        "created administered",
+        "configuration: {'max.message.bytes': '2000000', 'retention.ms': '3600000'}",
+        "partition 0: offsets 0 to 2, administrators: lag 1",
+        "partition 1: offsets 0 to 2, administrators: no offset",
+        "deleted administered",
+    ]
+
+
+def test_trading_service(bootstrap):
+    assert run("trading_service", bootstrap, "trade", "trade", "0") == [
+        "中国中车 10.1 from partition 0",
+        "中国中车 10.5 from partition 1",
+        "中国中车 11.0 from partition 2",
+        "中国中车 11.3 from partition 0",
+    ]
+
+
 def test_a_topic_with_another_number_of_partitions_is_refused(bootstrap):
     words = [sys.executable, str(EXAMPLES / "zodiac.py"), bootstrap, make_topic(bootstrap, "narrow", 2)]
     done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=90, check=False)

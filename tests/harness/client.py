@@ -198,7 +198,11 @@ class MemoryBrokers:
     # Predefined responses
 
     def _api_versions(self, request: Any, version: int) -> Message:
-        served = {key: SPOKEN.get(key, (api.lowest, api.highest)) for key, api in API_TABLE.items()}
+        served: dict[ApiKey, tuple[int, int]] = {
+            key: SPOKEN.get(key, (api.lowest, api.highest))
+            for key, api in API_TABLE.items()
+            if key not in (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)  # as without a receiver
+        }
         served |= {ApiKey.API_VERSIONS: (0, 4), **self.versions}
         response = ApiVersionsResponse(
             api_keys=[

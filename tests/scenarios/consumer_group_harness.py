@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkapy.config.table import BROKER_ROWS
 from kafkapy.config.value import default_value
-from kafkapy.coordinator.group.consumer_membership import HeartbeatCall
+from kafkapy.coordinator.group.consumer_membership import ConsumerHeartbeatCall
 from kafkapy.coordinator.group.consumer_records import MEMBER_STATES
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.embedded_protocol import decode_assignment
@@ -44,9 +44,12 @@ class ConsumerGroupHarness(GroupHarness):
         self.settings.update(CONSUMER_SETTINGS)
         self.coordinator = self._new_coordinator()
 
-    def _new_coordinator(self) -> GroupCoordinator:
+    def settings_with_defaults(self) -> dict[str, Any]:
         rows = {name: default_value(row) for name, row in BROKER_ROWS.items()}
-        settings = FixedBrokerKeys({**rows, **self.settings})
+        return {**rows, **self.settings}
+
+    def _new_coordinator(self) -> GroupCoordinator:
+        settings = FixedBrokerKeys(self.settings_with_defaults())
         return GroupCoordinator(
             GroupConfig.from_broker_config(settings),
             log=self.log,
@@ -106,7 +109,7 @@ class ConsumerGroupHarness(GroupHarness):
         owned = None if "owned" not in named else self._partitions(named["owned"])
         if epoch == "0":
             owned = {}
-        call = HeartbeatCall(
+        call = ConsumerHeartbeatCall(
             group_id=group,
             member_id=member,
             member_epoch=int(epoch),

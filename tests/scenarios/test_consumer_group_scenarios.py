@@ -1,4 +1,6 @@
-"""Transcripts of consumer groups (KIP-848): every `> command`, and the lines that it caused, in order.
+"""Transcripts of consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071).
+
+They contain every `> command`, and the lines that it caused, in order.
 
 After an intended change, run the tests with UPDATE_SCENARIOS=1 and review the difference.
 """
@@ -11,14 +13,22 @@ from pathlib import Path
 import pytest
 
 from tests.scenarios.consumer_group_harness import ConsumerGroupHarness
+from tests.scenarios.share_group_harness import ShareGroupHarness
+from tests.scenarios.streams_group_harness import StreamsGroupHarness
 
-SCENARIOS = sorted(Path(__file__).parent.glob("consumer_group_*.txt"))
+FOLDER = Path(__file__).parent
+HARNESSES: dict[str, type[ConsumerGroupHarness]] = {
+    "consumer_group_*.txt": ConsumerGroupHarness,
+    "share_group_*.txt": ShareGroupHarness,
+    "streams_group_*.txt": StreamsGroupHarness,
+}
+SCENARIOS = [(path, harness) for pattern, harness in HARNESSES.items() for path in sorted(FOLDER.glob(pattern))]
 
 
-@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_transcript(path: Path) -> None:
+@pytest.mark.parametrize(("path", "make_harness"), SCENARIOS, ids=lambda each: getattr(each, "stem", ""))
+def test_transcript(path: Path, make_harness: type[ConsumerGroupHarness]) -> None:
     expected = path.read_text().splitlines()
-    harness = ConsumerGroupHarness()
+    harness = make_harness()
     actual: list[str] = []
     for line in expected:
         if line.startswith("> "):
