@@ -67,7 +67,7 @@ class ProducerIdManager:
 
         The call is made before `generate` returns if an id is available.
         """
-        if self._waiting or not self._has_id():
+        if self._waiting or not self._ensure_id():
             self._waiting.append(on_producer_id)
         else:
             on_producer_id(self._next_producer_id())
@@ -75,7 +75,8 @@ class ProducerIdManager:
             self._request_block()
         assert self._is_requesting or not self._waiting, "a request waits for a block that nobody has requested"
 
-    def _has_id(self) -> bool:
+    def _ensure_id(self) -> bool:
+        """Returns whether an id is available. Begins the next block when the current block is used up."""
         if self._next_id < self._end_id:
             return True
         block = self._next_block
@@ -100,14 +101,14 @@ class ProducerIdManager:
     def _on_block(self, block: ProducerIdsBlock | Error) -> None:
         self._is_requesting = False
         if isinstance(block, Error):
-            # The error is retriable for clients. The ids that are left stay in use.
+            # The error is retriable for clients. The remaining ids of the current block can still be used.
             refused, self._waiting = self._waiting, deque()
             for on_producer_id in refused:
                 on_producer_id(block)
             return
         assert block.first_producer_id >= self._end_id, f"{block} after a block that ends at {self._end_id}"
         self._next_block = block
-        while self._waiting and self._has_id():
+        while self._waiting and self._ensure_id():
             self._waiting.popleft()(self._next_producer_id())
         if self._waiting:
             self._request_block()

@@ -20,11 +20,11 @@ class CoordinatorRecord(NamedTuple):
 
 
 class StateChange(Enum):
-    """The moment at which the shard's state takes the changes of an operation's records."""
+    """The moment at which the changes of an operation are applied to the shard's state."""
 
     REPLAY = "after the append, by replaying the records"
-    # For classic groups, whose members are not in the log before the leader's SyncGroup; the records are for the next
-    # load of the log.
+    # For classic groups, whose members are not in the log before the leader's SyncGroup; the records are read only
+    # when the log is loaded.
     ALREADY_APPLIED = "in the operation itself"
     # For changes that other operations must not see before they are durable: `on_committed` makes them.
     ON_COMMIT = "when the records are committed, by on_committed"

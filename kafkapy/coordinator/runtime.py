@@ -154,6 +154,7 @@ class CoordinatorRuntime(Generic[S]):
         self._on_elected()
 
     def _elect(self, partition: int, leader_epoch: int) -> None:
+        """Begins to load the partition. If its shard is loaded already, only the leader epoch changes."""
         current = self._partitions.get(partition)
         if current is not None:
             if current.leader_epoch >= leader_epoch:
@@ -259,6 +260,7 @@ class CoordinatorRuntime(Generic[S]):
         on_response: Callable[[R], None],
         on_error: ErrorResponder,
     ) -> None:
+        """Runs `operation` on the shard, appends its records, and responds when they are committed."""
         try:
             result = operation(active.shard)
         except ApiError as error:
@@ -305,6 +307,7 @@ class CoordinatorRuntime(Generic[S]):
         on_response: Callable[[R], None],
         on_error: ErrorResponder,
     ) -> None:
+        """Appends the records of the result, replays them into the shard, and responds when they are committed."""
         try:
             base_offset = self.log.log_end_offset(active.partition)
         except ApiError as failure:
@@ -373,12 +376,12 @@ def _ignore_error(error: Error, message: str | None) -> None:
 
 
 def _check(result: CoordinatorResult[Any]) -> None:
-    """Asserts that the result has the `on_committed` that its `state_change` requires, and that a transactional result
-    is replayed."""
+    """Asserts that a result whose `state_change` is ON_COMMIT has `on_committed`, and that the `state_change` of a
+    transactional result is REPLAY."""
     if result.state_change is StateChange.ON_COMMIT:
         assert result.on_committed is not None, "a change on commit needs on_committed"
     if result.producer is not None:
-        assert result.state_change is StateChange.REPLAY, "records of a transaction count from its marker"
+        assert result.state_change is StateChange.REPLAY, "records of a transaction take effect with its marker"
 
 
 def _settle(

@@ -71,10 +71,11 @@ def assign_uniform(members: Sequence[AssignedMember], topics: Topics) -> Result:
 ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
 
 
-# -- all members have the same subscription: each has a quota
+# -- all members have the same subscription: each member has a quota of partitions
 
 
 def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
+    """Returns the partitions of each member; the numbers of partitions differ by at most one."""
     everything = [(topic_id, p) for topic_id in sorted(members[0].topic_ids) for p in topics[topic_id].partitions]
     share, extra = divmod(len(everything), len(members))
     # The members with the largest previous targets keep one partition more.
@@ -126,11 +127,11 @@ def _assign_within_racks(
     left = []
     for topic_id, partition in unassigned:
         for rack in sorted(topics[topic_id].racks.get(partition, ())):
-            waiting = by_rack.get(rack, [])
-            while waiting and len(owned[waiting[-1]]) >= quotas[waiting[-1]]:
-                waiting.pop()
-            if waiting:
-                owned[waiting[-1]].add((topic_id, partition))
+            candidates = by_rack.get(rack, [])
+            while candidates and len(owned[candidates[-1]]) >= quotas[candidates[-1]]:
+                candidates.pop()
+            if candidates:
+                owned[candidates[-1]].add((topic_id, partition))
                 break
         else:
             left.append((topic_id, partition))
@@ -141,6 +142,7 @@ def _assign_within_racks(
 
 
 def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
+    """Returns the partitions of each member, balanced by moving partitions between the subscribers of a topic."""
     subscribers = {
         topic_id: [member.member_id for member in members if topic_id in member.topic_ids] for topic_id in topics
     }
@@ -158,23 +160,23 @@ def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[
     while has_moved:
         has_moved = False
         for topic_id in sorted(topics):
-            has_moved = _level(topic_id, subscribers[topic_id], owned) or has_moved
+            has_moved = _balance_topic(topic_id, subscribers[topic_id], owned) or has_moved
     return owned
 
 
-def _level(topic_id: bytes, subscribers: Sequence[str], owned: Mapping[str, set[Partition]]) -> bool:
+def _balance_topic(topic_id: bytes, subscribers: Sequence[str], owned: Mapping[str, set[Partition]]) -> bool:
     """Moves partitions of the topic from its most to its least loaded subscriber, until their loads (numbers of
     partitions of all topics) differ by at most one. Returns whether a partition was moved."""
     has_moved = False
     while subscribers:
-        taker = min(subscribers, key=lambda member_id: len(owned[member_id]))
-        givers = [m for m in subscribers if any(topic == topic_id for topic, _ in owned[m])]
-        giver = max(givers, key=lambda member_id: len(owned[member_id]), default=taker)
-        if len(owned[giver]) - len(owned[taker]) < 2:
+        least_loaded = min(subscribers, key=lambda member_id: len(owned[member_id]))
+        holders = [m for m in subscribers if any(topic == topic_id for topic, _ in owned[m])]
+        most_loaded = max(holders, key=lambda member_id: len(owned[member_id]), default=least_loaded)
+        if len(owned[most_loaded]) - len(owned[least_loaded]) < 2:
             break
-        moved = max(each for each in owned[giver] if each[0] == topic_id)
-        owned[giver].remove(moved)
-        owned[taker].add(moved)
+        moved = max(each for each in owned[most_loaded] if each[0] == topic_id)
+        owned[most_loaded].remove(moved)
+        owned[least_loaded].add(moved)
         has_moved = True
     return has_moved
 

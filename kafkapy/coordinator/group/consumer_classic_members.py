@@ -1,8 +1,8 @@
 """Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-While a group changes its protocol, members of both protocols are in it, and the broker assigns. A classic member gets
-its assignment by a JoinGroup and a SyncGroup, which do not wait for other members; a heartbeat tells it to join again
-when its assignment has changed.
+While a group changes its protocol, it has members of both protocols, and the broker computes the assignment. A classic
+member gets its assignment by a JoinGroup and a SyncGroup, which do not wait for other members. When its assignment has
+changed, the response to its next Heartbeat is REBALANCE_IN_PROGRESS, and the member joins again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember
 from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, join_key, sync_key
-from kafkapy.coordinator.group.consumer_progress import MemberChange, progress
+from kafkapy.coordinator.group.consumer_progress import MemberChange, advance_member
 from kafkapy.coordinator.group.consumer_records import group_tombstones
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.embedded_protocol import Subscription, decode_subscription, encode_assignment
@@ -56,6 +56,7 @@ class ClassicMembers:
             return EMPTY_RESULT
 
     def _join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult[None]:
+        """Handles JoinGroup; raises ApiError if the request is refused."""
         self._membership.check_room(group, call.member_id, is_joining=True)
         _check_protocols(group, call)
         if call.member_id == UNKNOWN_MEMBER_ID and call.group_instance_id is None:
@@ -69,8 +70,8 @@ class ClassicMembers:
         except ValueError:
             raise ApiError(Error.UNKNOWN_SERVER_ERROR) from None  # Apache Kafka responds with this error.
         records: list[CoordinatorRecord] = []
-        change = self._changed(group, call, subscription, records)
-        if change.replaced is not None and self._membership.is_last_of_new_protocol(group, change.replaced):
+        change = self._member_change(group, call, subscription, records)
+        if change.replaced is not None and self._membership.is_last_consumer_protocol_member(group, change.replaced):
             downgraded: CoordinatorResult[None] = self._membership.downgrade(
                 group, [change.replaced], replacement=change.after
             )
@@ -78,14 +79,18 @@ class ClassicMembers:
             return CoordinatorResult(
                 downgraded.records, on_committed=on_committed, state_change=StateChange.ALREADY_APPLIED
             )
-        member = progress(group, change, self._settings, self._context.clock.wall_ms(), records)
-        self._membership.after_change(group, member, has_progressed=member.progress != change.before.progress)
+        member = advance_member(group, change, self._settings, self._context.clock.wall_ms(), records)
+        self._membership.update_timers(
+            group, member, has_new_assignment=member.current_assignment != change.before.current_assignment
+        )
         self._await_sync(group.group_id, member)
         return CoordinatorResult(records, on_committed=_join_callback(call, member.member_id, member.member_epoch))
 
-    def _changed(
+    def _member_change(
         self, group: ConsumerGroup, call: JoinCall, subscription: Subscription, records: list[CoordinatorRecord]
     ) -> MemberChange:
+        """Returns the member before and after the JoinGroup. If a static member returns with a new member id, appends
+        the records of the replacement to `records`."""
         replaced = None
         member_id = call.member_id
         before = group.members.get(member_id)
@@ -151,7 +156,7 @@ class ClassicMembers:
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
         member, _ = _classic_member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._membership.reschedule_session(group.group_id, member)
-        if not _has_news(group, member):
+        if not _must_join_again(group, member):
             return CoordinatorResult(response=HeartbeatResponse())
         group_id, member_id = group.group_id, member.member_id
         self._context.schedule_unless_scheduled(
@@ -171,7 +176,7 @@ class ClassicMembers:
         for identity in leaving:
             error = Error.NONE
             try:
-                member = _leaver(group, identity)
+                member = _leaving_member(group, identity)
                 gone[member.member_id] = member
             except ApiError as failure:
                 error = failure.error
@@ -204,7 +209,7 @@ def _join_callback(call: JoinCall, member_id: str, generation_id: int) -> Callab
     return lambda error: call.respond(response if error is Error.NONE else join_error(UNKNOWN_MEMBER_ID, error))
 
 
-def _leaver(group: ConsumerGroup, identity: LeaveGroupRequest.MemberIdentity) -> ConsumerMember:
+def _leaving_member(group: ConsumerGroup, identity: LeaveGroupRequest.MemberIdentity) -> ConsumerMember:
     if identity.group_instance_id is None:
         return group.member(identity.member_id)
     owner_id = group.static_members.get(identity.group_instance_id)
@@ -233,7 +238,7 @@ def _classic_member(
     return member, member.classic
 
 
-def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
+def _must_join_again(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Returns whether the member has to join again, because its epoch is old, because it has to revoke partitions, or
     because other members have released partitions of its target."""
     if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED:

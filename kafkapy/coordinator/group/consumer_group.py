@@ -77,7 +77,7 @@ class ConsumerGroup(CommittingGroup[ConsumerMember]):
             self._forget(member)
 
     def _forget(self, member: ConsumerMember) -> None:
-        self._discount(self.topics_of(member))
+        self._remove_subscribers(self.topics_of(member))
         if self.static_members.get(member.instance_id or "") == member.member_id:
             del self.static_members[member.instance_id or ""]
         for owned in (member.assigned, member.pending_revocation):
@@ -90,7 +90,7 @@ class ConsumerGroup(CommittingGroup[ConsumerMember]):
         """Sets the topics that the expression matches; None removes the expression."""
         subscribers = [member for member in self.members.values() if member.subscribed_topic_regex == pattern]
         for member in subscribers:
-            self._discount(self.topics_of(member))
+            self._remove_subscribers(self.topics_of(member))
         if resolved is None:
             self.regexes.pop(pattern, None)
         else:
@@ -98,7 +98,7 @@ class ConsumerGroup(CommittingGroup[ConsumerMember]):
         for member in subscribers:
             self.topic_subscribers.update(self.topics_of(member))
 
-    def _discount(self, topics: Iterable[str]) -> None:
+    def _remove_subscribers(self, topics: Iterable[str]) -> None:
         for topic in topics:
             self.topic_subscribers[topic] -= 1
             if not self.topic_subscribers[topic]:
@@ -113,16 +113,16 @@ class ConsumerGroup(CommittingGroup[ConsumerMember]):
         return names if resolved is None else names | resolved.topics
 
     def subscribed_topics(self, changed: ConsumerMember | None = None, without: Iterable[str] = ()) -> set[str]:
-        """Returns the topics that the group would subscribe to if `changed` replaced the member with its id, and the
-        members with the ids in `without` left."""
+        """Returns the topics that the group would subscribe to if `changed` replaced the member with the same id, and
+        the members with the ids in `without` left."""
         topics = set(self.topic_subscribers)
         gone = [self.members[member_id] for member_id in without if member_id in self.members]
         if changed is not None:
             topics |= self.topics_of(changed)
             gone += [self.members[changed.member_id]] if changed.member_id in self.members else []
-        left = Counter(topic for member in gone for topic in self.topics_of(member))
+        lost = Counter(topic for member in gone for topic in self.topics_of(member))
         kept = frozenset() if changed is None else self.topics_of(changed)
-        return topics - {t for t, count in left.items() if count >= self.topic_subscribers[t] and t not in kept}
+        return topics - {t for t, count in lost.items() if count >= self.topic_subscribers[t] and t not in kept}
 
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.topic_subscribers
@@ -131,7 +131,7 @@ class ConsumerGroup(CommittingGroup[ConsumerMember]):
         """Returns the assignor that most members request, out of `assignors`.
 
         The first one wins if several are requested equally often, or none is requested. `changed` is counted instead of
-        the present state of the member with its id.
+        the present state of the member with the same id.
         """
         members = dict(self.members)
         if changed is not None:

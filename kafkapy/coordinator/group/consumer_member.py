@@ -64,7 +64,7 @@ class ConsumerMember(NamedTuple):
         )
 
     @property
-    def progress(self) -> tuple[object, ...]:
+    def current_assignment(self) -> tuple[object, ...]:
         """The fields of the member's current assignment record."""
         return (self.member_epoch, self.previous_member_epoch, self.state, self.assigned, self.pending_revocation)
 

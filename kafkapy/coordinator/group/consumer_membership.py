@@ -17,7 +17,7 @@ from kafkapy.coordinator.group.classic.classic_records import group_tombstone
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup, ResolvedRegex
 from kafkapy.coordinator.group.consumer_member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, ConsumerMember, partitions_of
 from kafkapy.coordinator.group.consumer_migration import GroupMigration
-from kafkapy.coordinator.group.consumer_progress import MemberChange, epoch_after_removal, progress
+from kafkapy.coordinator.group.consumer_progress import MemberChange, advance_member, epoch_after_removal
 from kafkapy.coordinator.group.consumer_records import (
     current_record,
     group_epoch_record,
@@ -46,17 +46,18 @@ R = TypeVar("R")
 REGEX_REFRESH_INTERVAL_MS = 10_000
 # The time after which expressions are evaluated again although topics have not changed, because permissions may have.
 PERMISSIONS_REFRESH_INTERVAL_MS = 600_000
-# Returns those of the topic names that a client may not describe.
+# Takes topic names; returns the names of the topics that the client may not describe.
 DeniedTopics = Callable[[AbstractSet[str]], AbstractSet[str]]
-# (expressions, topic names, callback for the matches): evaluates on another thread, calls back on the owner thread.
+# (expressions, topic names, callback): evaluates the expressions, possibly on another thread, and calls the callback on
+# the owner thread with the topics that each expression matches.
 ResolveRegexes = Callable[[list[str], list[str], Callable[[dict[str, frozenset[str]]], None]], None]
 
 
-class HeartbeatCall(NamedTuple):
+class ConsumerHeartbeatCall(NamedTuple):
     """One validated ConsumerGroupHeartbeat.
 
-    None, or -1 for the timeout, means that the field has not changed since the member's previous request. With
-    `denied_topics` the member's regular expression matches only the topics that the client may describe.
+    None, or -1 for the timeout, means that the field has not changed since the member's previous request. If
+    `denied_topics` is set, the member's regular expression matches only the topics that the client may describe.
     """
 
     group_id: str
@@ -105,16 +106,19 @@ class ConsumerMembership:
 
     # -- heartbeats
 
-    def heartbeat(self, call: HeartbeatCall) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
+    def heartbeat(self, call: ConsumerHeartbeatCall) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
+        """Handles ConsumerGroupHeartbeat; raises ApiError if the request is refused."""
         if call.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             return self._leave(self.existing(call.group_id), call)
         records: list[CoordinatorRecord] = []
         group = self._group_for(call, records)
         self.check_room(group, call.member_id, is_joining=call.member_epoch == 0)
-        change = self._changed(group, call, records)
-        member = progress(group, change, self._settings, self._context.clock.wall_ms(), records)
-        self.after_change(group, member, has_progressed=member.progress != change.before.progress)
-        self._resolve(group, member, call.denied_topics)
+        change = self._member_change(group, call, records)
+        member = advance_member(group, change, self._settings, self._context.clock.wall_ms(), records)
+        self.update_timers(
+            group, member, has_new_assignment=member.current_assignment != change.before.current_assignment
+        )
+        self._start_regex_evaluation(group, member, call.denied_topics)
         has_assignment = call.is_full or partitions_of(member.assigned) != partitions_of(change.before.assigned)
         response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -127,12 +131,12 @@ class ConsumerMembership:
     def existing(self, group_id: str) -> ConsumerGroup:
         return existing_group(self._groups, group_id, ConsumerGroup)
 
-    def _group_for(self, call: HeartbeatCall, records: list[CoordinatorRecord]) -> ConsumerGroup:
+    def _group_for(self, call: ConsumerHeartbeatCall, records: list[CoordinatorRecord]) -> ConsumerGroup:
         """Returns the group of the request; raises ApiError GROUP_ID_NOT_FOUND if it is not a consumer group.
 
         For a member that joins, creates the group, replaces an empty classic group, or upgrades a classic group; the
-        records of this change are appended to `records`. A group that is created or upgraded here is not the one in
-        the shard: their replay makes that one.
+        records of this change are appended to `records`. A group that is created or upgraded here is used for this
+        request only: the replay of the records creates the group in the shard.
         """
         group = self._groups.get(call.group_id)
         if isinstance(group, ConsumerGroup):
@@ -156,7 +160,11 @@ class ConsumerMembership:
             message = f"The consumer group has reached its maximum capacity of {maximum} members."
             raise ApiError(Error.GROUP_MAX_SIZE_REACHED, message)
 
-    def _changed(self, group: ConsumerGroup, call: HeartbeatCall, records: list[CoordinatorRecord]) -> MemberChange:
+    def _member_change(
+        self, group: ConsumerGroup, call: ConsumerHeartbeatCall, records: list[CoordinatorRecord]
+    ) -> MemberChange:
+        """Returns the member before and after the heartbeat. If a static member returns with a new member id, appends
+        the records of the replacement to `records`."""
         if call.instance_id is None:
             before = self._dynamic_member(group, call)
         elif call.member_epoch == 0:
@@ -166,14 +174,18 @@ class ConsumerMembership:
             _validate_epoch(before, call)
         return MemberChange(before, self._with_changes(group, before, call), call.owned)
 
-    def _dynamic_member(self, group: ConsumerGroup, call: HeartbeatCall) -> ConsumerMember:
+    def _dynamic_member(self, group: ConsumerGroup, call: ConsumerHeartbeatCall) -> ConsumerMember:
         if call.member_epoch == 0:
             return group.members.get(call.member_id) or ConsumerMember(call.member_id)
         member = group.member(call.member_id)
         _validate_epoch(member, call)
         return member
 
-    def _static_join(self, group: ConsumerGroup, call: HeartbeatCall, records: list[CoordinatorRecord]) -> MemberChange:
+    def _static_join(
+        self, group: ConsumerGroup, call: ConsumerHeartbeatCall, records: list[CoordinatorRecord]
+    ) -> MemberChange:
+        """Returns the change of a static member that joins. Raises ApiError UNRELEASED_INSTANCE_ID if another member of
+        the consumer protocol has the instance id and has not left."""
         assert call.instance_id is not None
         owner_id = group.static_members.get(call.instance_id)
         if owner_id is None or owner_id == call.member_id:
@@ -205,7 +217,9 @@ class ConsumerMembership:
         records.append(current_record(group.group_id, member))
         return member
 
-    def _with_changes(self, group: ConsumerGroup, member: ConsumerMember, call: HeartbeatCall) -> ConsumerMember:
+    def _with_changes(
+        self, group: ConsumerGroup, member: ConsumerMember, call: ConsumerHeartbeatCall
+    ) -> ConsumerMember:
         """Returns the member with the fields that the request contains, and with its other fields unchanged."""
         names, regex = call.subscribed_topic_names, call.subscribed_topic_regex
         if regex and regex != member.subscribed_topic_regex and regex not in group.regexes:
@@ -226,7 +240,10 @@ class ConsumerMembership:
 
     # -- leaving
 
-    def _leave(self, group: ConsumerGroup, call: HeartbeatCall) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
+    def _leave(
+        self, group: ConsumerGroup, call: ConsumerHeartbeatCall
+    ) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
+        """Removes the member; a static member that leaves temporarily stays in the group with the epoch -2."""
         response = ConsumerGroupHeartbeatResponse(member_id=call.member_id, member_epoch=call.member_epoch)
         if call.instance_id is None:
             return self.remove(group, [group.member(call.member_id)], "it left", response)
@@ -246,7 +263,8 @@ class ConsumerMembership:
     def remove(
         self, group: ConsumerGroup, members: Iterable[ConsumerMember], why: str, response: R | None = None
     ) -> CoordinatorResult[R]:
-        """Removes members. The group becomes a classic group when only classic members are left."""
+        """Removes members. If only classic members are left, the group becomes a classic group, provided that the
+        configuration permits it."""
         gone = [member.member_id for member in members]
         if not gone:
             return CoordinatorResult(response=response)
@@ -265,7 +283,7 @@ class ConsumerMembership:
 
         return CoordinatorResult(records, response, on_committed)
 
-    def is_last_of_new_protocol(self, group: ConsumerGroup, member_id: str) -> bool:
+    def is_last_consumer_protocol_member(self, group: ConsumerGroup, member_id: str) -> bool:
         """Returns whether the group becomes a classic group if a classic member replaces the member `member_id`."""
         if group.members[member_id].classic is not None:
             return False
@@ -286,22 +304,22 @@ class ConsumerMembership:
     # -- timers
 
     def start_timers(self, group: ConsumerGroup) -> None:
-        """Starts the timers after the group was read from the log. Every member has one session timeout to send a
-        heartbeat."""
+        """Starts the timers of a group that was read from the log or upgraded. Each member has one session timeout to
+        send a heartbeat."""
         for member in group.members.values():
-            self.after_change(group, member, has_progressed=True)
+            self.update_timers(group, member, has_new_assignment=True)
 
-    def after_change(self, group: ConsumerGroup, member: ConsumerMember, *, has_progressed: bool) -> None:
-        """Renews the member's session. If `has_progressed`, starts or cancels the rebalance timer, as the member's new
-        state requires."""
+    def update_timers(self, group: ConsumerGroup, member: ConsumerMember, *, has_new_assignment: bool) -> None:
+        """Renews the member's session. If `has_new_assignment`, starts or cancels the rebalance timer, as the member's
+        new state requires."""
         group_id, member_id = group.group_id, member.member_id
         self.reschedule_session(group_id, member)
         key = _rebalance_key(group_id, member_id)
-        if has_progressed and member.state is MemberState.UNREVOKED:
+        if has_new_assignment and member.state is MemberState.UNREVOKED:
             epoch = member.member_epoch
             timeout_ms = member.rebalance_timeout_ms
             self._context.schedule(key, timeout_ms, lambda: self._expire_rebalance(group_id, member_id, epoch))
-        elif has_progressed:
+        elif has_new_assignment:
             self._context.cancel(key)
 
     def reschedule_session(self, group_id: str, member: ConsumerMember) -> None:
@@ -333,7 +351,9 @@ class ConsumerMembership:
 
     # -- regular expressions
 
-    def _resolve(self, group: ConsumerGroup, member: ConsumerMember, denied_topics: DeniedTopics | None) -> None:
+    def _start_regex_evaluation(
+        self, group: ConsumerGroup, member: ConsumerMember, denied_topics: DeniedTopics | None
+    ) -> None:
         """Starts the evaluation of a regular expression that is new, and of all expressions of the group if topics or
         permissions may have changed.
 
@@ -355,25 +375,28 @@ class ConsumerMembership:
         group.regexes_topics = image.topics
         names, version = list(image.topics.by_name), image.offset
 
-        def resolved(matches: dict[str, frozenset[str]]) -> None:
+        def on_matches(matches: dict[str, frozenset[str]]) -> None:
             group.resolving -= matches.keys()
             if denied_topics is not None:
                 denied = denied_topics(frozenset().union(*matches.values()))
                 matches = {pattern: found - denied for pattern, found in matches.items()}
-            self._context.run(lambda: self._resolved(group, matches, version))
+            self._context.run(lambda: self._store_matches(group, matches, version))
 
-        self._resolve_regexes(sorted(wanted), names, resolved)
+        self._resolve_regexes(sorted(wanted), names, on_matches)
 
-    def _resolved(
-        self, asked: ConsumerGroup, matches: dict[str, frozenset[str]], version: int
+    def _store_matches(
+        self, evaluated: ConsumerGroup, matches: dict[str, frozenset[str]], version: int
     ) -> CoordinatorResult[None]:
-        group_id = asked.group_id
+        """Returns the records of the expressions whose matching topics have changed, and of a new group epoch; no
+        records if none has changed. `version` is the metadata offset at which the expressions were evaluated."""
+        group_id = evaluated.group_id
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             return EMPTY_RESULT
-        # `asked` may be the object of a new group's first heartbeat, which replay has replaced (`_group_for`).
-        if asked.regexes_checked_ms > group.regexes_checked_ms:
-            group.regexes_checked_ms, group.regexes_topics = asked.regexes_checked_ms, asked.regexes_topics
+        # `evaluated` may be the object of a new group's first heartbeat, which replay has replaced (`_group_for`).
+        if evaluated.regexes_checked_ms > group.regexes_checked_ms:
+            group.regexes_checked_ms = evaluated.regexes_checked_ms
+            group.regexes_topics = evaluated.regexes_topics
         records = []
         topics = set(group.topic_subscribers)
         wall_ms = self._context.clock.wall_ms()
@@ -401,7 +424,7 @@ def check_regex(expression: str) -> None:
         raise ApiError(Error.INVALID_REGULAR_EXPRESSION, message) from None
 
 
-def _validate_epoch(member: ConsumerMember, call: HeartbeatCall) -> None:
+def _validate_epoch(member: ConsumerMember, call: ConsumerHeartbeatCall) -> None:
     """Raises ApiError FENCED_MEMBER_EPOCH if the request does not have the member's epoch.
 
     The previous epoch is accepted if the member reports only partitions that it still has, because in that case the
@@ -410,7 +433,7 @@ def _validate_epoch(member: ConsumerMember, call: HeartbeatCall) -> None:
     epoch, current = call.member_epoch, member.member_epoch
     if epoch == current:
         return
-    if epoch < current and epoch == member.previous_member_epoch and _is_part(call.owned, member):
+    if epoch < current and epoch == member.previous_member_epoch and _reports_only_assigned(call.owned, member):
         return
     size = "greater" if epoch > current else "smaller"
     message = (
@@ -420,7 +443,7 @@ def _validate_epoch(member: ConsumerMember, call: HeartbeatCall) -> None:
     raise ApiError(Error.FENCED_MEMBER_EPOCH, message)
 
 
-def _is_part(owned: Assignment | None, member: ConsumerMember) -> bool:
+def _reports_only_assigned(owned: Assignment | None, member: ConsumerMember) -> bool:
     if owned is None:
         return False
     return all(partitions <= member.assigned.get(topic_id, {}).keys() for topic_id, partitions in owned.items())

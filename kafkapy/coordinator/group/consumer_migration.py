@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class GroupMigration:
-    """The changes of groups between both protocols. Owner thread only. It has no state."""
+    """The conversion of groups between the classic and the consumer protocol. Owner thread only. It has no state."""
 
     def __init__(self, context: ShardContext, settings: ConsumerGroupSettings, rebalance: ClassicRebalance) -> None:
         self._context = context
@@ -40,8 +40,8 @@ class GroupMigration:
     def upgrade(self, group: ClassicGroup, records: list[CoordinatorRecord]) -> ConsumerGroup:
         """Returns the consumer group that replaces `group`, and appends its records to `records`.
 
-        Members that wait in a rebalance have to join again, and find a consumer group. Raises ApiError
-        GROUP_ID_NOT_FOUND if the group cannot become a consumer group.
+        Waiting JoinGroups and SyncGroups are answered with REBALANCE_IN_PROGRESS, so that their members join the
+        consumer group. Raises ApiError GROUP_ID_NOT_FOUND if the group cannot become a consumer group.
         """
         upgraded = self._upgraded(group)
         logger.info("Group %s is upgraded from classic to consumer.", group.group_id)
@@ -54,6 +54,7 @@ class GroupMigration:
         return upgraded
 
     def _upgraded(self, group: ClassicGroup) -> ConsumerGroup:
+        """Returns the consumer group; raises ApiError GROUP_ID_NOT_FOUND if the group cannot become one."""
         refusal = None
         if not self._settings.can_upgrade:
             refusal = "online upgrade is disabled"
@@ -70,6 +71,8 @@ class GroupMigration:
         raise ApiError(Error.GROUP_ID_NOT_FOUND, message)
 
     def _from_classic(self, group: ClassicGroup) -> ConsumerGroup:
+        """Returns a consumer group with the members and assignments of the classic group. Raises ValueError if the
+        metadata or the assignment of a member is malformed."""
         image = self._settings.image()
         upgraded = ConsumerGroup(group.group_id)
         upgraded.group_epoch = upgraded.assignment_epoch = group.generation_id
@@ -119,8 +122,8 @@ class GroupMigration:
         """Replaces the group in `groups` by a classic group, which rebalances.
 
         If `replacement`, a classic member, replaces the member in `gone`, no assignment changes and there is no
-        rebalance. The change takes effect at once, like all changes of classic groups; the records are only read
-        by the next load of the log.
+        rebalance. The change takes effect at once, like all changes of classic groups; the records are read only
+        when the log is loaded again.
         """
         logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
         topics = self._settings.image().topics
@@ -130,8 +133,8 @@ class GroupMigration:
         for member in members:
             if member.member_id in gone or member.classic is None:
                 continue
-            first = member.classic.protocols[0][1]
-            version = decode_subscription(first, topics).version
+            preferred_metadata = member.classic.protocols[0][1]
+            version = decode_subscription(preferred_metadata, topics).version
             # A replacement has no target yet.
             target = group.target.get(member.member_id, partitions_of(member.assigned))
             classic.add(

@@ -27,8 +27,8 @@ from kafkapy.named_tuple import NamedTuple
 class MemberChange(NamedTuple):
     """A member before and after its request.
 
-    `owned` are the partitions that the member reports as its own, or None if it reports none. If a static member has
-    come back, `replaced` is its old member id, whose place, target and partitions the new id takes.
+    `owned` are the partitions that the member reports as its own; None if the request does not report any. If a static
+    member has returned, `replaced` is its old member id, whose target and partitions the new id takes over.
     """
 
     before: ConsumerMember
@@ -37,14 +37,14 @@ class MemberChange(NamedTuple):
     replaced: str | None = None
 
 
-def progress(
+def advance_member(
     group: ConsumerGroup,
     change: MemberChange,
     settings: ConsumerGroupSettings,
     wall_ms: int,
     records: list[CoordinatorRecord],
 ) -> ConsumerMember:
-    """Returns the member after its next step, and appends the records of the change to `records`.
+    """Returns the member after its next step toward its target, and appends the records of the change to `records`.
 
     The group itself changes when the records are replayed; only `checked_topics` changes at once.
     """
@@ -57,7 +57,7 @@ def progress(
     topics = group.topics_of(after)
     has_changed = after.subscribed_topic_names != before.subscribed_topic_names
     is_resolved = not after.subscribed_topic_regex or after.subscribed_topic_regex in group.regexes
-    if is_resolved:  # Otherwise the change is noticed when the expression is resolved.
+    if is_resolved:  # Otherwise the group epoch increases when the expression has been evaluated.
         has_changed = has_changed or topics != group.topics_of(before)
     epoch = group.group_epoch
     if is_resolved or has_changed:
@@ -67,17 +67,17 @@ def progress(
         target_epoch = epoch
         target = _assign(group, change, settings, image, records).get(after.member_id, {})
         records.append(target_epoch_record(group.group_id, epoch, wall_ms))
-    own = (None, after.member_id, change.replaced)
+    permitted_owners = (None, after.member_id, change.replaced)
     member = next_step(
         after,
         target_epoch,
         target,
-        lambda topic_id, partition: group.owners.get((topic_id, partition)) not in own,
+        lambda topic_id, partition: group.owners.get((topic_id, partition)) not in permitted_owners,
         change.owned,
         topic_ids(image, topics) if has_changed and is_resolved else None,
     )
-    _check_step(group, before, member, own, epoch)
-    if member.progress != before.progress or is_new:
+    _check_step(group, before, member, permitted_owners, epoch)
+    if member.current_assignment != before.current_assignment or is_new:
         records.append(current_record(group.group_id, member))
     return member
 
@@ -86,7 +86,7 @@ def _check_step(
     group: ConsumerGroup,
     before: ConsumerMember,
     after: ConsumerMember,
-    own: tuple[str | None, ...],
+    permitted_owners: tuple[str | None, ...],
     group_epoch: int,
 ) -> None:
     """Asserts that the member's epoch does not exceed the group's, and that it gets no partition that another member
@@ -99,7 +99,7 @@ def _check_step(
     for topic_id, partitions in after.assigned.items():
         for partition in partitions.keys() - before.assigned.get(topic_id, {}).keys():
             owner = group.owners.get((topic_id, partition))
-            assert owner in own, (
+            assert owner in permitted_owners, (
                 f"group {group.group_id}: partition {partition} would belong to {owner} and {after.member_id}"
             )
 
@@ -136,7 +136,8 @@ def _group_epoch(
     has_changed: bool,
     records: list[CoordinatorRecord],
 ) -> int:
-    """Returns the group's epoch, increased when a subscription or the subscribed topics have changed."""
+    """Returns the group's epoch. If a subscription or the subscribed topics have changed, increases the epoch and
+    appends its record to `records`."""
     if not has_changed and group.checked_topics is image.topics:
         return group.group_epoch
     digest = metadata_hash(image, group.subscribed_topics(after))
@@ -160,7 +161,7 @@ def _assign(
     image: MetadataImage,
     records: list[CoordinatorRecord],
 ) -> dict[str, dict[bytes, frozenset[int]]]:
-    """Returns the new target, and writes the members whose target changes."""
+    """Returns the new target of all members, and appends the targets that have changed to `records`."""
     changed = change.after
     members = {**group.members, changed.member_id: changed}
     previous = dict(group.target)

@@ -1,11 +1,9 @@
 """The next step of one member from what it owns to its target assignment. Pure.
 
-+--------+  has to revoke    +---------------------+  has revoked    (computed again)
-| STABLE | ----------------> | UNREVOKED| --------------> STABLE or UNRELEASED
-+--------+                   +---------------------+
-     |     target still owned by others   +----------------------+   released
-     +----------------------------------> | UNRELEASED| -----------> STABLE
-                                          +----------------------+
+    STABLE       the member has to revoke partitions             -> UNREVOKED
+    STABLE       others still own partitions of its target       -> UNRELEASED
+    UNREVOKED    the member has revoked them                     -> STABLE or UNRELEASED, as the target is now
+    UNRELEASED   the others have released them                   -> STABLE
 
 A member enters the target's epoch as soon as it has nothing left to revoke. It gets a partition only when no other
 member owns it.
@@ -52,6 +50,8 @@ def _toward_target(
     reported: Assignment | None,
     subscribed_topic_ids: frozenset[bytes] | None,
 ) -> ConsumerMember:
+    """Returns the member in UNREVOKED if it still has partitions to revoke, and otherwise in the target's epoch with
+    the partitions of its target that no other member owns."""
     kept: dict[bytes, dict[int, int]] = {}
     revoked: dict[bytes, dict[int, int]] = {}
     added: dict[bytes, dict[int, int]] = {}
@@ -61,12 +61,12 @@ def _toward_target(
         wanted = target.get(topic_id, frozenset())
         if subscribed_topic_ids is not None and topic_id not in subscribed_topic_ids:
             wanted = frozenset()
-        _put(kept, topic_id, {p: since for p, since in current.items() if p in wanted})
-        _put(revoked, topic_id, {p: since for p, since in current.items() if p not in wanted})
+        _put_unless_empty(kept, topic_id, {p: since for p, since in current.items() if p in wanted})
+        _put_unless_empty(revoked, topic_id, {p: since for p, since in current.items() if p not in wanted})
         missing = [partition for partition in wanted if partition not in current]
         free = {partition: target_epoch for partition in missing if not is_taken(topic_id, partition)}
         has_unreleased = has_unreleased or len(free) < len(missing)
-        _put(added, topic_id, free)
+        _put_unless_empty(added, topic_id, free)
     if revoked and _still_owns(revoked, reported):
         revoking = member.adopt_epoch(member.member_epoch, MemberState.UNREVOKED)
         return revoking._replace(assigned=kept, pending_revocation=revoked)
@@ -103,6 +103,6 @@ def _still_owns(revoked: OwnedPartitions, reported: Assignment | None) -> bool:
     return any(partition in reported.get(topic_id, ()) for topic_id, owned in revoked.items() for partition in owned)
 
 
-def _put(owned: dict[bytes, dict[int, int]], topic_id: bytes, partitions: dict[int, int]) -> None:
+def _put_unless_empty(owned: dict[bytes, dict[int, int]], topic_id: bytes, partitions: dict[int, int]) -> None:
     if partitions:
         owned[topic_id] = partitions

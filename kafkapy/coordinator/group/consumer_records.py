@@ -45,13 +45,13 @@ TARGET_EPOCH_KEY, TARGET_KEY, CURRENT_KEY, REGEX_KEY = 6, 7, 8, 16
 # The states of members in records of the current assignment.
 MEMBER_STATES = {0: MemberState.STABLE, 1: MemberState.UNREVOKED, 2: MemberState.UNRELEASED, 127: MemberState.UNKNOWN}
 _STATE_NUMBERS = {state: number for number, state in MEMBER_STATES.items()}
-# The keys of a member's records; the last one is that of the record with which the member exists.
+# The keys of a member's records. The tombstone of the last one removes the member.
 _MEMBER_KEYS = (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupMemberMetadataKey,
 )
-# The keys of the group's own records; the last one is that of the record with which the group exists.
+# The keys of the group's own records. The tombstone of the last one removes the group.
 _GROUP_KEYS = (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupPartitionMetadataKey, ConsumerGroupMetadataKey)
 
 
@@ -197,12 +197,12 @@ def _owned_from(entries: Iterable[Any], member_epoch: int) -> dict[bytes, dict[i
     return {entry.topic_id: with_assignment_epochs(entry, member_epoch) for entry in entries}
 
 
-_NOTHING = {"state": MemberState.STABLE, "assigned": {}, "pending_revocation": {}}
+_NO_ASSIGNMENT = {"state": MemberState.STABLE, "assigned": {}, "pending_revocation": {}}
 _REPLAYS: dict[int, Replay] = {
     GROUP_EPOCH_KEY: replay_group_epoch,
     SUBSCRIPTION_KEY: subscription_replay(ConsumerMember, _subscription_from),
     TARGET_EPOCH_KEY: replay_target_epoch,
     TARGET_KEY: target_replay(lambda value: assignment_from(value.topic_partitions)),
-    CURRENT_KEY: current_replay(ConsumerMember, _current_from, _NOTHING),
+    CURRENT_KEY: current_replay(ConsumerMember, _current_from, _NO_ASSIGNMENT),
     REGEX_KEY: _replay_regex,
 }

@@ -50,12 +50,12 @@ class ConsumerGroupSettings:
 
     @property
     def can_upgrade(self) -> bool:
-        """True if a classic group becomes a consumer group when the first member of the new protocol joins."""
+        """True if a classic group becomes a consumer group when the first member of the consumer protocol joins."""
         return self._policy in ("UPGRADE", "BIDIRECTIONAL")
 
     @property
     def can_downgrade(self) -> bool:
-        """True if a consumer group becomes a classic group when the last member of the new protocol leaves."""
+        """True if a consumer group becomes a classic group when the last member of the consumer protocol leaves."""
         return self._policy in ("DOWNGRADE", "BIDIRECTIONAL")
 
     @property

@@ -49,7 +49,7 @@ class Group(Protocol):
         """Returns the error of each offset of a TxnOffsetCommit, or an empty sequence when all may be committed. Raises
         ApiError when none may be committed.
 
-        Clients from before KIP-447 name no member, so that no member is validated.
+        Requests of clients from before KIP-447 name no member; in that case no member is validated.
         """
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""The group coordinator of this broker: runs each request on the shard of its group, and responds when it is
+"""The group coordinator of this broker: runs each request on the shard of its group, and responds when the change is
 durable."""
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from kafkapy.replica.partition import Partition
 from kafkapy.types import Clock, random_java_uuid
 
 if TYPE_CHECKING:
-    from kafkapy.coordinator.group.consumer_membership import HeartbeatCall, ResolveRegexes
-    from kafkapy.coordinator.group.streams.streams_membership import StreamsHeartbeat, StreamsHeartbeatResult
+    from kafkapy.coordinator.group.consumer_membership import ConsumerHeartbeatCall, ResolveRegexes
+    from kafkapy.coordinator.group.streams.streams_membership import StreamsHeartbeatCall, StreamsHeartbeatResult
     from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
     from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
     from kafkapy.protocol.messages.streams_group_describe import StreamsGroupDescribeResponse
@@ -181,7 +181,7 @@ class GroupCoordinator:
 
     def consumer_group_heartbeat(
         self,
-        call: HeartbeatCall,
+        call: ConsumerHeartbeatCall,
         respond: Callable[[ConsumerGroupHeartbeatResponse], None],
         refuse: ErrorResponder,
     ) -> None:
@@ -189,7 +189,7 @@ class GroupCoordinator:
 
     def streams_group_heartbeat(
         self,
-        call: StreamsHeartbeat,
+        call: StreamsHeartbeatCall,
         respond: Callable[[StreamsHeartbeatResult], None],
         refuse: ErrorResponder,
     ) -> None:

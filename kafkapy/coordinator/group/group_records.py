@@ -67,7 +67,8 @@ def target_replay(target_from: Callable[[Any], Any]) -> Replay:
 
 
 def subscription_replay(member_class: Any, fields_from: Callable[[Any], Mapping[str, Any]]) -> Replay:
-    """Returns the replay of the record with which a member exists; `fields_from` reads the member's fields."""
+    """Returns the replay of a member's subscription, whose tombstone removes the member; `fields_from` reads the
+    member's fields."""
 
     def apply(group: Any, key: Any, value: Any) -> None:
         if value is None:
@@ -83,7 +84,7 @@ def current_replay(
     member_class: Any, fields_from: Callable[[Any], Mapping[str, Any]], no_fields: Mapping[str, Any]
 ) -> Replay:
     """Returns the replay of a member's current assignment. `fields_from` reads the member's fields, except its epochs;
-    `no_fields` are those of a member whose current assignment was deleted, before its subscription is."""
+    `no_fields` are the fields of a member after the tombstone of its current assignment."""
 
     def apply(group: Any, key: Any, value: Any) -> None:
         old = group.members.get(key.member_id)

@@ -7,7 +7,7 @@ from typing import Any
 from kafkapy.config.broker_keys import BrokerKeys
 from kafkapy.metadata.image import GROUP_RESOURCE, MetadataImage
 
-# The broker's key -> the keys with the lowest and the highest value that a group may have; None is no limit.
+# The broker's key -> the keys with the lowest and the highest value that a group may have; None means no limit.
 _LIMITS: dict[str, tuple[str | None, str | None]] = {
     "group.consumer.session.timeout.ms": (
         "group.consumer.min.session.timeout.ms",
@@ -60,7 +60,7 @@ _LIMITS: dict[str, tuple[str | None, str | None]] = {
 
 def group_setting(config: BrokerKeys, image: MetadataImage, group_id: str, broker_name: str) -> Any:
     """Returns the group's own value of a key, limited to the range that the broker's configuration sets, or the
-    broker's value if the group has none. The broker's key `broker_name` is "group." and the group's key."""
+    broker's value if the group has none. `broker_name` is the group's key with the prefix "group."."""
     override = image.config(GROUP_RESOURCE, group_id).get(broker_name.removeprefix("group."))
     if override is None:
         return config[broker_name]

@@ -114,7 +114,7 @@ class GroupShard:
 
     @cached_property
     def streams(self) -> StreamsProtocol:
-        """The handler of streams groups, which is also imported with the first of them."""
+        """The handler of streams groups."""
         from kafkapy.coordinator.group.streams.streams_protocol import StreamsProtocol
 
         return StreamsProtocol(self._context, self._settings, self.groups)
@@ -219,8 +219,8 @@ class GroupShard:
     def on_loaded(self) -> None:
         for group_id in self.offsets.group_ids():
             if group_id not in self.groups:
-                # The log has the group's offsets and no record of the group: a classic group that replaces another
-                # group is written in its first generation.
+                # The log has offsets of the group but no record of the group itself: a classic group that replaced
+                # another group has no record before its first generation.
                 self._create_classic(group_id)
         for group in self.groups.values():
             self._protocol_of(group).on_loaded(group)
@@ -232,6 +232,8 @@ class GroupShard:
     # -- members of the classic protocol
 
     def join(self, call: JoinCall) -> CoordinatorResult[None]:
+        """Handles JoinGroup. A new member creates a classic group if there is no group, or if the group
+        `is_replaceable`."""
         group = self.groups.get(call.group_id)
         if group is not None and not group.is_replaceable:
             return self._protocol_of(group).join(group, call)
@@ -242,8 +244,8 @@ class GroupShard:
         result = self._classic.join(self._create_classic(call.group_id), call)
         if not tombstones:
             return result
-        # `groups` has the classic group already: the tombstones are for the next load of the log.
-        assert result.state_change is not StateChange.ON_COMMIT, "the classic group is not in the log yet"
+        # The classic group is already in `groups`; the tombstones take effect when the log is loaded again.
+        assert result.state_change is not StateChange.ON_COMMIT, "a new classic group has no assignment to commit"
         return CoordinatorResult(
             [*tombstones, *result.records], on_committed=result.on_committed, state_change=StateChange.ALREADY_APPLIED
         )
@@ -333,7 +335,7 @@ class GroupShard:
             except ApiError as error:
                 if error.error is not Error.GROUP_ID_NOT_FOUND:
                     raise
-                # Apache Kafka handles OffsetFetch for a group without offsets in the same way as for a missing group.
+                # Apache Kafka responds for a share group, which has no committed offsets, as for a missing group.
                 return [FetchedOffset(topic, partition) for topic, partition, _ in call.partitions or ()]
         if call.partitions is None:
             return [

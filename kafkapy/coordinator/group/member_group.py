@@ -130,17 +130,20 @@ class CommittingGroup(MemberGroup[C], ABC):
         return [Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error for error in errors]
 
     def commit_errors(self, member: C, call: CommitCall) -> Sequence[Error]:
-        """Returns the error of each offset that the member commits in the epoch of the request."""
+        """Returns the error of each offset; empty if the request has the member's current epoch.
+
+        With an older epoch, an offset is accepted only if the member has had its partition since that epoch (KIP-1251).
+        """
         epoch = call.generation_id
         if epoch == member.member_epoch:
             return ()
         is_old = epoch < member.member_epoch
         return [
-            Error.NONE if is_old and self._has_since(member, epoch, entry) else Error.STALE_MEMBER_EPOCH
+            Error.NONE if is_old and self._had_partition(member, epoch, entry) else Error.STALE_MEMBER_EPOCH
             for entry in call.offsets
         ]
 
-    def _has_since(self, member: C, epoch: int, entry: OffsetToCommit) -> bool:
+    def _had_partition(self, member: C, epoch: int, entry: OffsetToCommit) -> bool:
         since = self.assignment_epoch_of(member, entry)
         return since is not None and epoch >= since
 
@@ -181,5 +184,5 @@ def of_kind(group: Group | MemberGroup[Any], kind: type[K]) -> K:
 
 
 def is_reconciled(member: CommittingMember, assignment_epoch: int) -> bool:
-    """Returns whether the member has its whole target of this assignment epoch."""
+    """Returns whether the member has reached its target assignment of this epoch."""
     return member.state is MemberState.STABLE and member.member_epoch == assignment_epoch

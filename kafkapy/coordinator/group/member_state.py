@@ -6,8 +6,8 @@ from enum import Enum
 
 
 class MemberState(Enum):
-    """The progress of a member toward its target assignment. The records of each kind of group have numbers of their
-    own."""
+    """The progress of a member toward its target assignment. The numbers of the states in records differ between
+    consumer and streams groups."""
 
     STABLE = "has its target"
     UNREVOKED = "has to revoke partitions or tasks first"

@@ -34,7 +34,11 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
 
 
 def _offset_value_version(committed: CommittedOffset) -> int:
-    """Returns 1, the only version with an expiry, or 4, the first version with a topic id."""
+    """Returns the version in which OffsetCommitValue is written.
+
+    This is 1 for an offset with an expiry time, which no other version has; otherwise 4, the first version with a topic
+    id.
+    """
     return 4 if committed.expire_timestamp_ms == -1 else 1
 
 

@@ -19,7 +19,7 @@ class OffsetToCommit(NamedTuple):
 class CommitCall(NamedTuple):
     """An OffsetCommit. A `retention_ms` of -1 means the broker's retention.
 
-    `is_new_protocol` is True from version 9 on, in which the response may have the error GROUP_ID_NOT_FOUND.
+    `is_new_protocol` is True for version 9 and later (KIP-848), whose response may have the error GROUP_ID_NOT_FOUND.
     """
 
     group_id: str

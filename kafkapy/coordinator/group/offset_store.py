@@ -30,21 +30,22 @@ class OffsetStore:
     # -- replay
 
     def put(self, group_id: str, topic: str, partition: int, entry: CommittedOffset) -> None:
-        horizon = self._committed_offset()
+        """Stores a commit or a deletion. Readers see the older entry while the new one is above the high watermark."""
+        high_watermark = self._committed_offset()
         offsets = self._groups.setdefault(group_id, {})
         current = offsets.get((topic, partition))
         if current is not None:
             assert current.log_offset < entry.log_offset, (
                 f"commit of {group_id} for {topic}-{partition} at {entry.log_offset} after {current.log_offset}"
             )
-            if current.log_offset < horizon:
+            if current.log_offset < high_watermark:
                 current.previous = None
-            if entry.log_offset >= horizon:
+            if entry.log_offset >= high_watermark:
                 entry.previous = current
         offsets[(topic, partition)] = entry
         if entry.is_deleted:
             self._tombstones.append(((group_id, topic, partition), entry))
-        self._purge(horizon)
+        self._purge(high_watermark)
 
     def delete(self, group_id: str, topic: str, partition: int, log_offset: int) -> None:
         if (topic, partition) in self._groups.get(group_id, {}):
@@ -58,8 +59,8 @@ class OffsetStore:
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         """Applies the marker of the producer's transaction.
 
-        With `committed` each pending offset takes effect, unless a later commit outside the transaction has replaced
-        it; otherwise the pending offsets are dropped.
+        If `committed`, each pending offset takes effect, unless a later commit outside the transaction has replaced it;
+        otherwise the pending offsets are dropped.
         """
         pending = self._pending.pop(producer_id, {})
         if not committed:
@@ -78,14 +79,14 @@ class OffsetStore:
 
     def committed(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
         """Yields (topic, partition, entry) of each entry as of the high watermark. Any thread: it reads a copy."""
-        horizon = self._committed_offset()
+        high_watermark = self._committed_offset()
         for (topic, partition), entry in self._groups.get(group_id, {}).copy().items():
-            visible = self._visible(entry, horizon)
+            visible = self._visible(entry, high_watermark)
             if visible is not None:
                 yield topic, partition, visible
 
     def newest(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """Yields (topic, partition, entry) of each offset, including commits and deletions above the high watermark."""
+        """Yields (topic, partition, entry) of each offset that exists once all replayed records are committed."""
         for (topic, partition), entry in list(self._groups.get(group_id, {}).items()):
             if not entry.is_deleted:
                 yield topic, partition, entry
@@ -112,16 +113,15 @@ class OffsetStore:
         return list(dict.fromkeys([*self._groups, *pending]))
 
     @staticmethod
-    def _visible(entry: CommittedOffset, horizon: int) -> CommittedOffset | None:
+    def _visible(entry: CommittedOffset, high_watermark: int) -> CommittedOffset | None:
         found: CommittedOffset | None = entry
-        while found is not None and found.log_offset >= horizon:
+        while found is not None and found.log_offset >= high_watermark:
             found = found.previous
         return None if found is None or found.is_deleted else found
 
-    def _purge(self, horizon: int) -> None:
-        """Forgets deleted offsets whose tombstone is below the offset `horizon` (the high watermark), and so is
-        committed."""
-        while self._tombstones and self._tombstones[0][1].log_offset < horizon:
+    def _purge(self, high_watermark: int) -> None:
+        """Removes the entries of deleted offsets whose tombstones are committed."""
+        while self._tombstones and self._tombstones[0][1].log_offset < high_watermark:
             (group_id, topic, partition), entry = self._tombstones.popleft()
             offsets = self._groups.get(group_id)
             if offsets is not None and offsets.get((topic, partition)) is entry:

@@ -14,5 +14,5 @@ def group_id_of(key: bytes) -> str:
     """Returns the group id of a key. Every group key begins with int16 type, int16 length, and the id in UTF-8."""
     length = int.from_bytes(key[2:4], "big", signed=True)
     if length < 0 or len(key) < 4 + length:
-        raise ValueError("a coordinator key whose group id is cut off")
+        raise ValueError("a coordinator key whose group id is truncated")
     return key[4 : 4 + length].decode()

@@ -25,7 +25,7 @@ def evaluate(expressions: list[str], names: list[str]) -> Matches:
         try:
             pattern = TopicPattern(expression)
             matches[expression] = frozenset(name for name in names if pattern.matches(name))
-        # The expression is too expensive, or a broker whose Unicode tables are larger has written it to the log.
+        # The expression is too expensive, or was accepted by a broker with larger Unicode tables.
         except PatternError as error:
             logger.warning("Regular expression %r matches no topic: %s", expression, error)
             matches[expression] = frozenset()
@@ -38,7 +38,7 @@ def evaluate_here(expressions: list[str], names: list[str], on_matches: Callable
 
 
 class RegexResolver:
-    """A queue of expressions to evaluate, with a thread while it is not empty.
+    """A queue of expressions to evaluate, and the thread that evaluates them and ends when the queue is empty.
 
     `post(work)` runs work on the owner thread.
     """

@@ -27,7 +27,7 @@ def assign_simple(
 
     With M members and P partitions, each partition has ceil(M / P) members, and the members' numbers of partitions
     differ by at most one. A member keeps its previous partitions if possible. If the members subscribe to different
-    topics, each topic is balanced by itself.
+    topics, each topic is balanced separately.
     """
     if len({member.topic_ids for member in members}) <= 1:
         topic_ids = sorted(members[0].topic_ids) if members else []
@@ -48,20 +48,23 @@ def _balance(members: Sequence[SharingMember], partitions: Sequence[Partition]) 
     assigned: dict[str, set[Partition]] = {member.member_id: set() for member in members}
     if not partitions or not members:
         return assigned
-    sharing = -(-len(members) // len(partitions))
-    mean = sharing * len(partitions) / len(members)
+    members_per_partition = -(-len(members) // len(partitions))
+    mean = members_per_partition * len(partitions) / len(members)
     desired = {
         member.member_id: ceil(mean * (number + 1)) - ceil(mean * number) for number, member in enumerate(members)
     }
     owners: dict[Partition, set[str]] = {partition: set() for partition in partitions}
     for member in members:
         for partition in _kept(member, owners):
-            if len(assigned[member.member_id]) < desired[member.member_id] and len(owners[partition]) < sharing:
+            if (
+                len(assigned[member.member_id]) < desired[member.member_id]
+                and len(owners[partition]) < members_per_partition
+            ):
                 assigned[member.member_id].add(partition)
                 owners[partition].add(member.member_id)
     unfilled = [each for each in assigned if len(assigned[each]) < desired[each]]
     for partition in partitions:
-        _add_members(partition, owners[partition], sharing, assigned, desired, unfilled)
+        _add_members(partition, owners[partition], members_per_partition, assigned, desired, unfilled)
     return assigned
 
 
@@ -73,14 +76,14 @@ def _kept(member: SharingMember, owners: Mapping[Partition, object]) -> list[Par
 def _add_members(
     partition: Partition,
     owners: set[str],
-    sharing: int,
+    members_per_partition: int,
     assigned: dict[str, set[Partition]],
     desired: Mapping[str, int],
     unfilled: list[str],
 ) -> None:
-    """Gives the partition to further members, in turn, until `sharing` members have it."""
+    """Assigns the partition to further members, in turn, until `members_per_partition` members have it."""
     for _ in range(len(unfilled)):
-        if len(owners) >= sharing:
+        if len(owners) >= members_per_partition:
             return
         member_id = unfilled.pop(0)
         if member_id not in owners:

@@ -1,7 +1,7 @@
 """A share group's state (KIP-932): members, epochs, target assignment, initialized partitions. Pure: no clock, no log.
 
-Members of a share group share partitions, so that a member moves to its target at once. Only partitions are assigned
-whose state the share coordinator has initialized.
+Members of a share group share partitions, so a member gets its whole target at once. Only partitions whose state the
+share coordinator has initialized are assigned.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ShareMember(NamedTuple):
 
 
 class TopicPartitions(NamedTuple):
-    """Partitions of a topic. `timestamp_ms` is the time from which on they are being initialized."""
+    """Partitions of a topic. `timestamp_ms` is the time at which the initialization of their states began."""
 
     topic: str
     partitions: frozenset[int]
@@ -76,14 +76,14 @@ class ShareGroup(MemberGroup[ShareMember]):
     # -- changes, by replay
 
     def put(self, member: ShareMember) -> None:
-        self._discount(self.members.get(member.member_id))
+        self._remove_subscriber(self.members.get(member.member_id))
         self.members[member.member_id] = member
         self.topic_subscribers.update(member.subscribed_topic_names)
 
     def remove(self, member_id: str) -> None:
-        self._discount(self.members.pop(member_id, None))
+        self._remove_subscriber(self.members.pop(member_id, None))
 
-    def _discount(self, member: ShareMember | None) -> None:
+    def _remove_subscriber(self, member: ShareMember | None) -> None:
         for topic in () if member is None else member.subscribed_topic_names:
             self.topic_subscribers[topic] -= 1
             if not self.topic_subscribers[topic]:
@@ -92,8 +92,8 @@ class ShareGroup(MemberGroup[ShareMember]):
     # -- queries
 
     def subscribed_topics(self, changed: ShareMember | None = None, without: str | None = None) -> set[str]:
-        """Returns the topics that the group would subscribe to if `changed` replaced the member with its id, and the
-        member `without` left."""
+        """Returns the topics that the group would subscribe to if `changed` replaced the member with the same id or, if
+        `changed` is None, if the member `without` left."""
         gone = without if changed is None else changed.member_id
         topics: set[str] = set() if changed is None else set(changed.subscribed_topic_names)
         old = self.members.get(gone or "")

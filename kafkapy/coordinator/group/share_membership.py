@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from kafkapy.coordinator.group.assignment import topic_entries
 from kafkapy.coordinator.group.consumer_member import LEAVE_EPOCH
@@ -21,7 +22,7 @@ from kafkapy.coordinator.group.share_group import (
     with_partitions,
     without_partitions,
 )
-from kafkapy.coordinator.group.share_offset_changes import forgotten, initializing
+from kafkapy.coordinator.group.share_offset_changes import initializing, without_deleted_topics
 from kafkapy.coordinator.group.share_records import (
     current_record,
     group_epoch_record,
@@ -41,7 +42,9 @@ from kafkapy.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatR
 
 logger = logging.getLogger("kafka.coordinator.group")
 
-# A member asks again for the initialization of partitions after this time.
+R = TypeVar("R")
+
+# The time after which a heartbeat begins the initialization of the same partitions again.
 INITIALIZE_RETRY_MS = 30_000
 
 
@@ -57,7 +60,7 @@ class ShareHeartbeatCall(NamedTuple):
     subscribed_topic_names: list[str] | None
 
 
-class ShareHeartbeat(NamedTuple):
+class ShareHeartbeatResult(NamedTuple):
     """The response to a heartbeat, and the partitions whose states have to be initialized with the group's epoch as
     state epoch."""
 
@@ -80,7 +83,8 @@ class ShareMembership(NoClassicMembers):
 
     # -- heartbeats
 
-    def heartbeat_of(self, call: ShareHeartbeatCall) -> CoordinatorResult[ShareHeartbeat]:
+    def share_heartbeat(self, call: ShareHeartbeatCall) -> CoordinatorResult[ShareHeartbeatResult]:
+        """Handles ShareGroupHeartbeat; raises ApiError if the request is refused."""
         if call.member_epoch == LEAVE_EPOCH:
             return self._leave(call)
         group = self._group_for(call)
@@ -97,7 +101,7 @@ class ShareMembership(NoClassicMembers):
             records.append(subscription_record(group.group_id, after))
         epoch, is_bumped = self._group_epoch(group, before, after, records)
         target_epoch, target = self._target(group, epoch, after, records)
-        after = self._reconciled(group, after, target_epoch, target, records, is_restricted=is_bumped)
+        after = self._reconciled(group, after, target_epoch, target, records, is_epoch_bumped=is_bumped)
         self._reschedule_session(group.group_id, call.member_id)
         response = ShareGroupHeartbeatResponse(
             member_id=after.member_id,
@@ -110,10 +114,10 @@ class ShareMembership(NoClassicMembers):
         if to_initialize:
             records.append(states_record(group.group_id, initializing(group.states, to_initialize)))
         partitions = {topic_id: each.partitions for topic_id, each in to_initialize.items()}
-        return CoordinatorResult(records, ShareHeartbeat(response, epoch, partitions))
+        return CoordinatorResult(records, ShareHeartbeatResult(response, epoch, partitions))
 
     def existing(self, group_id: str) -> ShareGroup:
-        """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND if it does not exist or is no share group."""
+        """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND if it does not exist or is not a share group."""
         return existing_group(self._groups, group_id, ShareGroup)
 
     def _group_for(self, call: ShareHeartbeatCall) -> ShareGroup:
@@ -194,16 +198,16 @@ class ShareMembership(NoClassicMembers):
         target: Mapping[bytes, frozenset[int]],
         records: list[CoordinatorRecord],
         *,
-        is_restricted: bool,
+        is_epoch_bumped: bool,
     ) -> ShareMember:
-        """Returns the member with its target. If the target is older than the change of its subscription
-        (`is_restricted`), the member keeps only topics that it subscribes to."""
+        """Returns the member with its target. If the group epoch was increased, but the member's target is still the
+        old one, the member only loses the topics that it no longer subscribes to."""
         reconciled = member
         if member.member_epoch != target_epoch:
             reconciled = member._replace(
                 member_epoch=target_epoch, previous_member_epoch=member.member_epoch, assigned=target
             )
-        elif is_restricted:
+        elif is_epoch_bumped:
             by_id = self._settings.image().topics.by_id
             names = frozenset(member.subscribed_topic_names)
             kept = {
@@ -217,8 +221,8 @@ class ShareMembership(NoClassicMembers):
     # -- states of partitions
 
     def _to_initialize(self, group: ShareGroup, member: ShareMember) -> dict[bytes, TopicPartitions]:
-        """Returns the partitions of subscribed topics whose states do not exist and have not been asked for
-        recently."""
+        """Returns the partitions of subscribed topics whose share states do not exist, except those whose creation was
+        requested less than INITIALIZE_RETRY_MS ago."""
         wall_ms = self._context.clock.wall_ms()
         topics = self._settings.image().topics.by_name
         found = {}
@@ -226,13 +230,13 @@ class ShareMembership(NoClassicMembers):
             topic = topics.get(name)
             if topic is None:
                 continue
-            known = self._known(group.states, topic.topic_id, wall_ms)
+            known = self._initialized_or_begun(group.states, topic.topic_id, wall_ms)
             if len(known) < len(topic.partitions):
                 missing = frozenset(topic.partitions) - known
                 found[topic.topic_id] = TopicPartitions(name, missing, wall_ms)
         return found
 
-    def _known(self, states: StatePartitions, topic_id: bytes, wall_ms: int) -> frozenset[int]:
+    def _initialized_or_begun(self, states: StatePartitions, topic_id: bytes, wall_ms: int) -> frozenset[int]:
         known: frozenset[int] = frozenset()
         done, begun = states.initialized.get(topic_id), states.initializing.get(topic_id)
         if done is not None:
@@ -244,7 +248,8 @@ class ShareMembership(NoClassicMembers):
     def initialized(
         self, group_id: str, succeeded: Mapping[bytes, Iterable[int]], failed: Mapping[bytes, Iterable[int]]
     ) -> CoordinatorResult[bool]:
-        """Records that the states of some partitions exist, and that others are not being initialized any more."""
+        """Returns the record that marks the states of `succeeded` as initialized, and ends the initialization of
+        `failed`."""
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup):
             return CoordinatorResult(response=False)
@@ -260,26 +265,34 @@ class ShareMembership(NoClassicMembers):
         return CoordinatorResult([states_record(group_id, changed)], True)
 
     def forget_topics(self, group: ShareGroup, topic_ids: Collection[bytes]) -> list[CoordinatorRecord]:
-        """Returns the record after which the group has no states of deleted topics, if it has any."""
-        left = forgotten(group.states, topic_ids)
+        """Returns the record that removes the states of deleted topics from the group; empty if the group has none."""
+        left = without_deleted_topics(group.states, topic_ids)
         return [] if left == group.states else [states_record(group.group_id, left)]
 
     # -- leaving
 
-    def _leave(self, call: ShareHeartbeatCall) -> CoordinatorResult[ShareHeartbeat]:
+    def _leave(self, call: ShareHeartbeatCall) -> CoordinatorResult[ShareHeartbeatResult]:
         group = self.existing(call.group_id)
         member = group.member(call.member_id)
-        response = ShareGroupHeartbeatResponse(member_id=call.member_id, member_epoch=call.member_epoch)
-        return CoordinatorResult(self._removal(group, member, "it left"), ShareHeartbeat(response))
+        response = ShareGroupHeartbeatResponse(member_id=member.member_id, member_epoch=call.member_epoch)
+        return self._remove(group, member.member_id, "it left", ShareHeartbeatResult(response))
 
-    def _removal(self, group: ShareGroup, member: ShareMember, why: str) -> list[CoordinatorRecord]:
-        logger.info("Member %s of share group %s is removed: %s.", member.member_id, group.group_id, why)
-        self._context.cancel(_session_key(group.group_id, member.member_id))
-        digest = metadata_hash(self._settings.image(), group.subscribed_topics(without=member.member_id))
-        return [
-            *member_tombstones(group.group_id, member.member_id),
-            group_epoch_record(group.group_id, group.group_epoch + 1, digest),
+    def _remove(self, group: ShareGroup, member_id: str, why: str, response: R | None = None) -> CoordinatorResult[R]:
+        """Cancels the session timer of the member, and returns the records that remove the member, and the response."""
+        group_id = group.group_id
+        logger.info("Member %s of share group %s is removed: %s.", member_id, group_id, why)
+        self._context.cancel(_session_key(group_id, member_id))
+        digest = metadata_hash(self._settings.image(), group.subscribed_topics(without=member_id))
+        records = [
+            *member_tombstones(group_id, member_id),
+            group_epoch_record(group_id, group.group_epoch + 1, digest),
         ]
+
+        def on_committed(error: Error) -> None:
+            if error is not Error.NONE:  # The removal failed, so the member stays.
+                self._reschedule_session(group_id, member_id)
+
+        return CoordinatorResult(records, response, on_committed)
 
     def _reschedule_session(self, group_id: str, member_id: str) -> None:
         timeout_ms = self._settings.session_timeout_ms(group_id)
@@ -289,9 +302,9 @@ class ShareMembership(NoClassicMembers):
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup) or member_id not in group.members:
             return EMPTY_RESULT
-        return CoordinatorResult(self._removal(group, group.members[member_id], "its session expired"))
+        return self._remove(group, member_id, "its session expired")
 
-    # -- the protocol of a kind of groups
+    # -- load and deletion (GroupProtocol)
 
     def on_loaded(self, group: ShareGroup) -> None:
         for member_id in group.members:
@@ -302,7 +315,7 @@ class ShareMembership(NoClassicMembers):
 
 
 def _check_epoch(member: ShareMember, epoch: int) -> None:
-    """Raises ApiError FENCED_MEMBER_EPOCH if the epoch is neither the member's nor its previous one."""
+    """Raises ApiError FENCED_MEMBER_EPOCH if the epoch is neither the member's current nor its previous epoch."""
     current = member.member_epoch
     if epoch > current:
         raise ApiError(

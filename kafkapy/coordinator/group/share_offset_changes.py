@@ -1,4 +1,4 @@
-"""Changes of the partitions whose states a share group has: altered and deleted start offsets. Pure."""
+"""Changes of the share states of a group's partitions, when start offsets are altered or deleted. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from kafkapy.coordinator.record import CoordinatorRecord, CoordinatorResult
 def begin_alteration(
     group: ShareGroup, partitions: Mapping[bytes, TopicPartitions], *, is_new: bool
 ) -> CoordinatorResult[int]:
-    """Returns the records after which the states of the partitions are being initialized; the response is the state
-    epoch. A group that `is_new` is created. Raises ApiError NON_EMPTY_GROUP if the group has members."""
+    """Returns the records that mark the states of `partitions` as being initialized; the response is the state epoch.
+
+    With `is_new` the records also create the group. Raises ApiError NON_EMPTY_GROUP if the group has members.
+    """
     group.validate_deletion()
     records: list[CoordinatorRecord] = []
     if is_new:
@@ -29,14 +31,14 @@ def begin_alteration(
 
 
 def initializing(states: StatePartitions, added: Mapping[bytes, TopicPartitions]) -> StatePartitions:
-    """Returns the partitions of the group when the states of `added` are being initialized."""
+    """Returns `states` with the partitions of `added` marked as being initialized."""
     union = with_partitions(states.initializing, added)
     deleting = {topic_id: name for topic_id, name in states.deleting.items() if topic_id not in union}
     return StatePartitions(union, states.initialized, deleting)
 
 
-def forgotten(states: StatePartitions, topic_ids: Collection[bytes]) -> StatePartitions:
-    """Returns the partitions of the group without those of topics that were deleted."""
+def without_deleted_topics(states: StatePartitions, topic_ids: Collection[bytes]) -> StatePartitions:
+    """Returns `states` without the partitions of the topics `topic_ids`, which were deleted."""
     deleting = {topic_id: name for topic_id, name in states.deleting.items() if topic_id not in topic_ids}
     return StatePartitions(_without(states.initializing, topic_ids), _without(states.initialized, topic_ids), deleting)
 
@@ -44,8 +46,11 @@ def forgotten(states: StatePartitions, topic_ids: Collection[bytes]) -> StatePar
 def begin_deletion(
     group: ShareGroup, topics: Mapping[bytes, str] | None, partition_counts: Mapping[bytes, int]
 ) -> CoordinatorResult[dict[bytes, frozenset[int]]]:
-    """Returns the record after which the states of the topics are being deleted; the response has the partitions to
-    delete. None means all topics of the group. Topics without states are left out. Raises ApiError NON_EMPTY_GROUP."""
+    """Returns the record that marks the states of `topics` (id -> name) as being deleted.
+
+    The response has the partitions whose states have to be deleted, by topic id. None means all topics of the group.
+    Topics without states are left out. Raises ApiError NON_EMPTY_GROUP if the group has members.
+    """
     group.validate_deletion()
     states = group.states
     if topics is None:
@@ -54,24 +59,24 @@ def begin_deletion(
         known = {each: with_partitions(states.initializing, states.initialized)[each].partitions for each in named}
     else:
         known = {topic_id: each.partitions for topic_id, each in states.initialized.items()}
-    doomed: dict[bytes, frozenset[int]] = {}
+    to_delete: dict[bytes, frozenset[int]] = {}
     for topic_id in topics:
         if topic_id in known:
-            doomed[topic_id] = known[topic_id]
+            to_delete[topic_id] = known[topic_id]
         elif topic_id in states.deleting:
-            doomed[topic_id] = frozenset(range(partition_counts.get(topic_id, 0)))
-    if not doomed:
-        return CoordinatorResult(response=doomed)
+            to_delete[topic_id] = frozenset(range(partition_counts.get(topic_id, 0)))
+    if not to_delete:
+        return CoordinatorResult(response=to_delete)
     changed = StatePartitions(
-        _without(states.initializing, doomed),
-        _without(states.initialized, doomed),
-        {**states.deleting, **{topic_id: topics[topic_id] for topic_id in doomed}},
+        _without(states.initializing, to_delete),
+        _without(states.initialized, to_delete),
+        {**states.deleting, **{topic_id: topics[topic_id] for topic_id in to_delete}},
     )
-    return CoordinatorResult([states_record(group.group_id, changed)], doomed)
+    return CoordinatorResult([states_record(group.group_id, changed)], to_delete)
 
 
 def end_deletion(group: ShareGroup, topic_ids: Collection[bytes]) -> CoordinatorResult[bool]:
-    """Returns the record after which the states of the topics are deleted."""
+    """Returns the record that removes the topics `topic_ids`, whose states were deleted, from the group."""
     deleting = {topic_id: name for topic_id, name in group.states.deleting.items() if topic_id not in topic_ids}
     return CoordinatorResult([states_record(group.group_id, group.states._replace(deleting=deleting))], True)
 

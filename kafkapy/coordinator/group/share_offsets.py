@@ -1,4 +1,4 @@
-"""The start offsets of share groups: administrators describe, alter and delete them. The share coordinator has them."""
+"""Administration of the start offsets of share groups, which the share coordinator stores."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ UNKNOWN = -1
 
 
 class EndOffsets(Protocol):
-    """Finds the ends of partitions, at their leaders."""
+    """A lookup of the high watermarks of partitions at their leaders."""
 
     def find(self, partition: TopicPartition, on_offset: Callable[[int], None]) -> None:
-        """Calls `on_offset` with the high watermark, or -1 if it is not known."""
+        """Calls `on_offset` with the high watermark of the partition, or -1 if it is unknown."""
 
 
 class ShareOffset(NamedTuple):
-    """The start of a share partition, and the number of records that the group has still to complete."""
+    """The start offset of a share partition, and the number of records that the group has yet to process (`lag`)."""
 
     start_offset: int = UNINITIALIZED_START_OFFSET
     leader_epoch: int = 0
@@ -59,7 +59,7 @@ class ShareOffsets:
     def describe(
         self, keys: Collection[SharePartitionKey], on_offsets: Callable[[Mapping[SharePartitionKey, ShareOffset]], None]
     ) -> None:
-        """Finds the offsets of share partitions. Those without a state have the offset -1."""
+        """Finds the offsets of share partitions. A partition without a state has the offset -1."""
         found: dict[SharePartitionKey, ShareOffset] = {}
 
         def done(key: SharePartitionKey, offset: ShareOffset) -> None:
@@ -73,6 +73,7 @@ class ShareOffsets:
             self._describe(key, lambda offset, key=key: done(key, offset))  # type: ignore[misc]
 
     def _describe(self, key: SharePartitionKey, on_offset: Callable[[ShareOffset], None]) -> None:
+        """Reads the state of one share partition, and then the high watermark, from which the lag is computed."""
         topic = self._groups.settings.image().topics.by_id.get(key.topic_id)
 
         def summarized(summary: StateSummary | None, error: Error) -> None:
@@ -143,14 +144,14 @@ class ShareOffsets:
             counts = {each: len(by_id[each].partitions) for each in group.states.deleting if each in by_id}
             return begin_deletion(group, topics, counts)
 
-        def begun(doomed: Mapping[bytes, frozenset[int]]) -> None:
-            self._delete_states(group_id, doomed, on_errors)
+        def begun(to_delete: Mapping[bytes, frozenset[int]]) -> None:
+            self._delete_states(group_id, to_delete, on_errors)
 
         self._groups.coordinator.execute(group_id, begin, begun, refuse)
 
-    def delete_all(self, group_ids: Sequence[str], on_failed: Callable[[Mapping[str, Error]], None]) -> None:
-        """Deletes all states of groups that are about to be deleted; then calls `on_failed` with the groups that must
-        remain, and why."""
+    def delete_all(self, group_ids: Sequence[str], on_done: Callable[[Mapping[str, Error]], None]) -> None:
+        """Deletes all states of groups that are about to be deleted; then calls `on_done` with the error of each group
+        whose states remain, and which must therefore not be deleted."""
         failed: dict[str, Error] = {}
         remaining = len(group_ids)
 
@@ -159,7 +160,7 @@ class ShareOffsets:
             failed.update((group_id, error) for error in errors if error)
             remaining -= 1
             if not remaining:
-                on_failed(failed)
+                on_done(failed)
 
         for group_id in group_ids:
             self.delete(
@@ -172,11 +173,16 @@ class ShareOffsets:
     def _delete_states(
         self,
         group_id: str,
-        doomed: Mapping[bytes, Iterable[int]],
+        to_delete: Mapping[bytes, Iterable[int]],
         on_errors: Callable[[Mapping[bytes, Error]], None],
     ) -> None:
-        errors = dict.fromkeys(doomed, Error.NONE)
-        keys = [SharePartitionKey(group_id, topic_id, number) for topic_id, all_ in doomed.items() for number in all_]
+        """Deletes the states of the partitions, and then removes the topics without an error from the group."""
+        errors = dict.fromkeys(to_delete, Error.NONE)
+        keys = [
+            SharePartitionKey(group_id, topic_id, number)
+            for topic_id, numbers in to_delete.items()
+            for number in numbers
+        ]
         remaining = len(keys)
 
         def deleted(key: SharePartitionKey, error: Error) -> None:
@@ -195,6 +201,7 @@ class ShareOffsets:
     def _end_deletion(
         self, group_id: str, errors: Mapping[bytes, Error], on_errors: Callable[[Mapping[bytes, Error]], None]
     ) -> None:
+        """Removes the topics without an error from the group, and then calls `on_errors`."""
         done = {topic_id for topic_id, error in errors.items() if error is Error.NONE}
         if not done:
             on_errors(errors)

@@ -36,16 +36,16 @@ from kafkapy.protocol.messages.coordinator_records import (
 )
 
 SUBSCRIPTION_KEY, GROUP_EPOCH_KEY, TARGET_EPOCH_KEY, TARGET_KEY, CURRENT_KEY, STATES_KEY = range(10, 16)
-# The state of a member in its current assignment: share groups know no other.
+# The state in every record of a current assignment; members of share groups have no other state.
 _STABLE = 0
 
-# The keys of a member's records; the last one is that of the record with which the member exists.
+# The keys of a member's records. The tombstone of the last one removes the member.
 _MEMBER_KEYS = (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupTargetAssignmentMemberKey,
     ShareGroupMemberMetadataKey,
 )
-# The keys of the group's own records; the last one is that of the record with which the group exists.
+# The keys of the group's own records. The tombstone of the last one removes the group.
 _GROUP_KEYS = (ShareGroupStatePartitionMetadataKey, ShareGroupTargetAssignmentMetadataKey, ShareGroupMetadataKey)
 
 
@@ -126,7 +126,7 @@ def group_tombstones(group: ShareGroup) -> list[CoordinatorRecord]:
 def replay_into(group: ShareGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None, wall_ms: int) -> bool:
     """Applies one record to its group; returns True if the record is the tombstone that deletes the group.
 
-    `wall_ms` is the present time: partitions that are being initialized count from it.
+    `wall_ms` is the current time. It replaces the time at which an initialization began, which is not in the record.
     """
     if kind == STATES_KEY:
         value = None if value_bytes is None else decode_coordinator_value(kind, value_bytes)

@@ -1,4 +1,4 @@
-"""The requests of share groups to the group coordinator, which has the share coordinator store their states."""
+"""The requests of share groups to the group coordinator, and the initialization of their partitions' states."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.coordinator.group.share_description import described_share_group
 from kafkapy.coordinator.group.share_group import ShareGroup
-from kafkapy.coordinator.group.share_membership import ShareHeartbeat, ShareHeartbeatCall
+from kafkapy.coordinator.group.share_membership import ShareHeartbeatCall, ShareHeartbeatResult
 from kafkapy.coordinator.group.share_settings import ShareGroupSettings
 from kafkapy.coordinator.runtime import ErrorResponder
 from kafkapy.errors import Error
@@ -40,9 +40,9 @@ class ShareGroups:
         respond: Callable[[ShareGroupHeartbeatResponse], None],
         refuse: ErrorResponder,
     ) -> None:
-        """Handles a heartbeat. The states of new partitions are initialized after the response was sent."""
+        """Handles a heartbeat. The states of new partitions are initialized after the response has been sent."""
 
-        def done(heartbeat: ShareHeartbeat) -> None:
+        def done(heartbeat: ShareHeartbeatResult) -> None:
             respond(heartbeat.response)
             if heartbeat.to_initialize:
                 offsets = {
@@ -51,7 +51,7 @@ class ShareGroups:
                 }
                 self.initialize(call.group_id, heartbeat.state_epoch, offsets, lambda errors: None)
 
-        self.coordinator.execute(call.group_id, lambda shard: shard.shares.heartbeat_of(call), done, refuse)
+        self.coordinator.execute(call.group_id, lambda shard: shard.shares.share_heartbeat(call), done, refuse)
 
     def initialize(
         self,
@@ -87,14 +87,14 @@ class ShareGroups:
     def _record(
         self, group_id: str, errors: Mapping[tuple[bytes, int], Error], on_recorded: Callable[[], None]
     ) -> None:
-        """Records which partitions have a state, and which are not being initialized any more."""
+        """Writes to the group's record which partitions have a state now, and which could not be initialized."""
         succeeded: dict[bytes, set[int]] = {}
         failed: dict[bytes, set[int]] = {}
         for (topic_id, number), error in errors.items():
             (failed if error else succeeded).setdefault(topic_id, set()).add(number)
 
         def refused(error: Error, message: str | None) -> None:
-            logger.warning("The partitions of share group %s were not recorded: %s", group_id, error.name)
+            logger.warning("The initialized partitions of share group %s were not recorded: %s", group_id, error.name)
             on_recorded()
 
         self.coordinator.execute(

@@ -128,20 +128,20 @@ class TopicPattern:
         """
         threads, before = self._start, ""
         for character in name:
-            known = self._states.get(threads)
-            if known is None:
+            transitions = self._states.get(threads)
+            if transitions is None:
                 if len(self._states) >= _MAX_STATES:
                     self._states.clear()
-                known = self._states[threads] = {}
+                transitions = self._states[threads] = {}
             symbol = character if character.isascii() else chr(self._alphabet.bit(ord(character)))
             key = symbol if before == "" else ("w" if _is_word(before) else "n") + symbol
-            following = known.get(key)
+            following = transitions.get(key)
             if following is None:
-                following = known[key] = self._step(threads, before, character)
+                following = transitions[key] = self._step(threads, before, character)
             if not following:
                 return False
             threads, before = following, character
-        final = self._resolve(threads, before, "")
+        final = self._pass_assertions(threads, before, "")
         return any(self._instructions[pc][0] == _MATCH for pc in final)
 
     def _step(self, threads: frozenset[int], before: str, character: str) -> frozenset[int]:
@@ -150,7 +150,7 @@ class TopicPattern:
         self._work += len(threads) + 1
         if self._work > self._max_work:
             raise PatternError("expression too expensive")
-        for pc in self._resolve(threads, before, character):
+        for pc in self._pass_assertions(threads, before, character):
             kind, argument, _ = self._instructions[pc]
             if kind == _SET and argument & bit:
                 taken.append(pc + 1)
@@ -173,7 +173,7 @@ class TopicPattern:
                 stack.append(first)
         return frozenset(pc for pc in seen if self._instructions[pc][0] in (_SET, _MATCH, _AT))
 
-    def _resolve(self, threads: frozenset[int], before: str, after: str) -> set[int]:
+    def _pass_assertions(self, threads: frozenset[int], before: str, after: str) -> set[int]:
         """Returns `threads`, which are indexes of instructions, and the instructions after each of their assertions
         that holds between the characters `before` and `after`; "" is the beginning or end of the name."""
         resolved: set[int] = set()
@@ -299,7 +299,7 @@ class _Parser:
     def parse(self) -> _Tree:
         tree = self._alternatives()
         if self._pos < len(self._text):
-            raise PatternError("regexp/syntax: internal error")  # A superfluous ")", in RE2's words.
+            raise PatternError("regexp/syntax: internal error")  # RE2's message for a superfluous ")".
         return tree
 
     def _peek(self, length: int = 1) -> str:
@@ -337,6 +337,8 @@ class _Parser:
             tree = ("repeat", tree, *bounds)
 
     def _bounds(self) -> tuple[int, int | None] | None:
+        """Reads a repetition operator; returns the least and the greatest count (None for no limit), or None if there
+        is no operator."""
         character = self._peek()
         if character in ("*", "+", "?") and character:
             self._pos += 1
@@ -356,6 +358,7 @@ class _Parser:
         return int(least), (int(least) if not comma else int(most) if most else None)
 
     def _atom(self) -> _Tree:
+        """Reads one element: a group, a class, an assertion, an escape or a literal."""
         character = self._take()
         if character == "(":
             return self._group()
@@ -391,6 +394,7 @@ class _Parser:
         return mask | (mask & _LOWER) >> 32 | (mask & _UPPER) << 32
 
     def _group(self) -> _Tree:
+        """Reads the rest of a group after its opening parenthesis."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise PatternError("expression nests too deeply")
@@ -501,6 +505,7 @@ class _Parser:
         return code if (code := int(digits, 16)) <= 0x10FFFF else None
 
     def _class(self) -> int:
+        """Reads the rest of a character class after its opening bracket, and returns the set."""
         start = self._pos - 1
         is_negated = self._peek() == "^"
         self._pos += is_negated
@@ -518,6 +523,7 @@ class _Parser:
         return _ALL & ~mask if is_negated else mask
 
     def _class_part(self, start: int) -> int:
+        """Reads one part of a character class: a named class, a character or a range."""
         if self._peek(2) == "[:":
             end = self._text.find(":]", self._pos + 2)
             if end >= 0:

@@ -1,5 +1,5 @@
-"""The share coordinator of this broker: runs each request on the shard of its share partition, and responds when it is
-durable."""
+"""The share coordinator of this broker: runs each request on the shard of its share partition, and responds when the
+change is durable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkapy.types import Clock, TopicPartition
 
 R = TypeVar("R")
 
-# The interval of the cold snapshots and of the deletion of records that are no longer needed.
+# The interval at which old snapshots are replaced, and records that are no longer needed are deleted.
 PRUNE_INTERVAL_MS = 300_000
 # (partition of __share_group_state, offset): deletes the records below the offset. May raise ApiError.
 Prune = Callable[[TopicPartition, int], object]
@@ -97,10 +97,10 @@ class ShareCoordinator:
 
     def _start_timer(self) -> None:
         if self._timer is None:
-            self._timer = self._schedule(PRUNE_INTERVAL_MS, self._tidy)
+            self._timer = self._schedule(PRUNE_INTERVAL_MS, self._prune_and_snapshot)
 
-    def _tidy(self) -> None:
-        self._timer = self._schedule(PRUNE_INTERVAL_MS, self._tidy)
+    def _prune_and_snapshot(self) -> None:
+        self._timer = self._schedule(PRUNE_INTERVAL_MS, self._prune_and_snapshot)
         self.prune()
         self._runtime.execute_on_all(lambda shard: shard.snapshot_cold())
 

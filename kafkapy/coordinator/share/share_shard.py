@@ -143,7 +143,8 @@ class ShareShard:
         return CoordinatorResult([state_tombstone(key) for key in self.states if key.topic_id in topic_ids])
 
     def snapshot_cold(self) -> CoordinatorResult[None]:
-        """Writes snapshots of the states whose newest snapshot is old, unless that holds for all states."""
+        """Writes a snapshot of each state whose newest snapshot is old. Does nothing if this method wrote the newest
+        snapshots of all states."""
         if all(state.is_cold for state in self.states.values()):
             return EMPTY_RESULT
         wall_ms = self._context.clock.wall_ms()

@@ -24,7 +24,7 @@ from kafkapy.replica.share.persister import (
 )
 
 SNAPSHOT_KEY, UPDATE_KEY = 0, 1
-# The number of batches from which on they are combined, if as many were written since the last time.
+# Batches are combined when their number exceeds this one plus twice the number after the last combination.
 MOST_UNCOMBINED = 1000
 
 
@@ -92,7 +92,7 @@ class ShareState:
 
     @property
     def is_cold(self) -> bool:
-        """True if the newest snapshot was written because the share partition was not in use."""
+        """True if the newest snapshot was written only because the snapshot before it was old (`cold_record`)."""
         return self.create_timestamp_ms != self.write_timestamp_ms
 
     # -- records

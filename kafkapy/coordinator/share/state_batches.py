@@ -12,7 +12,7 @@ def combine_batches(batches: Iterable[StateBatch], start_offset: int) -> list[St
     """Returns disjoint batches in the order of their offsets.
 
     Offsets below `start_offset` are dropped. Where batches overlap, the one with the higher delivery count applies,
-    with equal counts the one with the higher state. Neighbours of equal state and count are joined.
+    with equal counts the one with the higher state. Adjacent batches of equal state and count are joined.
     """
     ordered = sorted(
         batch if batch.first_offset >= start_offset else batch._replace(first_offset=start_offset)

@@ -49,7 +49,7 @@ def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool
 def _ends_bumping_epoch(metadata: TransactionMetadata, request: EndRequest) -> bool:
     """Returns the result of `ends_transaction` for clients of KIP-890.
 
-    Each end of a transaction raises their epoch, so that a repeated request names the epoch before.
+    Each end of a transaction raises their epoch, so a repeated request has the previous epoch.
     """
     # The response to the first request moved the client to a new producer id.
     follows_overflow = (
@@ -85,5 +85,5 @@ def _completed_state(request: EndRequest) -> TransactionState:
 
 def _refuse_while_prepared(metadata: TransactionMetadata, request: EndRequest) -> None:
     if metadata.state in PREPARED_STATES:
-        same = COMPLETED_BY[metadata.state] is _completed_state(request)
-        raise ApiError(Error.CONCURRENT_TRANSACTIONS if same else Error.INVALID_TXN_STATE)
+        is_same_outcome = COMPLETED_BY[metadata.state] is _completed_state(request)
+        raise ApiError(Error.CONCURRENT_TRANSACTIONS if is_same_outcome else Error.INVALID_TXN_STATE)

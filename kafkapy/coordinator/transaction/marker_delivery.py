@@ -19,7 +19,7 @@ logger = logging.getLogger("kafka.coordinator.transaction.TransactionMarkerChann
 RETRY_MS = 100
 # A partition that no longer exists needs no marker.
 _GONE = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION})
-# A newer coordinator or a newer producer has written to the partition: this coordinator must not go on.
+# A newer coordinator or a newer producer has written to the partition: this coordinator must stop.
 _FENCED = frozenset({Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED})
 
 MarkerResults = Mapping[TopicPartition, Error]
@@ -52,6 +52,7 @@ class MarkerDelivery:
         self._is_stopped = False
 
     def deliver(self, transactional_id: str, metadata: TransactionMetadata) -> None:
+        """Writes the markers of a prepared transaction, and completes the transaction when all of them are written."""
         marker = TransactionMarker(
             metadata.producer_id,
             metadata.producer_epoch,
@@ -83,6 +84,7 @@ class MarkerDelivery:
         return EMPTY_RESULT
 
     def _written(self, transactional_id: str, results: MarkerResults) -> None:
+        """Handles the results of one write: repeats failed partitions later; a fencing error ends the delivery."""
         found = self._waiting.get(transactional_id)
         if found is None or self._is_stopped:
             return

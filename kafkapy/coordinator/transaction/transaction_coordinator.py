@@ -1,5 +1,5 @@
-"""The transaction coordinator of this broker: runs each request on the shard of its id, and responds when it is
-durable."""
+"""The transaction coordinator of this broker: runs each request on the shard of its id, and responds when the
+change is durable."""
 
 from __future__ import annotations
 
@@ -114,6 +114,7 @@ class TransactionCoordinator:
         self._watch_timeouts()
 
     def _watch_timeouts(self) -> None:
+        """Starts the timer that aborts transactions after their time-out, unless the timer is running."""
         if self._timeout_timer is None:
             self._timeout_timer = self._schedule(self._config.timeout_check_interval_ms, self._abort_timed_out)
 
@@ -199,11 +200,11 @@ class TransactionCoordinator:
     def _with_producer_id(
         self,
         transactional_id: str,
-        needs_one: Callable[[TransactionShard], bool],
+        needs_id: Callable[[TransactionShard], bool],
         operation: Callable[[TransactionShard, int], CoordinatorResult[ProducerResponse]],
         respond: Respond,
     ) -> None:
-        """Runs `operation(shard, producer_id)`, where `producer_id` is a new producer id if `needs_one` returns True,
+        """Runs `operation(shard, producer_id)`, where `producer_id` is a new producer id if `needs_id` returns True,
         otherwise -1."""
 
         def refuse(error: Error, message: str | None = None) -> None:
@@ -216,7 +217,7 @@ class TransactionCoordinator:
             self._execute(transactional_id, lambda shard: operation(shard, producer_id), respond, refuse)
 
         try:
-            is_needed = needs_one(self._runtime.shard(self.partition_for(transactional_id)))
+            is_needed = needs_id(self._runtime.shard(self.partition_for(transactional_id)))
         except ApiError as error:
             refuse(error.error)
             return

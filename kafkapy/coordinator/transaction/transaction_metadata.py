@@ -22,7 +22,7 @@ TRANSACTION_VERSION_2 = 2
 class TransactionMetadata(NamedTuple):
     """The metadata of one transactional id, as of its newest record. Immutable; `_replace` makes the next one.
 
-    `last_producer_epoch` is the epoch before the newest increment, which a retried request still names; it is not in
+    `last_producer_epoch` is the epoch before the newest increment, which a retried request still has; it is not in
     the log. While a transaction is prepared, `next_producer_id` is the id that will replace a producer id whose epochs
     are used up, or -1.
     """
@@ -106,7 +106,7 @@ def with_partitions(
 def prepared(
     metadata: TransactionMetadata, *, commit: bool, client_transaction_version: int, next_producer_id: int, wall_ms: int
 ) -> TransactionMetadata:
-    """Returns the metadata with a decided outcome.
+    """Returns the metadata after the outcome of the transaction was decided.
 
     From `client_transaction_version` 2 on, the markers carry the next epoch, so that late writes are refused.
     """

@@ -41,8 +41,8 @@ R = TypeVar("R")
 class TransactionShard:
     """The transactional ids of one partition, with their metadata. Owner thread only.
 
-    The metadata of an id changes when its record is committed, not before. Until then (`_in_transit`), other requests
-    for the id are refused with CONCURRENT_TRANSACTIONS.
+    The metadata of an id changes when its record is committed, not before. Until then the id is in `_uncommitted`, and
+    other requests for it are refused with CONCURRENT_TRANSACTIONS.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class TransactionShard:
         self._config = config
         self._transaction_version = transaction_version
         self.transactions: dict[str, TransactionMetadata] = {}
-        self._in_transit: set[str] = set()
+        self._uncommitted: set[str] = set()
         self._markers = MarkerDelivery(context, marker_writer, self.complete)
 
     # -- the log
@@ -104,7 +104,7 @@ class TransactionShard:
         Raises ApiError if the request is refused.
         """
         metadata = self.transactions.get(call.transactional_id) or TransactionMetadata(timeout_ms=call.timeout_ms)
-        if call.transactional_id in self._in_transit:
+        if call.transactional_id in self._uncommitted:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
         if call.expected is not None and not _is_known_producer(metadata, call.expected):
             raise ApiError(Error.PRODUCER_FENCED)
@@ -112,13 +112,13 @@ class TransactionShard:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
         wall_ms = self._context.clock.wall_ms()
         if metadata.state is TransactionState.ONGOING:
-            # The transaction of the producer before is aborted first; the new producer retries.
+            # The open transaction of the previous producer is aborted first; the new producer retries.
             aborted = fenced(metadata, self._transaction_version(), wall_ms)
             return self._change(call.transactional_id, aborted, ProducerResponse(Error.CONCURRENT_TRANSACTIONS))
         expected_epoch = call.expected.producer_epoch if call.expected is not None else None
         changed = initialized(metadata, call.timeout_ms, expected_epoch, new_producer_id, wall_ms)
-        answer = ProducerResponse(producer=ProducerIdAndEpoch(changed.producer_id, changed.producer_epoch))
-        return self._change(call.transactional_id, changed, answer)
+        response = ProducerResponse(producer=ProducerIdAndEpoch(changed.producer_id, changed.producer_epoch))
+        return self._change(call.transactional_id, changed, response)
 
     # -- partitions
 
@@ -131,7 +131,7 @@ class TransactionShard:
     ) -> CoordinatorResult[Error]:
         """Adds partitions to the transaction, which begins if none is open. Raises ApiError for a refused request."""
         metadata = self._owned(transactional_id, producer)
-        if transactional_id in self._in_transit or metadata.state in PREPARED_STATES:
+        if transactional_id in self._uncommitted or metadata.state in PREPARED_STATES:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
         if metadata.state is TransactionState.ONGOING and partitions <= metadata.partitions:
             return CoordinatorResult(response=Error.NONE)
@@ -151,6 +151,7 @@ class TransactionShard:
         return partitions - metadata.partitions
 
     def _owned(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
+        """Returns the metadata of the transactional id; raises ApiError unless the producer owns it."""
         metadata = self.transactions.get(transactional_id)
         if metadata is None or metadata.producer_id != producer.producer_id:
             raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)
@@ -174,8 +175,8 @@ class TransactionShard:
     def end(
         self, transactional_id: str, request: EndRequest, next_producer_id: int = NO_PRODUCER_ID
     ) -> CoordinatorResult[ProducerResponse]:
-        """Ends a transaction. The response is sent when the outcome is durable, and contains the producer's id and
-        epoch for the next transaction.
+        """Decides the outcome of a transaction. The response is sent when the outcome is durable, and contains the
+        producer's id and epoch for the next transaction.
 
         Raises ApiError if the request is refused.
         """
@@ -183,7 +184,7 @@ class TransactionShard:
         if metadata is None:
             raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)
         is_to_be_ended = ends_transaction(metadata, request)
-        if transactional_id in self._in_transit:
+        if transactional_id in self._uncommitted:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
         if not is_to_be_ended:
             producer = ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
@@ -197,13 +198,13 @@ class TransactionShard:
             wall_ms=wall_ms,
         )
         after = completed(changed, wall_ms)
-        answer = ProducerResponse(producer=ProducerIdAndEpoch(after.producer_id, after.producer_epoch))
-        return self._change(transactional_id, changed, answer)
+        response = ProducerResponse(producer=ProducerIdAndEpoch(after.producer_id, after.producer_epoch))
+        return self._change(transactional_id, changed, response)
 
     def complete(self, transactional_id: str) -> CoordinatorResult[None]:
         """Completes a transaction whose markers are all written."""
         metadata = self.transactions.get(transactional_id)
-        if metadata is None or metadata.state not in PREPARED_STATES or transactional_id in self._in_transit:
+        if metadata is None or metadata.state not in PREPARED_STATES or transactional_id in self._uncommitted:
             return EMPTY_RESULT
         return self._change(
             transactional_id,
@@ -222,7 +223,7 @@ class TransactionShard:
             for transactional_id, metadata in self.transactions.items()
             if metadata.state is TransactionState.ONGOING
             and metadata.start_ms + metadata.timeout_ms < wall_ms
-            and transactional_id not in self._in_transit
+            and transactional_id not in self._uncommitted
         ]
 
     def abort_timed_out(self, transactional_id: str) -> CoordinatorResult[None]:
@@ -240,12 +241,12 @@ class TransactionShard:
             for transactional_id, metadata in self.transactions.items()
             if metadata.state in RESTING_STATES
             and metadata.last_update_ms <= oldest_ms
-            and transactional_id not in self._in_transit
+            and transactional_id not in self._uncommitted
         ]
-        self._in_transit.update(expired)
+        self._uncommitted.update(expired)
 
         def on_committed(error: Error) -> None:
-            self._in_transit.difference_update(expired)
+            self._uncommitted.difference_update(expired)
             if error is Error.NONE:
                 for transactional_id in expired:
                     self.transactions.pop(transactional_id, None)
@@ -267,13 +268,13 @@ class TransactionShard:
         `changed` takes effect when its record is committed. If the record cannot be written, `on_failure` is called
         instead.
         """
-        assert transactional_id not in self._in_transit, f"two changes of {transactional_id} at once"
+        assert transactional_id not in self._uncommitted, f"two changes of {transactional_id} at once"
         current = self.transactions.get(transactional_id)
-        assert current is None or not _goes_back(current, changed), f"{transactional_id}: {current} -> {changed}"
-        self._in_transit.add(transactional_id)
+        assert current is None or not _decreases_epoch(current, changed), f"{transactional_id}: {current} -> {changed}"
+        self._uncommitted.add(transactional_id)
 
         def on_committed(error: Error) -> None:
-            self._in_transit.discard(transactional_id)
+            self._uncommitted.discard(transactional_id)
             if error is not Error.NONE:
                 on_failure()
                 return
@@ -286,7 +287,7 @@ class TransactionShard:
         return CoordinatorResult([record], response, on_committed, StateChange.ON_COMMIT)
 
 
-def _goes_back(current: TransactionMetadata, changed: TransactionMetadata) -> bool:
+def _decreases_epoch(current: TransactionMetadata, changed: TransactionMetadata) -> bool:
     """Returns whether the change would decrease the epoch of the producer id; a fenced producer could then write
     again."""
     return changed.producer_id == current.producer_id and changed.producer_epoch < current.producer_epoch

@@ -104,9 +104,11 @@ class ClassicGroup:
         protocol."""
         assert self.pending_members.isdisjoint(self.members), f"group {self.group_id}: a pending member has joined"
         if self.members:
-            assert self.leader_id in self.members, f"group {self.group_id}: the leader {self.leader_id} is no member"
-            spoken = self._tally.spoken[self.protocol_name or ""]
-            assert spoken == len(self.members), f"group {self.group_id}: a member does not speak {self.protocol_name}"
+            assert self.leader_id in self.members, f"group {self.group_id}: the leader {self.leader_id} is not a member"
+            supporters = self._tally.supporters[self.protocol_name or ""]
+            assert supporters == len(self.members), (
+                f"group {self.group_id}: a member does not support {self.protocol_name}"
+            )
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states
@@ -197,17 +199,17 @@ class ClassicGroup:
 
     def candidate_protocols(self) -> set[str]:
         """Returns the protocols that every member supports."""
-        return {name for name, count in self._tally.spoken.items() if count == len(self.members)}
+        return {name for name, count in self._tally.supporters.items() if count == len(self.members)}
 
     def supports(self, protocol_type: str, protocols: list[tuple[str, bytes]]) -> bool:
-        """Returns whether a member with this protocol type and these protocols may join: all members must support at
-        least one of the protocols in common."""
+        """Returns whether a member with this protocol type and these protocols may join. At least one of the protocols
+        must be supported by every present member."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         # If the group has only pending ids and no members, both counts are 0 and every protocol is accepted.
-        spoken, everyone = self._tally.spoken, len(self.members)
-        is_spoken = any(spoken[name] == everyone for name, _ in protocols)
-        return self.protocol_type == protocol_type and is_spoken
+        supporters, everyone = self._tally.supporters, len(self.members)
+        has_common_protocol = any(supporters[name] == everyone for name, _ in protocols)
+        return self.protocol_type == protocol_type and has_common_protocol
 
     def select_protocol(self) -> str:
         """Returns the protocol with the most votes.

@@ -16,22 +16,22 @@ Protocols = list[tuple[str, bytes]]
 
 
 class MemberTally:
-    """The number of members that wait for the next generation, and of the members that support each protocol.
+    """The number of members that wait for the next generation, and the number of members that support each protocol.
 
     The numbers are maintained at every change of a member, because each JoinGroup needs them.
     """
 
-    __slots__ = ("spoken", "waiting")
+    __slots__ = ("supporters", "waiting")
 
     def __init__(self) -> None:
         self.waiting = 0  # members that wait for the next generation
-        self.spoken: Counter[str] = Counter()  # protocol -> number of members that support it
+        self.supporters: Counter[str] = Counter()  # protocol -> number of members that support it
 
     def count(self, protocols: Protocols, step: int) -> None:
         for name in {name for name, _ in protocols}:
-            self.spoken[name] += step
-            if not self.spoken[name]:
-                del self.spoken[name]
+            self.supporters[name] += step
+            if not self.supporters[name]:
+                del self.supporters[name]
 
 
 class ClassicMember:
@@ -94,7 +94,7 @@ class ClassicMember:
 
     @property
     def protocols(self) -> Protocols:
-        """The names of the protocols with their metadata, the preferred one first."""
+        """The names of the member's protocols with their metadata, in the member's order of preference."""
         return self._protocols
 
     @protocols.setter

@@ -54,6 +54,8 @@ class ClassicMembership:
         return self._join_existing(group, call)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
+        """Returns whether group.max.size permits the JoinGroup. While a rebalance is being prepared, only the members
+        that have joined again are counted."""
         maximum = self._config.max_group_size
         member = group.members.get(member_id)
         if group.is_in(GroupState.PREPARING_REBALANCE):
@@ -76,6 +78,7 @@ class ClassicMembership:
         return self._add_member(group, call, member_id)
 
     def _add_member(self, group: ClassicGroup, call: JoinCall, member_id: str) -> CoordinatorResult[None]:
+        """Adds the member, which waits for the next generation, and rebalances the group."""
         member = ClassicMember(
             member_id,
             call.group_instance_id,
@@ -95,6 +98,8 @@ class ClassicMembership:
         return self._rebalance.maybe_rebalance(group, f"adding new member {member_id}; client reason: {call.reason}")
 
     def _join_existing(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult[None]:
+        """Handles the JoinGroup of a member: responds with the current generation if nothing has changed, and otherwise
+        rebalances the group."""
         try:
             member = group.validate_member(call.member_id, call.group_instance_id)
         except ApiError as error:
@@ -175,6 +180,8 @@ class ClassicMembership:
     def sync(
         self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncResponder
     ) -> CoordinatorResult[SyncGroupResponse]:
+        """Handles SyncGroup: responds at once in a stable group; otherwise the member waits for the leader's
+        assignment."""
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(request.member_id, request.group_instance_id)
@@ -250,6 +257,7 @@ class ClassicMembership:
         return CoordinatorResult(result.records, response, result.on_committed, result.state_change)
 
     def _leave_one(self, group: ClassicGroup, member_id: str, group_instance_id: str | None) -> Error:
+        """Removes one member or pending id, and returns the error for its part of the response."""
         if member_id == UNKNOWN_MEMBER_ID and group_instance_id is not None:
             # An administrator removes a static member by its instance id.
             member_id = group.static_members.get(group_instance_id, UNKNOWN_MEMBER_ID)

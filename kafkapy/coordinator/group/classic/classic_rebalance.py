@@ -1,4 +1,4 @@
-"""The rebalance of a classic group from one generation to the next, and its timers.
+"""The rebalance of a classic group from one generation to the next. Its timers have these keys:
 
 join-<group>              ends the join phase, after the initial delay or the rebalance timeout
 sync-<group>              removes members that have joined but not sent SyncGroup
@@ -47,6 +47,8 @@ class ClassicRebalance:
         return self.maybe_complete_join(group)
 
     def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
+        """Starts a rebalance. The join phase of a new group lasts at least group.initial.rebalance.delay.ms, so that
+        more members can join."""
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             # The members no longer get the assignment that they wait for.
             for member in group.members.values():
@@ -137,6 +139,7 @@ class ClassicRebalance:
     # -- the sync phase
 
     def _schedule_pending_sync(self, group: ClassicGroup) -> None:
+        """Starts the timer that removes the members that do not send SyncGroup within the rebalance timeout."""
         generation_id = group.generation_id
 
         def expire() -> CoordinatorResult[None]:
@@ -155,6 +158,7 @@ class ClassicRebalance:
         self._context.schedule(_sync_key(group), group.rebalance_timeout_ms, expire)
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
+        """Is notified of the SyncGroup of a member. The timer of the sync phase ends with the last SyncGroup."""
         group.pending_sync_members.discard(member_id)
         if not group.pending_sync_members:
             self._context.cancel(_sync_key(group))

@@ -12,7 +12,7 @@ from kafkapy.protocol.messages.coordinator_records import GroupMetadataKey, Grou
 
 # Record type, written in front of the key.
 GROUP_METADATA_KEY = 2
-# Version 4 (flexible) has the fields of version 3, which older brokers can read.
+# Version 4 (flexible) has no further fields, and older brokers cannot read it.
 _GROUP_METADATA_VALUE_VERSION = 3
 
 

@@ -26,9 +26,9 @@ def join_success(
 ) -> JoinGroupResponse:
     """Returns the JoinGroup response for `member` with the current generation.
 
-    The list of members is included for the leader, unless `with_members` is given. `leader` is the member id that the
-    response names as the leader, by default the group's leader. `skip_assignment` is True for a leader that must not
-    compute an assignment (KIP-814).
+    The list of members is included if `member` is the leader; `with_members` overrides this. `leader` is the member id
+    that the response names as the leader, by default the group's leader. `skip_assignment` is True for a leader that
+    must not compute an assignment (KIP-814).
     """
     is_leader = group.leader_id == member.member_id
     members = []

@@ -1,4 +1,4 @@
-"""A JoinGroup request as the coordinator handles it."""
+"""The fields of a JoinGroup request that the group coordinator uses, with those of the request's connection."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ def assign(
 
 
 class _Heap(Generic[T]):
-    """A binary heap whose order of equal elements is that of Java's PriorityQueue, which decides who of several equally
-    loaded processes or members gets a task."""
+    """A binary heap whose order of equal elements is that of Java's PriorityQueue, which decides which of several
+    equally loaded processes or members gets a task."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, T]] = []
@@ -121,9 +121,9 @@ class _Process:
 
 
 class _Share:
-    """The number of tasks that a member may have at most, so that all have about as many.
+    """The largest number of tasks that each member may have, so that they have about equally many.
 
-    A member that reaches its share is left out, and the share of the others is computed from the rest.
+    When a member reaches its share, the share of the other members is computed again from the other tasks.
     """
 
     def __init__(self, tasks: int, members: int) -> None:
@@ -135,6 +135,7 @@ class _Share:
         self.per_member = -(-self._tasks // self._members) if self._members else 0
 
     def count(self, tasks_of_member: int) -> None:
+        """Is notified of the new number of tasks of one member."""
         if tasks_of_member == self.per_member:
             self._members -= 1
             self._tasks -= tasks_of_member
@@ -195,17 +196,17 @@ class _Assignment:
         for task in tasks:
             process = heap.pop()
             member_id, count = process.add_to_least_loaded(task)
-            self._note_active(member_id, task, count)
+            self._record_active(member_id, task, count)
             heap.push(process.load, process)
 
     def _keep_active(self, task: TaskId, member_id: str | None) -> bool:
-        """Gives the task to the member, unless it is None or has its share; returns whether it has got the task."""
+        """Assigns the task to the member, unless it is None or has reached its share; returns whether it did."""
         if member_id is None or self._process_of[member_id].counts[member_id] >= self._active_share.per_member:
             return False
-        self._note_active(member_id, task, self._process_of[member_id].add(member_id, task))
+        self._record_active(member_id, task, self._process_of[member_id].add(member_id, task))
         return True
 
-    def _note_active(self, member_id: str, task: TaskId, count: int) -> None:
+    def _record_active(self, member_id: str, task: TaskId, count: int) -> None:
         self._active[member_id].setdefault(task[0], set()).add(task[1])
         self._active_share.count(count)
         self._share.count(count)
@@ -219,6 +220,8 @@ class _Assignment:
     # -- standby tasks
 
     def _assign_standby(self) -> None:
+        """Assigns the standby tasks to their previous members where possible, and the others to the least loaded
+        processes."""
         tasks = [
             (name, partition)
             for name, each in self._subtopologies.items()
@@ -240,44 +243,44 @@ class _Assignment:
                     break
 
     def _keep_standby(self, task: TaskId) -> bool:
-        """Gives the standby task to its previous active or standby member; returns whether one of them has got it."""
+        """Assigns the standby task to its previous active or standby member; returns False if neither may get it."""
         member_id = self._previous_active.get(task)
         if member_id is not None and task not in self._process_of[member_id].tasks and self._has_room(member_id):
-            self._note_standby(member_id, task, self._process_of[member_id].add(member_id, task))
+            self._record_standby(member_id, task, self._process_of[member_id].add(member_id, task))
             return True
         member_id = self._least_loaded_standby(task, without_task=True)
         if member_id is not None and self._has_room(member_id):
-            self._note_standby(member_id, task, self._process_of[member_id].add(member_id, task))
+            self._record_standby(member_id, task, self._process_of[member_id].add(member_id, task))
             return True
         return False
 
     def _has_room(self, member_id: str) -> bool:
         return self._process_of[member_id].counts[member_id] < self._share.per_member
 
-    def _note_standby(self, member_id: str, task: TaskId, count: int) -> None:
+    def _record_standby(self, member_id: str, task: TaskId, count: int) -> None:
         self._standby[member_id].setdefault(task[0], set()).add(task[1])
         self._share.count(count)
 
     def _add_standby(self, heap: _Heap[_Process], task: TaskId) -> bool:
-        """Gives the task to the least loaded process that lacks it; returns False if there is none."""
-        passed = []
+        """Assigns the standby task to the least loaded process that lacks it; returns False if there is none."""
+        popped = []
         is_added = False
         while len(heap) and not is_added:
             process = heap.pop()
-            passed.append(process)
+            popped.append(process)
             if task not in process.tasks:
                 member_id, count = process.add_to_least_loaded(task)
-                self._note_standby(member_id, task, count)
+                self._record_standby(member_id, task, count)
                 is_added = True
-        for process in reversed(passed):
+        for process in reversed(popped):
             heap.push(process.load, process)
         return is_added
 
     def _least_loaded_standby(self, task: TaskId, *, without_task: bool = False) -> str | None:
-        """Returns the member that had the standby task and is loaded least.
+        """Returns the least loaded member among those that had the standby task.
 
-        With `without_task`, a member whose process has the task is passed over; as in Apache Kafka, the result is None
-        if this holds for the first member, whatever the others have.
+        With `without_task`, a member whose process has the task is skipped. As in Apache Kafka, the result is None if
+        the process of the first member has the task, even if the process of another member does not.
         """
         members = self._previous_standby.get(task)
         if not members:

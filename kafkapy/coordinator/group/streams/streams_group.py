@@ -3,7 +3,7 @@
 The group epoch counts the changes of members, topology, topics and assignment settings. The assignment epoch is the
 group epoch for which the target assignment was computed.
 
-not ready      the topology's topics are not all there
+not ready      the topology is unknown, or its topics are missing or have wrong numbers of partitions
 assigning      the assignment epoch is behind the group epoch, so that the target has to be computed again
 reconciling    a member is behind the assignment epoch, has to revoke tasks, or waits for others to release them
 stable         every member has its target
@@ -23,10 +23,10 @@ from kafkapy.coordinator.group.streams.topology import Topology
 class StreamsGroup(CommittingGroup[StreamsMember]):
     """A group of a Kafka Streams application, with its members. Owner thread only.
 
-    Replay changes the group, except the fields that are not in the log: `configured`, the topology with the sizes of
-    its topics, which was computed from the topics image `checked_topics`; `endpoint_epoch`, which counts the changes of
-    the tasks of members with an endpoint for queries; and `shutdown_member_id`, the member that asked all others to
-    stop.
+    Replay changes the group, except the fields that are not in the log: `configured`, the topology with the numbers of
+    partitions of its topics, which was computed from the topics image `checked_topics`; `endpoint_epoch`, which counts
+    the changes of the tasks of members with an endpoint for queries; and `shutdown_member_id`, the member that
+    requested the shutdown of the application.
 
     Invariants: `active_processes` has, for each active task, the process of the member that has it; for standby and
     warm-up tasks `standby_processes` and `warmup_processes` have all such processes.
@@ -74,9 +74,9 @@ class StreamsGroup(CommittingGroup[StreamsMember]):
                     del self.active_processes[task]
             for tasks, processes in ((owned.standby, self.standby_processes), (owned.warmup, self.warmup_processes)):
                 for task in _tasks(tasks):
-                    users = processes.get(task, set())
-                    users.discard(member.process_id)
-                    if not users:
+                    remaining = processes.get(task, set())
+                    remaining.discard(member.process_id)
+                    if not remaining:
                         processes.pop(task, None)
 
     # -- queries

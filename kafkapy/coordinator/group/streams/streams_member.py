@@ -33,11 +33,11 @@ class OwnedTasks(NamedTuple):
     warmup: Tasks = {}
 
     def has_any(self, reported: TaskAssignment) -> bool:
-        """Returns whether the member reports one of these tasks."""
+        """Returns whether at least one of the reported tasks is one of these tasks."""
         return any(_intersects(mine, theirs) for mine, theirs in zip(self, reported, strict=True))
 
     def contains(self, reported: TaskAssignment) -> bool:
-        """Returns whether the member reports only tasks of these."""
+        """Returns whether every reported task is one of these tasks."""
         return all(_contains(mine, theirs) for mine, theirs in zip(self, reported, strict=True))
 
 
@@ -55,8 +55,8 @@ class StreamsMember(NamedTuple):
     """A member of a streams group. Immutable.
 
     `process_id` names the instance of the application, whose threads share their local state. `user_endpoint` is the
-    host and port for interactive queries. The member has `assigned`; it may still have `pending_revocation`, but has to
-    revoke it. `client_tags` are sorted.
+    host and port for interactive queries. `assigned` are the tasks that the member has; `pending_revocation` are tasks
+    that it has to revoke and may still run. `client_tags` are sorted.
     """
 
     member_id: str

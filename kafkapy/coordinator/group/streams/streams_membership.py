@@ -53,7 +53,7 @@ R = TypeVar("R")
 NOT_VALIDATED = -1
 
 
-class StreamsHeartbeat(NamedTuple):
+class StreamsHeartbeatCall(NamedTuple):
     """One validated StreamsGroupHeartbeat.
 
     None, or -1 for the timeout, means that the field has not changed since the member's previous request.
@@ -96,7 +96,8 @@ class StreamsMembership:
 
     # -- heartbeats
 
-    def heartbeat(self, call: StreamsHeartbeat) -> CoordinatorResult[StreamsHeartbeatResult]:
+    def heartbeat(self, call: StreamsHeartbeatCall) -> CoordinatorResult[StreamsHeartbeatResult]:
+        """Handles StreamsGroupHeartbeat; raises ApiError if the request is refused."""
         if call.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             return self._leave(call)
         records: list[CoordinatorRecord] = []
@@ -136,11 +137,12 @@ class StreamsMembership:
         """Returns the group; raises ApiError GROUP_ID_NOT_FOUND if there is none, or it is not a streams group."""
         return existing_group(self._groups, group_id, StreamsGroup)
 
-    def _group_for(self, call: StreamsHeartbeat, records: list[CoordinatorRecord]) -> StreamsGroup:
+    def _group_for(self, call: StreamsHeartbeatCall, records: list[CoordinatorRecord]) -> StreamsGroup:
         """Returns the group of the request; raises ApiError GROUP_ID_NOT_FOUND if it is not a streams group.
 
         For a member that joins, creates the group or replaces an empty classic group, whose tombstone is appended to
-        `records`. A group that is created here is not the one in the shard: replay makes that one.
+        `records`. A group that is created here is used for this request only: the replay of the records creates the
+        group in the shard.
         """
         group = self._groups.get(call.group_id)
         if call.member_epoch != 0:
@@ -167,8 +169,8 @@ class StreamsMembership:
         return None if found is None else len(found.partitions)
 
     def _configure(self, group: StreamsGroup, topology: Topology) -> tuple[ConfiguredTopology, int]:
-        """Returns the topology with the sizes of its topics, and the hash of the topics' metadata. Both are computed
-        again only if topics have changed."""
+        """Returns the topology with the numbers of partitions of its topics, and the hash of the topics' metadata. Both
+        are computed again only if topics have changed."""
         topics = self._settings.image().topics
         digest, configured = group.metadata_hash, group.configured
         if group.topology is None or configured is None or group.checked_topics is not topics:
@@ -208,13 +210,13 @@ class StreamsMembership:
         delay_ms = self._settings.initial_rebalance_delay_ms(group_id)
         if group.is_empty and delay_ms > 0:
             key = initial_rebalance_key(group_id)
-            self._context.schedule_unless_scheduled(key, delay_ms, lambda: self._first_assignment(group_id))
+            self._context.schedule_unless_scheduled(key, delay_ms, lambda: self._compute_first_target(group_id))
 
-    def _first_assignment(self, group_id: str) -> CoordinatorResult[None]:
+    def _compute_first_target(self, group_id: str) -> CoordinatorResult[None]:
         """Computes the target of a group whose first assignment was delayed."""
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or group.is_empty or group.configured is None:
-            # Without `configured` no member has sent a second heartbeat yet; the next one computes the target.
+            # Without `configured` no member has sent a second heartbeat yet; the next heartbeat computes the target.
             return EMPTY_RESULT
         records: list[CoordinatorRecord] = []
         self._target(group, group.group_epoch, None, group.configured, group.assignment_configs, records, [])
@@ -230,23 +232,26 @@ class StreamsMembership:
         records: list[CoordinatorRecord],
         problems: list[TopicProblem],
     ) -> tuple[int, TaskAssignment]:
-        """Returns the assignment epoch and the target of the member `changed`; computes the target of all members if
-        it is behind the group's `epoch`, unless it has to wait, which is noted in `problems`."""
+        """Returns the assignment epoch and the target of the member `changed`.
+
+        If the assignment epoch is behind the group's `epoch`, computes the targets of all members, or appends to
+        `problems` the reason for which the computation has to wait.
+        """
         if self._context.is_scheduled(initial_rebalance_key(group.group_id)):
             detail = "Assignment delayed due to the configured initial rebalance delay."
             problems.append(TopicProblem(Status.ASSIGNMENT_DELAYED, detail))
             return group.assignment_epoch, TaskAssignment()
         member_id = "" if changed is None else changed.member_id
-        last = group.target.get(member_id, TaskAssignment())
+        current_target = group.target.get(member_id, TaskAssignment())
         if group.assignment_epoch >= epoch:
-            return group.assignment_epoch, last
+            return group.assignment_epoch, current_target
         wall_ms = self._context.clock.wall_ms()
         elapsed_ms = wall_ms - group.assignment_timestamp_ms
         # If the clock was set back, the assignment is due, so that the group is not blocked.
         if 0 <= elapsed_ms < self._settings.assignment_interval_ms(group.group_id):
             detail = "Assignment delayed due to the configured assignment interval."
             problems.append(TopicProblem(Status.ASSIGNMENT_DELAYED, detail))
-            return group.assignment_epoch, last
+            return group.assignment_epoch, current_target
         target = new_target(group, changed, configured, int(configs.get(STANDBY_REPLICAS, 0)))
         for each_id, tasks in target.items():
             if group.target.get(each_id) != tasks:
@@ -259,11 +264,12 @@ class StreamsMembership:
     def _response(
         self,
         group: StreamsGroup,
-        call: StreamsHeartbeat,
+        call: StreamsHeartbeatCall,
         before: StreamsMember,
         member: StreamsMember,
         configured: ConfiguredTopology,
     ) -> StreamsGroupHeartbeatResponse:
+        """Returns the response, and counts a change of the tasks of a member with an endpoint."""
         response = StreamsGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.member_epoch,
@@ -279,13 +285,13 @@ class StreamsMembership:
                 [*others, member], configured, self._partition_count
             )
         if group is self._groups.get(group.group_id):
-            # The count of a new group is lost with the object, which is not the one that replay makes.
+            # The object of a new group is temporary, and replay creates the group with the endpoint epoch 0.
             response.endpoint_information_epoch = group.endpoint_epoch
         return response
 
     # -- leaving
 
-    def _leave(self, call: StreamsHeartbeat) -> CoordinatorResult[StreamsHeartbeatResult]:
+    def _leave(self, call: StreamsHeartbeatCall) -> CoordinatorResult[StreamsHeartbeatResult]:
         group = self.existing(call.group_id)
         if call.wants_shutdown:
             _request_shutdown(group, call.member_id)
@@ -297,6 +303,7 @@ class StreamsMembership:
     def _remove(
         self, group: StreamsGroup, member: StreamsMember, why: str, response: R | None = None
     ) -> CoordinatorResult[R]:
+        """Cancels the member's timers, and returns the records that remove the member and increase the group epoch."""
         group_id, member_id = group.group_id, member.member_id
         logger.info("Member %s of streams group %s is removed: %s.", member_id, group_id, why)
         self._context.cancel(_session_key(group_id, member_id))
@@ -321,14 +328,14 @@ class StreamsMembership:
     # -- timers
 
     def start_timers(self, group: StreamsGroup) -> None:
-        """Starts the timers after the group was read from the log. Every member has one session timeout to send a
+        """Starts the timers of a group that was read from the log. Each member has one session timeout to send a
         heartbeat."""
         for member in group.members.values():
             self._reschedule_session(group.group_id, member.member_id)
             self._reschedule_rebalance(group.group_id, member)
 
     def cancel_delay(self, group_id: str) -> None:
-        """Ends the delay of the first assignment of a group that is deleted."""
+        """Cancels the timer that delays the first assignment of a group, because the group is deleted."""
         self._context.cancel(initial_rebalance_key(group_id))
 
     def _reschedule_session(self, group_id: str, member_id: str) -> None:
@@ -347,7 +354,7 @@ class StreamsMembership:
         self._context.schedule(key, member.rebalance_timeout_ms, lambda: self._expire(group_id, member_id, epoch, why))
 
     def _expire(self, group_id: str, member_id: str, epoch: int | None, why: str) -> CoordinatorResult[None]:
-        """Removes the member, unless it is no longer in the `epoch` in which the timer was started."""
+        """Removes the member at the end of a timer, unless `epoch` is given and is no longer the member's epoch."""
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or member_id not in group.members:
             return EMPTY_RESULT
@@ -360,8 +367,8 @@ class StreamsMembership:
 def new_target(
     group: StreamsGroup, changed: StreamsMember | None, configured: ConfiguredTopology, standby_replicas: int
 ) -> dict[str, TaskAssignment]:
-    """Returns the target of each member, with `changed` instead of the member of its id; without tasks as long as the
-    topology is not ready."""
+    """Returns the target of each member after `changed` has replaced the member with the same id. No member gets tasks
+    while the topology is not ready."""
     members = dict(group.members)
     if changed is not None:
         members[changed.member_id] = changed
@@ -380,7 +387,7 @@ def new_target(
     )
 
 
-def _validate_epoch(member: StreamsMember, call: StreamsHeartbeat) -> None:
+def _validate_epoch(member: StreamsMember, call: StreamsHeartbeatCall) -> None:
     """Raises ApiError FENCED_MEMBER_EPOCH if the request does not have the member's epoch.
 
     The previous epoch is accepted if the member reports only tasks that it still has, because in that case the response
@@ -400,7 +407,7 @@ def _validate_epoch(member: StreamsMember, call: StreamsHeartbeat) -> None:
     raise ApiError(Error.FENCED_MEMBER_EPOCH, message)
 
 
-def _with_changes(member: StreamsMember, call: StreamsHeartbeat) -> StreamsMember:
+def _with_changes(member: StreamsMember, call: StreamsHeartbeatCall) -> StreamsMember:
     """Returns the member with the fields that the request contains, and with its other fields unchanged."""
     return member._replace(
         instance_id=None,
@@ -418,9 +425,9 @@ def _with_changes(member: StreamsMember, call: StreamsHeartbeat) -> StreamsMembe
 
 
 def _topology_for(
-    group: StreamsGroup, member: StreamsMember, call: StreamsHeartbeat, records: list[CoordinatorRecord]
+    group: StreamsGroup, member: StreamsMember, call: StreamsHeartbeatCall, records: list[CoordinatorRecord]
 ) -> tuple[Topology, list[TopicProblem]]:
-    """Returns the group's topology, which the first member sets, and what is wrong with the member's.
+    """Returns the group's topology, which the first member sets, and the problems of the member's topology.
 
     Raises ApiError INVALID_REQUEST for a topology that differs from the group's.
     """

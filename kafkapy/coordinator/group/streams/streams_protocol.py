@@ -22,7 +22,7 @@ class StreamsProtocol(NoClassicMembers):
         self.membership = StreamsMembership(context, StreamsGroupSettings(settings), groups)
 
     def replay(self, kind: int, key: bytes, value: bytes | None) -> None:
-        """Applies one record of a streams group, which exists as long as it has a record of its epoch."""
+        """Applies one record of a streams group. The tombstone of the group epoch removes the group."""
         group_id = group_id_of(key)
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup):

@@ -50,7 +50,7 @@ TARGET_KEY, CURRENT_KEY, TOPOLOGY_KEY = 21, 22, 23
 # The states of members in records of the current assignment.
 _STATES = {1: MemberState.STABLE, 2: MemberState.UNREVOKED, 3: MemberState.UNRELEASED, 127: MemberState.UNKNOWN}
 _STATE_NUMBERS = {state: number for number, state in _STATES.items()}
-# The keys of a member's records; the last one is that of the record with which the member exists.
+# The keys of a member's records. The tombstone of the last one removes the member.
 _MEMBER_KEYS = (
     StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupTargetAssignmentMemberKey,
@@ -260,12 +260,12 @@ def _active_from(entries: Iterable[Any], member_epoch: int) -> dict[str, dict[in
     return {entry.subtopology_id: with_assignment_epochs(entry, member_epoch) for entry in entries}
 
 
-_NOTHING = {"state": MemberState.STABLE, "assigned": OwnedTasks(), "pending_revocation": OwnedTasks()}
+_NO_TASKS = {"state": MemberState.STABLE, "assigned": OwnedTasks(), "pending_revocation": OwnedTasks()}
 _REPLAYS: dict[int, Replay] = {
     GROUP_EPOCH_KEY: _replay_group_epoch,
     MEMBER_KEY: subscription_replay(StreamsMember, _member_from),
     TARGET_EPOCH_KEY: replay_target_epoch,
     TARGET_KEY: target_replay(_target_from),
-    CURRENT_KEY: current_replay(StreamsMember, _current_from, _NOTHING),
+    CURRENT_KEY: current_replay(StreamsMember, _current_from, _NO_TASKS),
     TOPOLOGY_KEY: _replay_topology,
 }

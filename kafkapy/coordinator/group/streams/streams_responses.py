@@ -25,7 +25,7 @@ _TopicFields = tuple[str, int, int, Iterable[tuple[str, str]]]
 
 
 def set_tasks(response: StreamsGroupHeartbeatResponse, tasks: OwnedTasks) -> None:
-    """Puts the member's tasks into the response. Without them the tasks of the member's previous response hold."""
+    """Sets the member's tasks in the response. A member that receives a response without tasks keeps its tasks."""
     response.active_tasks = _task_ids(StreamsGroupHeartbeatResponse.TaskIds, tasks.active)
     response.standby_tasks = _task_ids(StreamsGroupHeartbeatResponse.TaskIds, tasks.standby)
     response.warmup_tasks = _task_ids(StreamsGroupHeartbeatResponse.TaskIds, tasks.warmup)
@@ -67,7 +67,7 @@ def _source_partitions(
             count = partition_count(topic)
             if count is None:
                 continue
-            # As in Apache Kafka, the first tasks stand for the partitions of a topic that is smaller than the others.
+            # If the member has more tasks than the topic has partitions, the first are listed, as in Apache Kafka.
             first = sorted(partitions)[:count]
             found.append(StreamsGroupHeartbeatResponse.TopicPartition(topic=topic, partitions=first))
     return found
@@ -91,8 +91,8 @@ def described_group(group: StreamsGroup) -> StreamsGroupDescribeResponse.Describ
 
 
 def _topology(group: StreamsGroup) -> StreamsGroupDescribeResponse.Topology | None:
-    """Returns the topology with the sizes of its internal topics if they are known, or else as the member declared
-    it."""
+    """Returns the topology with the partition counts of its internal topics, or as the members declared the topology
+    if these counts are unknown."""
     if group.configured is not None and group.configured.is_ready:
         return _configured_topology(group.configured)
     return None if group.topology is None else _declared_topology(group.topology)

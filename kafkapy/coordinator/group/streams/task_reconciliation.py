@@ -1,9 +1,9 @@
 """The next step of one member from the tasks that it has to its target assignment. Pure.
 
-    STABLE             has to revoke tasks               -> UNREVOKED
-    STABLE             others still have its tasks       -> UNRELEASED
-    UNREVOKED    has revoked them                  computed again, from its next epoch
-    UNRELEASED   the others have released them     -> STABLE
+    STABLE       the member has to revoke tasks             -> UNREVOKED
+    STABLE       others still have tasks of its target      -> UNRELEASED
+    UNREVOKED    the member has revoked them                -> STABLE or UNRELEASED, as the target is now
+    UNRELEASED   the others have released them              -> STABLE
 
 A member enters the target's epoch as soon as it has nothing left to revoke. An active task waits until no member has
 it as active task; a task of any kind waits while another thread of the member's process has it, because both would
@@ -75,7 +75,7 @@ def _toward_target(
     processes: TaskProcesses,
     reported: TaskAssignment | None,
 ) -> StreamsMember:
-    """Returns the member on its way to the target; it is in `epoch` as long as it has to revoke tasks."""
+    """Returns the member in UNREVOKED and in `epoch` if it has to revoke tasks, and otherwise in the target's epoch."""
     process = member.process_id
 
     def has_passive(name: str, partition: int) -> bool:
@@ -117,9 +117,9 @@ def _toward_target(
 
 
 class _Difference:
-    """The steps from the standby or warm-up tasks that a member has to those that it is to have.
+    """The standby or warm-up tasks that a member keeps, has to revoke, and gets now, to reach its target.
 
-    `is_waiting` is True if another member still has a task, so that this member does not get it yet.
+    `is_waiting` is True if the member cannot get a task of its target yet, because other members still have it.
     """
 
     def __init__(self, current: Tasks, target: Tasks, is_taken: _IsTaken) -> None:
@@ -145,14 +145,14 @@ class _Difference:
 
 
 class _ActiveDifference:
-    """The steps from the active tasks that a member has to those that it is to have, with their epochs."""
+    """The active tasks that a member keeps, has to revoke, and gets now, with their assignment epochs."""
 
     def __init__(self, current: Mapping[str, Mapping[int, int]], target: Tasks, is_taken: _IsTaken) -> None:
         tasks = {name: frozenset(partitions) for name, partitions in current.items()}
         self._difference = _Difference(tasks, target, is_taken)
         self.is_waiting = self._difference.is_waiting
-        self.kept = _since(current, self._difference.kept)
-        self.revoked = _since(current, self._difference.revoked)
+        self.kept = _with_epochs(current, self._difference.kept)
+        self.revoked = _with_epochs(current, self._difference.revoked)
 
     def with_added(self, epoch: int) -> dict[str, dict[int, int]]:
         return {
@@ -161,5 +161,5 @@ class _ActiveDifference:
         }
 
 
-def _since(current: Mapping[str, Mapping[int, int]], tasks: Tasks) -> dict[str, dict[int, int]]:
+def _with_epochs(current: Mapping[str, Mapping[int, int]], tasks: Tasks) -> dict[str, dict[int, int]]:
     return {name: {partition: current[name][partition] for partition in tasks[name]} for name in tasks}

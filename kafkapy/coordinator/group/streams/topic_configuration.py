@@ -1,4 +1,4 @@
-"""The numbers of partitions of a topology's internal topics, and whether all of its topics are usable. Pure.
+"""The numbers of partitions of a topology's internal topics, and the check that all of its topics are usable. Pure.
 
 repartition topic   has the number of partitions that the application sets, or as many as the largest input of the
                     subtopology that writes to it; topics of a copartition group get equal numbers
@@ -22,7 +22,7 @@ PartitionCount = Callable[[str], "int | None"]
 
 
 class Status(IntEnum):
-    """A message to a member about its application; the values are the codes in the response."""
+    """The status codes in StreamsGroupHeartbeat responses."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -33,7 +33,7 @@ class Status(IntEnum):
 
 
 class TopicProblem(NamedTuple):
-    """The reason for which a topology has no tasks yet."""
+    """A problem of the topology, of its topics or of the assignment, which the response reports to the member."""
 
     status: Status
     detail: str
@@ -49,9 +49,9 @@ class InternalTopic(NamedTuple):
 
 
 class ConfiguredSubtopology(NamedTuple):
-    """A subtopology with its number of tasks and its internal topics in their final sizes, by name.
+    """A subtopology with its number of tasks, and its internal topics by name with their final numbers of partitions.
 
-    A source topic may have fewer partitions than there are tasks, because it need not be as large as the others.
+    There are as many tasks as partitions of the largest input topic; other source topics may have fewer partitions.
     """
 
     tasks: int
@@ -66,7 +66,7 @@ class ConfiguredSubtopology(NamedTuple):
 
 
 class ConfiguredTopology(NamedTuple):
-    """The result of the configuration. `subtopologies` are sorted by id, and None if their sizes are not known;
+    """The result of the configuration. `subtopologies` are sorted by id, and None if topics are unusable;
     `missing_topics` are the internal topics that have to be created."""
 
     epoch: int
@@ -86,15 +86,15 @@ class _Unusable(Exception):
 
 
 def configure(topology: Topology, partition_count: PartitionCount) -> ConfiguredTopology:
-    """Returns the topology with the sizes of its internal topics, as far as the existing topics allow.
+    """Returns the topology with the numbers of partitions of its internal topics, or with the problem of its topics.
 
-    Raises ApiError STREAMS_INVALID_TOPOLOGY for a topology that no topics could make usable.
+    Raises ApiError STREAMS_INVALID_TOPOLOGY for a topology that is invalid whatever topics exist.
     """
     try:
         _check_sources(topology, partition_count)
-        decided = _Decisions(topology, partition_count)
+        counts = _PartitionCounts(topology, partition_count)
         subtopologies = {
-            each.subtopology_id: decided.subtopology(each)
+            each.subtopology_id: counts.subtopology(each)
             for each in sorted(topology.subtopologies.values(), key=lambda each: each.subtopology_id)
         }
         missing = _missing(topology, subtopologies, partition_count)
@@ -114,8 +114,8 @@ def _check_sources(topology: Topology, partition_count: PartitionCount) -> None:
         raise _Unusable(Status.MISSING_SOURCE_TOPICS, f"Source topics {_summary(missing)} are missing.")
 
 
-class _Decisions:
-    """The numbers of partitions of the internal topics, decided one kind of topic after the other."""
+class _PartitionCounts:
+    """The numbers of partitions of the internal topics, computed for one kind of topic after the other."""
 
     def __init__(self, topology: Topology, partition_count: PartitionCount) -> None:
         self._subtopologies = list(topology.subtopologies.values())
@@ -126,7 +126,7 @@ class _Decisions:
         self._count_changelog_topics()
 
     def _count(self, topic: str) -> int:
-        """Returns the topic's number of partitions, which is known; an existing topic keeps its number."""
+        """Returns the number of partitions that the topic has or, if it does not exist, that was computed for it."""
         existing = self._existing(topic)
         if existing is not None:
             return existing
@@ -152,6 +152,8 @@ class _Decisions:
     # -- repartition topics
 
     def _count_repartition_topics(self) -> None:
+        """Sets the number of partitions of each repartition topic to the number that the application sets, or to that
+        of the largest input of the subtopology that writes to the topic."""
         counts = self._counts
         repartition_topics = [topic for each in self._subtopologies for topic in each.repartition_topics]
         counts.update((topic.name, topic.partitions) for topic in repartition_topics if topic.partitions)
@@ -203,12 +205,17 @@ class _Decisions:
                     self._copartition_group(topics, fixed, flexible)
 
     def _copartition_group(self, topics: set[str], fixed: set[str], flexible: set[str]) -> None:
+        """Sets the number of partitions that the repartition topics of one copartition group must have.
+
+        `fixed` are the repartition topics whose number the application sets, `flexible` are the others. Raises
+        _Unusable if the topics of the group cannot have equal numbers.
+        """
         repartition = {topic: self._count(topic) for topic in sorted(topics & (fixed | flexible))}
         external = {topic: self._count(topic) for topic in sorted(topics - repartition.keys())}
         if external:
             count = _equal_count(external, external.values())
         elif fixed:
-            # As in Apache Kafka, all fixed topics of the topology have to agree, also those of other groups.
+            # As in Apache Kafka, all fixed topics of the topology must have equal numbers, even those of other groups.
             count = _equal_count(repartition, (self._count(topic) for topic in fixed))
         else:
             count = max(repartition.values())
@@ -233,7 +240,7 @@ class _Decisions:
 
 
 def _equal_count(shown: Mapping[str, int], counts: Iterable[int]) -> int:
-    """Returns the number that all `counts` have; raises _Unusable, with the topics `shown`, if they differ."""
+    """Returns the value that all `counts` have. If they differ, raises _Unusable with a list of the topics `shown`."""
     different = set(counts)
     if len(different) != 1:
         listed = ", ".join(f"{topic}={count}" for topic, count in shown.items())
@@ -245,7 +252,8 @@ def _equal_count(shown: Mapping[str, int], counts: Iterable[int]) -> int:
 def _missing(
     topology: Topology, subtopologies: Mapping[str, ConfiguredSubtopology], partition_count: PartitionCount
 ) -> dict[str, InternalTopic]:
-    """Returns the internal topics that do not exist; raises _Unusable for one that exists in another size."""
+    """Returns the internal topics that do not exist; raises _Unusable if one exists with a wrong number of
+    partitions."""
     wanted = {
         topic.name: topic
         for each in subtopologies.values()

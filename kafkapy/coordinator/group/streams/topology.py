@@ -10,7 +10,7 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class TopicInfo(NamedTuple):
-    """A repartition or changelog topic. The number 0 of partitions or replicas means that the broker decides."""
+    """A repartition or changelog topic. If a number is 0, the broker determines it."""
 
     name: str
     partitions: int

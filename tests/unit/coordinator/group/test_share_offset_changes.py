@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkapy.coordinator.group.share_group import ShareGroup, StatePartitions, TopicPartitions
-from kafkapy.coordinator.group.share_offset_changes import forgotten
+from kafkapy.coordinator.group.share_offset_changes import without_deleted_topics
 from kafkapy.coordinator.group.share_records import group_epoch_record, states_record
 from kafkapy.coordinator.record import CoordinatorResult
 from kafkapy.errors import Error
@@ -17,9 +17,9 @@ A, B, C = (bytes([number]) * 16 for number in range(3))
 def test_deleted_topics_are_forgotten_in_every_state() -> None:
     partitions = TopicPartitions("t", frozenset((0, 1)))
     states = StatePartitions({A: partitions}, {B: partitions}, {C: "t"})
-    assert forgotten(states, [A]) == StatePartitions({}, {B: partitions}, {C: "t"})
-    assert forgotten(states, [B, C]) == StatePartitions({A: partitions})
-    assert forgotten(states, [b"other"]) == states
+    assert without_deleted_topics(states, [A]) == StatePartitions({}, {B: partitions}, {C: "t"})
+    assert without_deleted_topics(states, [B, C]) == StatePartitions({A: partitions})
+    assert without_deleted_topics(states, [b"other"]) == states
 
 
 def test_a_group_forgets_a_deleted_topic(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_generation_whose_leader_is_no_member_is_refused() -> None:
     group = group_of(member("a", "r"))
     group.transition_to(GroupState.PREPARING_REBALANCE, 0)
     group.leader_id = "b"
-    with pytest.raises(AssertionError, match="the leader b is no member"):
+    with pytest.raises(AssertionError, match="the leader b is not a member"):
         group.init_next_generation(1)
 
 
