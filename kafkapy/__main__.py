@@ -16,7 +16,7 @@ from pathlib import Path
 TOOLS = {
     "broker": ("kafkapy.broker_command", "start a broker: `kafkapy broker start --config server.properties`"),
     "ls": ("kafkapy.tools.short.listing", "list topics, groups or brokers"),
-    "describe": ("kafkapy.tools.short.describe", "print all about topics, groups, brokers or the cluster"),
+    "describe": ("kafkapy.tools.short.describe", "print the details of topics, groups, brokers or the cluster"),
     "produce": ("kafkapy.tools.short.produce", "write records: `kafkapy produce TOPIC VALUE`, or lines of input"),
     "consume": ("kafkapy.tools.short.consume", "print records: `kafkapy consume TOPIC --from -10`"),
     "topics": ("kafkapy.tools.topics", "create, list, describe, change and delete topics"),
@@ -60,49 +60,93 @@ TOOLS = {
         "kafkapy.tools.share_consumer_perf_test",
         "measure how fast a share group consumes records",
     ),
+    "verifiable-producer": (
+        "kafkapy.tools.verifiable_producer",
+        "write increasing numbers and print the fate of each as JSON",
+    ),
+    "verifiable-consumer": ("kafkapy.tools.verifiable_consumer", "read in a group and print the events as JSON"),
     "verifiable-share-consumer": (
         "kafkapy.tools.verifiable_share_consumer",
         "read in a share group and print the events as JSON",
     ),
+    "transactional-message-copier": (
+        "kafkapy.tools.transactional_message_copier",
+        "copy a partition's records in transactions, for system tests",
+    ),
+    "trogdor": ("kafkapy.tools.trogdor.command", "run a workload of Trogdor from its specification"),
     "end-to-end-latency": ("kafkapy.tools.end_to_end_latency", "measure the time from producer to consumer"),
     "metrics": ("kafkapy.tools.metrics", "print the metrics of a running broker, once or repeatedly"),
+    "jmx": ("kafkapy.tools.jmx", "print metrics of a running broker by the names of Apache Kafka's beans"),
     "probe": ("kafkapy.tools.probe", "send records through a broker and print how long they take"),
     "replica-verification": ("kafkapy.tools.replica_verification", "compare the replicas of topics"),
-    "rebalance": ("kafkapy.tools.rebalance", "even out the replicas and leaders of the brokers; moves the controller"),
-    "explain": ("kafkapy.tools.explain", "print the history of a partition, or the cluster as it was at a time"),
+    "rebalance": ("kafkapy.tools.rebalance", "even out replicas and leaders, or move the active controller"),
+    "explain": ("kafkapy.tools.explain", "print the history of a partition, or the state of the cluster at a time"),
     "simple-consumer-shell": ("kafkapy.tools.simple_consumer_shell", "print the records of one partition (Kafka 0.8)"),
     "replay-log-producer": ("kafkapy.tools.replay_log_producer", "copy a topic to another one (Kafka 0.8)"),
     "preferred-replica-election": (
         "kafkapy.tools.preferred_replica_election",
-        "have preferred replicas elected as leaders (Kafka 0.8 to 2.8)",
+        "elect preferred replicas as leaders (Kafka 0.8 to 2.8)",
     ),
+    "find": ("kafkapy.tools.short.find", "print the records of a topic that have a key"),
+    "tail": ("kafkapy.tools.reliable.tail", "write the lines of growing files to a topic"),
+    "audit": ("kafkapy.tools.reliable.audit", "name the records that groups have missed or read twice"),
+    "delay": ("kafkapy.tools.reliable.delay", "keep records until they are due, then send each to its topic"),
+    "mirror": ("kafkapy.tools.reliable.mirror", "copy topics to another cluster, each record exactly once"),
+    "retry": ("kafkapy.tools.reliable.retry", "pass records to a function; retry topics and dead letters"),
+    "redrive": ("kafkapy.tools.reliable.redrive", "move dead letters back to the topics that they came from"),
+    "route": ("kafkapy.tools.reliable.route", "send records to the topics that rules choose"),
+    "trace": ("kafkapy.tools.reliable.trace", "print what happened to a record, or export it as OTLP"),
     "server-start": (
         "kafkapy.tools.server_start",
         "start a broker: `kafkapy server-start [-daemon] server.properties`",
+    ),
+    "container-start": (
+        "kafkapy.container_command",
+        "start a broker in a container, configured by environment variables",
     ),
     "server-stop": ("kafkapy.tools.server_stop", "stop the brokers of this user on this host"),
     "doctor": ("kafkapy.tools.doctor", "check a broker's machine, configuration and data for problems"),
     "security": ("kafkapy.security_command", "create the keys, certificates and files of a secured broker"),
     "jobs": ("kafkapy.tools.jobs", "run Spark jobs over topics, and feed topics with sample data"),
+    "rest": ("kafkapy.rest.command", "serve a REST proxy with Confluent's HTTP interfaces"),
+    "registry": ("kafkapy.registry.command", "serve a schema registry with Confluent's HTTP API"),
+    "top": ("kafkapy.tools.top", "show the busiest topics and the lags of groups live"),
+    "console": ("kafkapy.console.command", "serve a web application that shows and changes clusters"),
     "sandbox": ("kafkapy.sandbox.command", "run a cluster on this machine, and kill or pause its nodes"),
 }
 # Commands about the tools themselves -> (module, description).
 ABOUT_TOOLS = {
     "completion": ("kafkapy.tools.completion", "print a completion script: `kafkapy completion bash|zsh|fish`"),
+    "man": ("kafkapy.tools.manual", "print a manual page: `kafkapy man topics | man -l -`"),
     "install-links": ("kafkapy.script_links", "create links with the names of Apache Kafka's scripts"),
 }
 # Tools without a script in Apache Kafka.
 OUR_OWN = (
-    *("broker", "consume", "describe", "doctor", "explain", "jobs", "ls", "metrics", "probe", "produce", "rebalance"),
-    *("sandbox", "security"),
+    *("audit", "broker", "console", "consume", "container-start", "delay", "describe", "doctor", "explain"),
+    *(
+        "find",
+        "jobs",
+        "ls",
+        "metrics",
+        "probe",
+        "produce",
+        "rebalance",
+        "redrive",
+        "registry",
+        "rest",
+        "retry",
+        "route",
+    ),
+    *("sandbox", "security", "tail", "top", "trace", "transactional-message-copier"),
 )
 # Scripts of Apache Kafka whose name is not the tool's name after `kafka-`.
-OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
+OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency", "trogdor": "trogdor", "kafka-mirror-maker": "mirror"}
 RUN_CLASS = "kafka-run-class"
 VERSION_WORDS = ("--version", "-V", "-v", "version")
 HELP_WORDS = ("--help", "-h", "help")
-# The classes that `kafka-run-class` accepts: those of tools, of which some have no script in some release.
+# The classes of tools that `kafka-run-class` accepts, with our tools. Some classes have no script in some releases.
 CLASSES = {
+    "kafka.tools.MirrorMaker": "mirror",
     "kafka.admin.AclCommand": "acls",
     "org.apache.kafka.tools.AclCommand": "acls",
     "kafka.admin.BrokerApiVersionsCommand": "broker-api-versions",
@@ -130,6 +174,10 @@ CLASSES = {
     "org.apache.kafka.tools.EndToEndLatency": "end-to-end-latency",
     "kafka.admin.FeatureCommand": "features",
     "org.apache.kafka.tools.FeatureCommand": "features",
+    "kafka.tools.JmxTool": "jmx",
+    "org.apache.kafka.tools.JmxTool": "jmx",
+    "org.apache.kafka.trogdor.agent.Agent": "trogdor",
+    "kafka.Kafka": "server-start",
     "kafka.tools.GetOffsetShell": "get-offsets",
     "org.apache.kafka.tools.GetOffsetShell": "get-offsets",
     "org.apache.kafka.tools.GroupsCommand": "groups",
@@ -156,7 +204,11 @@ CLASSES = {
     "org.apache.kafka.tools.streams.StreamsGroupCommand": "streams-groups",
     "kafka.admin.TopicCommand": "topics",
     "org.apache.kafka.tools.TopicCommand": "topics",
+    "org.apache.kafka.tools.TransactionalMessageCopier": "transactional-message-copier",
     "org.apache.kafka.tools.TransactionsCommand": "transactions",
+    "org.apache.kafka.tools.VerifiableConsumer": "verifiable-consumer",
+    "org.apache.kafka.tools.VerifiableProducer": "verifiable-producer",
+    "org.apache.kafka.tools.VerifiableShareConsumer": "verifiable-share-consumer",
 }
 
 
@@ -189,17 +241,38 @@ def command_line(program: str, arguments: list[str]) -> list[str]:
     """
     script = Path(program).name.removesuffix(".sh")
     if script == RUN_CLASS:
-        return [CLASSES.get(arguments[0], arguments[0]), *arguments[1:]] if arguments else []
+        return tool_of_class(arguments)
+    if arguments[:1] == ["run-class"]:
+        return tool_of_class(arguments[1:])
     tool = script_names().get(script)
     return arguments if tool is None else [tool, *arguments]
+
+
+def tool_of_class(arguments: list[str]) -> list[str]:
+    """Returns the command line of `kafka-run-class`, with the tool instead of the class.
+
+    The script's own flags `-name NAME` and `-loggc` have no effect; `-daemon` is one of server-start too.
+    """
+    rest, flags = list(arguments), []
+    while rest and rest[0] in ("-daemon", "-loggc", "-name"):
+        flag = rest.pop(0)
+        if flag == "-daemon":
+            flags.append(flag)
+        elif flag == "-name":
+            del rest[:1]
+    return [CLASSES.get(rest[0], rest[0]), *flags, *rest[1:]] if rest else []
 
 
 def unknown_tool(word: str) -> str:
     """Returns the error for a first word that does not name a tool, with the most similar tool if there is one."""
     from difflib import get_close_matches  # needed for an error only
 
-    near = get_close_matches(word.removeprefix("kafka-").removesuffix(".sh"), [*TOOLS, *ABOUT_TOOLS], 1)
+    is_class = word.startswith(("kafka.", "org.apache.kafka."))
+    known = [*CLASSES] if is_class else [*TOOLS, *ABOUT_TOOLS]
+    near = get_close_matches(word.removeprefix("kafka-").removesuffix(".sh"), known, 1)
     suggestion = f"; did you mean {near[0]}?" if near else ""
+    if is_class:
+        return f"kafkapy: unknown class {word!r}{suggestion}"
     return f"kafkapy: unknown tool {word!r}{suggestion}\nSee `kafkapy --help`."
 
 
@@ -232,7 +305,7 @@ def run(arguments: list[str] | None) -> int:
     if words and words[0] in HELP_WORDS:
         print(usage())
         return 0
-    if words[:1] == ["completion"]:
+    if words[:1] in (["completion"], ["man"]):
         result: int = import_module(ABOUT_TOOLS[words[0]][0]).main(words[1:], TOOLS | ABOUT_TOOLS, script_names())
         return result
     if words[:1] == ["install-links"]:

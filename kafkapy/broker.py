@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from kafkapy.metrics.http_server import HttpServer, Route
     from kafkapy.security.authorizer import Authorizer
     from kafkapy.server.exposition.broker_page import BrokerPage
+    from kafkapy.server.services import Services
+    from kafkapy.zookeeper.service import ZooKeeperService
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 _MISSING_CODEC = (
@@ -206,6 +208,8 @@ class Broker(ClusterNode):
         if not self._reactor_thread.is_alive():
             self._accept(config.controller_listener_names)
             self._reactor_thread.start()
+        if parts.services.zookeeper is not None:
+            self._start_zookeeper(parts.services, parts.services.zookeeper)
         self._foundation.log_cleaner.start()
         parts.alter_log_dirs.resume()
         self.state = RUNNING
@@ -215,13 +219,22 @@ class Broker(ClusterNode):
             self._metrics_server.start(self._metrics_routes(), PROTECTED_PAGES)
 
     def _keep_rights_current(self, parts: Parts, authorizer: Authorizer) -> None:
-        """Lets the gate use the answers of the authorizer, until its ACLs change. The authorizer itself has to follow
-        the metadata before."""
+        """Lets the gate use the decisions of the authorizer until the ACLs change.
+
+        The authorizer must already be a listener of the metadata, so that it applies each change before `GateRights`
+        reads its generation.
+        """
         from kafkapy.server.gate_rights import GateRights
 
         rights = parts.services.gate_rights = GateRights(parts.gate, authorizer)
         parts.controller.follow(rights)
         self._foundation.run_on_reactor_or_here(lambda: rights.poll(self.reactor.schedule))
+
+    def _start_zookeeper(self, services: Services, service: ZooKeeperService) -> None:
+        """Starts the listener for ZooKeeper's clients."""
+        from kafkapy.server.zookeeper_construction import start_zookeeper
+
+        self._foundation.run_on_reactor_or_here(lambda: start_zookeeper(services, service))
 
     def _enter_quorum(self, image: MetadataImage) -> None:
         """Takes part in a quorum of several nodes, and waits until this node has replayed the records that the quorum
@@ -458,7 +471,7 @@ class Broker(ClusterNode):
         self.reactor.post(self.socket_server.close)
         self.reactor.post(parts.transaction_coordinator.shutdown)
         self.reactor.post(parts.group_coordinator.shutdown)
-        self.reactor.post(parts.services.shutdown_shares)
+        self.reactor.post(parts.services.shutdown_optional)
         self.reactor.post(parts.replica_manager.shutdown)
         self.reactor.stop(STOP_GRACE_MS)
         self._reactor_thread.join()
@@ -469,6 +482,7 @@ class Broker(ClusterNode):
             self._parts.controller.stop()
             self._parts.publisher.finish()
             self._parts.handler_pool.stop()
+            self._foundation.run_on_reactor_or_here(self._parts.services.shutdown_optional)
         if self._reactor_thread.is_alive():
             self.reactor.stop()
             self._reactor_thread.join()

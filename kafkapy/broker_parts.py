@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from kafkapy.server.remote_markers import RemoteMarkers
     from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
     from kafkapy.server.share_services import ShareServices
+    from kafkapy.zookeeper.service import ZooKeeperService
 
 
 # Longest wait for pending responses and unsent bytes at a clean stop.
@@ -197,7 +198,7 @@ def build_parts(
     def on_leadership(led: list[Partition], followed: list[Partition]) -> None:
         group_coordinator.on_leadership(led, followed)
         transactions.coordinator.on_leadership(led, followed)
-        services.on_share_leadership(led, followed)
+        services.on_optional_leadership(led, followed)
 
     fetch_sessions = FetchSessions(clock, config.max_incremental_fetch_session_cache_slots)
     gate = DataGate(
@@ -241,6 +242,8 @@ def build_parts(
         tls_listeners=tls,
         make_shares=lambda: _build_shares(foundation, services, metadata),
     )  # fmt: skip
+    if config.zookeeper_listener:
+        services.zookeeper = _build_zookeeper(services)
     controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)
     return Parts(
@@ -406,6 +409,13 @@ def _build_shares(foundation: Foundation, services: Services, metadata: Metadata
     from kafkapy.server.share_construction import build_shares
 
     return build_shares(services, lambda purpose: build_broker_requests(foundation, metadata, purpose))
+
+
+def _build_zookeeper(services: Services) -> ZooKeeperService:
+    """Constructs the listener for ZooKeeper's clients. Imports its modules, which most brokers do not need."""
+    from kafkapy.server.zookeeper_construction import build_zookeeper
+
+    return build_zookeeper(services)
 
 
 def _build_group_coordinator(

@@ -25,6 +25,7 @@ WITHOUT_FILE = {
     "transaction.state.log.min.isr": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
+    "zookeeper.tree.topic.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -108,7 +108,8 @@ def refuse(config: BrokerConfig) -> None:
     if originals.get("zookeeper.connect"):
         raise ConfigError(
             f"zookeeper.connect={originals['zookeeper.connect']}: this broker keeps the cluster's state in its own "
-            "metadata log and does not connect to ZooKeeper; remove the key, and set process.roles=broker,controller"
+            "metadata log and does not connect to ZooKeeper; remove the key, and set process.roles=broker,controller. "
+            "To serve programs that need ZooKeeper, set zookeeper.listener=localhost:2181"
         )
     for name, purpose in _JAVA_CLASSES.items():
         if config.has_other_than_default(name):

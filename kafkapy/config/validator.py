@@ -68,6 +68,22 @@ _ENDPOINT_PATTERN = r"(?:(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z\-._]*):)?(?P<port>[0-9
 ADDRESS = _Address()
 
 
+class _ZnodePath:
+    """A validator of the path of a znode."""
+
+    __slots__ = ()
+
+    def __call__(self, name: str, value: str) -> None:
+        if not re.fullmatch(r"/|(/[^/\s]+)+", value):
+            raise invalid_value(name, value, "accepted is the path of a znode, such as / or /kafka")
+
+    def __str__(self) -> str:
+        return "path of a znode"
+
+
+ZNODE_PATH = _ZnodePath()
+
+
 class one_of:  # noqa: N801
     """A validator that accepts one of the words."""
 

@@ -83,7 +83,7 @@ class BrokerSessions:
     """The sessions and the metadata offsets of all brokers, by broker id and epoch.
 
     `contact` may be called on any thread, so that a busy controller does not fence brokers that are alive; everything
-    else happens on the controller's thread.
+    else happens on the quorum thread.
     """
 
     __slots__ = ("_contacts", "_session_timeout_ms", "_states")

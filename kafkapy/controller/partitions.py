@@ -175,10 +175,10 @@ def assign_directories(
     assignments: Mapping[tuple[bytes, int], bytes],
     settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[None]:
-    """Records the directories in which the broker of this process has its replicas: (topic id, partition) -> directory
-    id.
+    """Records the log directories of replicas: `assignments` maps (topic id, partition) to a directory id.
 
-    Unknown partitions are skipped, because they may have been deleted in the meantime.
+    `broker_id` is the id of the broker in this process, so that no broker epoch is checked. Unknown partitions are
+    skipped, because they may have been deleted since the broker reported them.
     """
     broker = image.brokers.get(broker_id)
     if broker is None or not levels.supports_directory_assignment(image.metadata_version):

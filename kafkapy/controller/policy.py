@@ -3,7 +3,7 @@
     create.topic.policy.class.name    validate(CreateTopicRequest)
     alter.config.policy.class.name    validate(AlterConfigRequest)
 
-A policy is called on the controller's thread, after all other checks of the change have passed.
+A policy is called on the quorum thread, after all other checks of the change have passed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class PolicyFailure(ApiError):
 
 
 class Policies:
-    """Owns the two policies, either of which may be None. Called on the controller's thread."""
+    """Owns the two policies, either of which may be None. Called on the quorum thread."""
 
     def __init__(self, create_topic: Policy | None = None, alter_config: Policy | None = None) -> None:
         self._create_topic = create_topic

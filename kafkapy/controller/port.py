@@ -19,11 +19,11 @@ class Controller(Protocol):
 
     @property
     def image(self) -> MetadataImage:
-        """The newest committed image that every listener has seen."""
+        """The newest committed image. Listeners may not have applied it yet."""
         ...
 
     def submit(self, operation: Operation[Response]) -> Future[Response]:
-        """Runs an operation on the controller's thread; the Future gets the response once the records are committed and
+        """Runs an operation on the quorum thread; the Future gets the response once the records are committed and
         published.
 
         The Future fails with the ApiError that the operation raises, or with NOT_CONTROLLER.

@@ -31,7 +31,7 @@ DEFAULT = -1
 
 
 class NewTopic(NamedTuple):
-    """A topic to create. -1 stands for the default number of partitions or replicas. `assignments` has pairs
+    """A topic to create. -1 means the default number of partitions or replicas. `assignments` has pairs
     (partition, replicas), or is empty if the controller places the replicas."""
 
     name: str

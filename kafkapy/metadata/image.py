@@ -78,7 +78,7 @@ EMPTY_IMAGE = MetadataImage(0, 0, {}, {}, {}, EMPTY_TOPICS, {}, {}, 0, {}, {}, {
 class MetadataCache:
     """The newest published image, and the encoded responses that were built from it.
 
-    `current` is one attribute, which the controller's thread replaces atomically and any thread reads. Only the
+    `current` is one attribute, which the quorum thread replaces atomically and any thread reads. Only the
     reactor's thread uses the responses, which are discarded together with their image.
     """
 

@@ -148,7 +148,7 @@ class HttpServer:
     def __init__(self, address: str, *, tls: SSLContext | None = None, credentials: Credentials | None = None) -> None:
         """Binds the address; clients wait until `start`. Raises OSError if the address cannot be bound.
 
-        With `tls` all connections are encrypted. With `credentials` protected pages need them.
+        With `tls` all connections are encrypted. With `credentials` a client must give them for protected pages.
         """
         self._tls = tls
         self._credentials = credentials
@@ -173,7 +173,7 @@ class HttpServer:
     def start(self, routes: Mapping[str, Route], protected: frozenset[str] = frozenset()) -> None:
         """Starts the thread, which responds to a GET of each path in `routes` with the result of its function.
 
-        The paths in `protected` need the credentials, if there are any.
+        If the server has credentials, a client must give them for the paths in `protected`.
         """
         self._routes = routes
         self._protected = protected
@@ -196,7 +196,7 @@ class HttpServer:
         """Makes the server's thread check whether pending responses are set. May be called by any thread."""
         with self._wake_lock:
             if not self._is_closing:
-                with suppress(BlockingIOError):  # full: it will wake up
+                with suppress(BlockingIOError):  # the pipe is full, so the thread wakes up in any case
                     os.write(self._wake_write, b"\0")
 
     # -- the thread
@@ -302,7 +302,7 @@ class HttpServer:
                 return
             if self._tls is None:
                 return
-            # Decrypted bytes may be left, of which `poll` knows nothing: read until the socket has none.
+            # The TLS socket may have decrypted bytes, which `poll` does not report: read until it has none.
 
     def _answer(self, client: _Client, head: bytes, *, is_alone: bool) -> None:
         """Responds to one request.
@@ -333,7 +333,7 @@ class HttpServer:
         route = self._routes.get(path)
         if route is None:
             known = " ".join(self._routes)
-            self._begin(client, Response(f"There is nothing at this path; there is: {known}\n".encode(), 404))
+            self._begin(client, Response(f"There is no page at this path; the pages are: {known}\n".encode(), 404))
             return
         if path in self._protected and not self._is_authorized(exact.get(b"authorization", b"")):
             self._begin(client, Response(b"User name and password are needed.\n", 401))
@@ -361,7 +361,7 @@ class HttpServer:
             return route()
         except Exception:
             logger.exception("The page %s could not be made", path)
-            return Response(b"The page could not be made; the log says why.\n", 500)
+            return Response(b"The page could not be made; the log has the reason.\n", 500)
 
     def _refuse(self, client: _Client, status: int) -> None:
         """Responds without calling a route, and closes the connection, because the following bytes cannot be parsed."""

@@ -1,4 +1,4 @@
-"""The shape of a metric: its name, its kind, its labels and what it means."""
+"""The declaration of a metric: its name, its kind, its labels and its meaning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Metric:
 
     def __init__(self, name: str, kind: str, labels: tuple[str, ...], documentation: str) -> None:
         if not NAME.fullmatch(name) or not all(map(LABEL.fullmatch, labels)):
-            raise ValueError(f"Prometheus would not take the metric {name} with the labels {labels}")
+            raise ValueError(f"Prometheus does not accept the metric {name} with the labels {labels}")
         self.name = name
         self.kind = kind
         self.labels = labels

@@ -1,7 +1,7 @@
-"""A page being rendered: one family after the other, in slices between which the interpreter lock is released.
+"""Renders a page, one family after the other, in slices between which the interpreter lock is released.
 
 The rendering thread holds the lock for less than a fifth of a millisecond, because other threads that run Python, and
-with them requests on the reactor's Python path, wait for that long. Families with a line for each topic or partition
+with them requests on the reactor's Python path, wait while it is held. Families with a line for each topic or partition
 are written by compiled code.
 """
 
@@ -28,7 +28,7 @@ class Pace:
         self._until_ns = time.monotonic_ns() + SLICE_NS
 
     def __call__(self) -> None:
-        """Sleeps if the slice is over; to be called about every 100 microseconds of work, or more often."""
+        """Sleeps if the slice has ended. Call it at least every 100 microseconds of work."""
         if time.monotonic_ns() >= self._until_ns:
             time.sleep(REST_S)
             self._until_ns = time.monotonic_ns() + SLICE_NS

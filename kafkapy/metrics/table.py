@@ -1,4 +1,4 @@
-"""Every metric of a broker: one row each, from which the page and docs/metrics.md are made.
+"""The metrics of a broker, one row each, from which the metrics page and docs/metrics.md are made.
 
 Names that begin with kafka_ are those that the usual rules of the Prometheus JMX exporter make of Apache Kafka's beans
 (`kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec` -> kafka_server_brokertopicmetrics_bytesin_total), or, for
@@ -13,7 +13,7 @@ from kafkapy.metrics.metric import Metric, counter, gauge, histogram, summary, u
 # The BROKER_STATE of a broker that serves clients.
 RUNNING = 3
 
-# -- topics: without a label the sum of all ----------------------------------------------------------------------------
+# -- topics: the series without a label is the sum of all topics -------------------------------------------------------
 
 _TOPIC_METRICS = "kafka_server_brokertopicmetrics"
 MESSAGES_IN = counter(f"{_TOPIC_METRICS}_messagesin_total", "Records appended.", "topic")
@@ -324,6 +324,17 @@ GROUP_LAG_SUM = gauge(
     "kafka_consumergroup_lag_sum", "Sum of a group's lags in all partitions of a topic.", "consumergroup", "topic"
 )
 
+# -- the listener for ZooKeeper's clients, on the broker that serves the tree ---------------------------------------
+
+ZOOKEEPER_NODES = gauge("kafkapy_zookeeper_znodes", "Znodes of the tree.")
+ZOOKEEPER_EPHEMERALS = gauge("kafkapy_zookeeper_ephemeral_znodes", "Ephemeral znodes, which end with their sessions.")
+ZOOKEEPER_SESSIONS = gauge("kafkapy_zookeeper_sessions", "Sessions of clients.")
+ZOOKEEPER_CONNECTIONS = gauge("kafkapy_zookeeper_connections", "Connections of ZooKeeper's clients.")
+ZOOKEEPER_WATCHES = gauge("kafkapy_zookeeper_watches", "Watches that are set.")
+ZOOKEEPER_OUTSTANDING = gauge("kafkapy_zookeeper_outstanding_requests", "Requests that wait for the log.")
+ZOOKEEPER_RECEIVED = counter("kafkapy_zookeeper_packets_received_total", "Requests of ZooKeeper's clients.")
+ZOOKEEPER_SENT = counter("kafkapy_zookeeper_packets_sent_total", "Replies and watch events to ZooKeeper's clients.")
+
 # -- share groups: one series for each share partition that this broker has loaded -------------------------------------
 
 _SHARE_SESSIONS = "kafka_server_sharesessioncache"
@@ -374,7 +385,7 @@ TRANSACTION_AGE = gauge(
     "kafkapy_transaction_oldest_seconds",
     "Age of the oldest open transaction; consumers with isolation.level=read_committed wait for its end.",
 )
-PRODUCERS = gauge("kafkapy_producers", "Idempotent producers whose state partitions hold.")
+PRODUCERS = gauge("kafkapy_producers", "Idempotent producers that have state in the partitions of this broker.")
 
 # -- quotas: one series for each user and client id that share a limit -------------------------------------------------
 

@@ -42,7 +42,7 @@ class TopicCounterTable:
         return counters
 
     def leave(self, topic: str) -> None:
-        """Counts one hosted partition of the topic less; the last one removes the topic's counters, as in Kafka."""
+        """Counts one hosted partition of the topic less; without any, the topic's counters are removed, as in Kafka."""
         left = self._partitions.get(topic, 0) - 1
         if left > 0:
             self._partitions[topic] = left

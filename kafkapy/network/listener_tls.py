@@ -48,9 +48,9 @@ class ListenerTls:
         self._warn(self._material)
 
     def principal(self, certificate: bytes | None) -> Principal:
-        """Returns the principal of a client that has shown this certificate, in DER, or none.
+        """Returns the principal of a client that has presented `certificate` (DER); None means that it presented none.
 
-        Raises ValueError if no rule applies to its subject.
+        Raises ValueError if no rule applies to the certificate's subject.
         """
         if certificate is None:
             return ANONYMOUS

@@ -163,7 +163,8 @@ class BrokerHeartbeats:
             logger.warning("The controlled shutdown did not end within %d s", CONTROLLED_SHUTDOWN_S)
 
     def fence(self) -> None:
-        """Ends the heartbeats. The controller has fenced the broker already, or will after its session."""
+        """Ends the heartbeats. The controller has fenced the broker already, or will fence it when its session
+        ends."""
         self._thread.post(self._stop)
 
     # -- node thread

@@ -109,7 +109,7 @@ class ControllerLoop:
 
     @property
     def image(self) -> MetadataImage:
-        """The newest committed image that every listener has seen."""
+        """The newest committed image. Listeners may not have applied it yet."""
         return self.cache.image
 
     @property

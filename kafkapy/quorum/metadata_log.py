@@ -2,7 +2,7 @@
 
 Another program may append to them (Apache Kafka, started on a live directory, writes before it notices that the
 directory is locked): every append first checks that the file ends where the last append ended, and cuts off the bytes
-of another program. There is one writer, the controller's thread.
+of another program. There is one writer, the quorum thread.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class MetadataLog:
             raise self._failed("removing", error) from error
 
     def _drop_active(self) -> None:
-        """Removes the last segment."""
+        """Closes and deletes the last segment, which is the active one."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -85,7 +85,7 @@ class QuorumEvents(Protocol):
         """Is called when a shutdown is complete."""
 
     def post(self, work: Callable[[], None]) -> None:
-        """Runs `work` later on the quorum thread, the only one that calls the quorum. Any thread."""
+        """Runs `work` later on the quorum thread, the only one that calls the quorum. Any thread may call `post`."""
 
 
 class MetadataQuorum:

@@ -57,7 +57,7 @@ class HostedPartitions:
         self.topic_counters = TopicCounterTable(config.kafkapy_metrics_series_limit)
 
     def find(self, topic_partition: TopicPartition) -> Partition | Error:
-        """Returns the partition, or the error with which to answer a request for it."""
+        """Returns the partition, or the error to respond with to a request for it."""
         partition = self.online.get(topic_partition)
         if partition is not None:
             return partition

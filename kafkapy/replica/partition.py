@@ -466,7 +466,7 @@ class Partition(PartitionState):
         self, current_leader_epoch: int, leader_epoch: int, *, only_leader: bool
     ) -> OffsetAndEpoch:
         """Returns the largest epoch <= `leader_epoch` with its end offset, or (-1, -1) if there is none. Raises
-        ApiError as `check_access`."""
+        the errors of `check_access`."""
         self.check_access(current_leader_epoch, only_leader=only_leader)
         return self.log.end_offset_for_epoch(leader_epoch)
 

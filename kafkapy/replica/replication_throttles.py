@@ -28,8 +28,11 @@ def lists_replica(value: str | None, partition: int, broker: int) -> bool:
 
 @lru_cache(maxsize=2)
 def _replicas_in(value: str) -> frozenset[str]:
-    """Returns the elements of a list of replicas. The lists of the last topic are kept, because they are asked for once
-    for each of its partitions, of which they may name thousands."""
+    """Returns the elements of a list of replicas.
+
+    The lists of the last topic are cached: this function is called with them for each partition of the topic, and they
+    may name thousands of replicas.
+    """
     return frozenset(each.strip() for each in value.split(","))
 
 

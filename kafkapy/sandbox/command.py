@@ -34,7 +34,7 @@ def run(arguments: Arguments) -> int:
         raise UsageError(f"unknown command {command!r}; the commands are {', '.join(COMMANDS)}")
     given = [name for name in arguments.given if name != "directory"]
     if given:
-        raise UsageError(f"--{given[0]} is for the start of a sandbox, not for `{command}`")
+        raise UsageError(f"--{given[0]} is accepted only when a sandbox is started, not with `{command}`")
     if not words and command not in ("status", "stop"):
         raise UsageError(f"`{command}` needs the number of a node, or several")
     wrong = [word for word in words if not (word.isascii() and word.isdigit())]
@@ -141,12 +141,13 @@ TOOL = Tool(
     "NODE | restart NODE]. The commands act on the running sandbox, from another shell.",
     run=run,
     options=(
-        Option("nodes", "The number of nodes, each controller and broker; 3 by default.", "count", INTEGER),
+        Option("nodes", "The number of nodes, each of which is controller and broker; 3 by default.", "count", INTEGER),
         Option("controllers", "The number of controllers, with --brokers instead of --nodes.", "count", INTEGER),
-        Option("brokers", "The number of brokers that are no controllers.", "count", INTEGER),
+        Option("brokers", "The number of brokers that are not controllers.", "count", INTEGER),
         Option(
             "port",
-            "The port of the first broker; the others follow, and then the controllers. 0: any free ports.",
+            "The port of the first broker; the other brokers and then the controllers have the next ports. 0: any free "
+            "ports.",
             "port",
             INTEGER,
             default=FIRST_PORT,

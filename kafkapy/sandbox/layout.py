@@ -20,7 +20,7 @@ _BOTH: Roles = (BROKER, CONTROLLER)
 _BROKER_ONLY: Roles = (BROKER,)
 _CONTROLLER_ONLY: Roles = (CONTROLLER,)
 BROKER_LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
-# Kafka's replication factor of internal topics, if there are as many brokers.
+# Kafka's default replication factor of internal topics; the limit is the number of brokers.
 _INTERNAL_REPLICATION = 3
 _INTERNAL_TOPICS = ("offsets.topic", "transaction.state.log")
 

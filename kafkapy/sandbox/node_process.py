@@ -64,7 +64,7 @@ class NodeProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=self._environment,
-                start_new_session=True,  # Ctrl-C is for the supervisor
+                start_new_session=True,  # Ctrl-C goes to the supervisor only
                 preexec_fn=_end_with_parent(),
             )
         self._is_ready = self._is_paused = self.is_expected_to_end = False
@@ -108,7 +108,7 @@ def _end_with_parent() -> Callable[[], None] | None:
 
     def apply() -> None:
         prctl(_END_WITH_PARENT, signal.SIGTERM)
-        if os.getppid() != parent:  # the supervisor has ended in between
+        if os.getppid() != parent:  # the supervisor ended before the call of prctl
             os._exit(1)
 
     return apply

@@ -204,7 +204,7 @@ class Supervisor:
 
     def _report_ended(self, reported: set[NodeProcess], report: Callable[[str], None]) -> set[NodeProcess]:
         """Reports each node that has ended without a command and is not in `reported`; returns all nodes that have
-        ended so."""
+        ended without a command."""
         ended = {node for node in self._nodes.values() if not node.is_running and not node.is_expected_to_end}
         for node in ended - reported:
             report(f"node {node.plan.node_id} {node.state}: {node.last_line()}")

@@ -266,7 +266,7 @@ class Authenticator:
         return max(0, min(limits)) if limits else None
 
     def _complete(self, lifetime_ms: int | None) -> None:
-        """Begins the session of the authenticated client; the answer to the last token follows."""
+        """Begins the session of the authenticated client. The caller then sends the response to the last token."""
         assert self._mechanism is not None
         now_ms, counts, principal = self._listener.clock.monotonic_ms(), self._listener.counts, self._principal
         if self._is_reauthentication:

@@ -84,9 +84,9 @@ def denied_names(
     log_if_allowed: bool = True,
     log_if_denied: bool = True,
 ) -> AbstractSet[str]:
-    """Returns those of the resources on which the client may not perform the operation; each name is asked once.
+    """Returns the names of the resources on which the client may not perform the operation.
 
-    Without an authorizer `names` is not read.
+    The authorizer is asked once for each distinct name. Without an authorizer `names` is not read.
     """
     authorizer = context.services.authorizer
     if authorizer is None:
@@ -104,7 +104,7 @@ def denied_names(
 
 
 def denied_topics(context: RequestContext, operation: Operation, names: Iterable[str]) -> AbstractSet[str]:
-    """Returns those of the topics on which the client may not perform the operation; each name is asked once."""
+    """Returns the topics on which the client may not perform the operation; see `denied_names`."""
     return denied_names(context, operation, ResourceType.TOPIC, names)
 
 

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 
 def create_missing_topic(services: Services, topic: str, context: RequestContext | None = None) -> Error:
-    """Asks the controller to create the topic, without waiting; returns the error with which to answer the client,
-    which retries. The client of `context` needs the permission to create the topic."""
+    """Requests the creation of the topic from the controller, and does not wait for it.
+
+    Returns the error for the response to the client, which then retries. The client of `context` needs the permission
+    to create the topic.
+    """
     if not is_valid_topic_name(topic):
         return Error.INVALID_TOPIC_EXCEPTION
     if topic in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):

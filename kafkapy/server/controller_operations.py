@@ -37,7 +37,7 @@ class ControllerOperations:
     """Makes operations for `Controller.submit`, and owns the sessions of brokers while this node is the active
     controller.
 
-    The operations run on the controller's thread; any thread may call `contact`.
+    The operations run on the quorum thread; any thread may call `contact`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ControllerOperations:
 
     def sessions(self, image: MetadataImage) -> BrokerSessions:
         """Returns the sessions of brokers for the controller epoch of `image`; each epoch begins with new sessions.
-        Controller thread."""
+        Quorum thread."""
         sessions = self._sessions
         if sessions is None or self._epoch != image.epoch:
             timeout_ms = self._config.broker_session_timeout_ms

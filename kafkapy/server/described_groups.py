@@ -1,4 +1,4 @@
-"""The responses of ConsumerGroupDescribe, ShareGroupDescribe and StreamsGroupDescribe, which differ in their groups.
+"""The common part of ConsumerGroupDescribe, ShareGroupDescribe and StreamsGroupDescribe.
 
 Permissions: Describe on each group, and on all topics that its description names.
 """
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def error_of_each_group(response_class: Any) -> OnError:
-    """Returns an `on_error` function that gives every group of the request the error."""
+    """Returns an `on_error` function whose response has the error for every group of the request."""
 
     def failed(request: Any, version: int, error: Error, message: str | None) -> Any:
         return response_class(groups=[_failed(response_class, each, error, message) for each in request.group_ids])

@@ -20,7 +20,7 @@ class DynamicConfigListener:
     """
 
     def __init__(self, config: BrokerConfig, node_id: int, on_applied: Callable[[], object]) -> None:
-        """`on_applied` is called when a request has set keys of brokers, also to the same values."""
+        """`on_applied` is called when a request has set keys of brokers, even to the same values."""
         self._config = config
         self._node_id = node_id
         self._on_applied = on_applied

@@ -84,13 +84,18 @@ class Forwarding:
         else:
             self._create_for_client(context, request, finish)
 
+    def request(self, request: Any, key: ApiKey, on_done: Callable[[Any, int, Exception | None], None]) -> None:
+        """Sends a request in the name of this broker; see ForwardingPort."""
+        self._channel.send(request, key, on_done)
+
     def _create_for_client(
         self,
         context: RequestContext,
         request: CreateTopicsRequest,
         finish: Callable[[CreateTopicsResponse | None, Exception | None], None],
     ) -> None:
-        """Sends CreateTopics in an envelope, with the principal of a client that has asked for something else."""
+        """Sends CreateTopics in an envelope with the principal of the client whose request, such as Metadata, needs the
+        topic."""
         sent = _Enclosed(context, request)
 
         def done(response: EnvelopeResponse | None, version: int, error: Exception | None) -> None:

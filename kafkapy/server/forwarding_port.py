@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kafkapy.controller.result import ErrorMessage
 from kafkapy.controller.topics import NewTopic
 from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
 
 if TYPE_CHECKING:
     from kafkapy.client.api_versions import Versions
@@ -44,4 +45,9 @@ class ForwardingPort(Protocol):
         With the RequestContext of a client's request the topic is created in the name of the client, which needs the
         permission; otherwise in the name of this broker.
         """
+        ...
+
+    def request(self, request: Any, key: ApiKey, on_done: Callable[[Any, int, Exception | None], None]) -> None:
+        """Sends a request in the name of this broker to the active controller. `on_done(response, version, error)` is
+        called on any thread; the response is None after an error."""
         ...

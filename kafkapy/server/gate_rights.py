@@ -33,7 +33,7 @@ GENERATION_POLL_MS = 100
 
 
 class GateRights:
-    """Stores permissions in the gate. Reactor thread only, except `check`."""
+    """Stores permissions in the gate. Reactor thread only, except `check` and `on_metadata`."""
 
     def __init__(self, gate: DataGate, authorizer: Authorizer) -> None:
         self._gate = gate

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.topics import NewTopic
-from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
+from kafkapy.metadata.internal_topics import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    ZOOKEEPER_TREE_TOPIC,
+)
 from kafkapy.server.services import Services
 from kafkapy.server.topic_request import request_topic
+
+# The largest transaction of the tree.
+ZOOKEEPER_TRANSACTION_BYTES = 128 * 1024 * 1024
 
 
 def create_internal_topic(services: Services, topic: str) -> None:
@@ -42,6 +50,21 @@ def _described(config: BrokerConfig, topic: str) -> NewTopic:
                 "segment.bytes": str(config.share_coordinator_state_topic_segment_bytes),
                 "retention.ms": "-1",
                 "min.insync.replicas": str(config.share_coordinator_state_topic_min_isr),
+            },
+        )
+    if topic == ZOOKEEPER_TREE_TOPIC:
+        return NewTopic(
+            topic,
+            1,
+            config.zookeeper_tree_topic_replication_factor,
+            configs={
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": str(config.offsets_topic_segment_bytes),
+                "min.insync.replicas": str(config.zookeeper_tree_topic_min_isr),
+                # All records of a transaction are in one batch: also the end of a session with many nodes.
+                "max.message.bytes": str(ZOOKEEPER_TRANSACTION_BYTES),
+                "unclean.leader.election.enable": "false",
             },
         )
     if topic != GROUP_METADATA_TOPIC:

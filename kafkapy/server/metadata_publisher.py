@@ -1,7 +1,7 @@
 """Applies each committed change of the metadata to logs, configuration and replicas.
 
-The publisher is called on the controller's thread after the commit, and posts the work on replicas to the reactor's
-thread. If log directories have to be created or deleted first, a separate thread does that, because the controller's
+The publisher is called on the quorum thread after the commit, and posts the work on replicas to the reactor's thread.
+If log directories have to be created or deleted first, the thread for log directories does that, because the quorum
 thread must not wait for the disk: it would miss the messages of the quorum. All later changes then pass through that
 thread too, so that the changes are applied in log order. The controller responds to the request that made a change when
 the change was posted to the reactor.
@@ -36,7 +36,7 @@ logger = logging.getLogger("kafka.server.metadata.BrokerMetadataPublisher")
 class MetadataPublisher:
     """The listener that the controller loop notifies of each committed change of the metadata.
 
-    `on_metadata` is called on the controller's thread; `take_over` and `finish` by the thread that starts and stops the
+    `on_metadata` is called on the quorum thread; `take_over` and `finish` by the thread that starts and stops the
     broker.
     """
 
@@ -58,10 +58,11 @@ class MetadataPublisher:
         """Creates a publisher for the replicas of the node `node_id`.
 
         `post(work)` runs work on the reactor's thread later; `run_on_owner(work)` runs work on that thread and waits.
-        `disk_thread` creates and deletes logs; without it, the caller of `on_metadata` does. `on_topics_deleted` is
-        called on the reactor's thread after the replicas were removed. `report_directories` is called, on any thread,
-        with the directories of new logs, if the metadata has assigned no directory to them. `on_broker_config` is
-        called by the caller of `on_metadata` when a request has set keys of brokers, also to the same values.
+        `disk_thread` is the thread for log directories; without it, the caller of `on_metadata` creates and deletes
+        logs. `on_topics_deleted` is called on the reactor's thread after the replicas were removed.
+        `report_directories` is called, on any thread, with the directories of new logs, if the metadata has assigned no
+        directory to them. `on_broker_config` is called, on the thread that applies the change, when a request has set
+        keys of brokers, even to the same values.
         `on_features` is called on the reactor's thread when the level of a feature was set.
         """
         self._config = config
@@ -84,8 +85,8 @@ class MetadataPublisher:
         self._create_logs(image.topics.by_name.values(), image, image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
-        """Applies a change and returns None, or passes it to the thread for the disk and returns a Future that is
-        completed when the change has been applied."""
+        """Applies a change and returns None, or passes it to the thread for log directories and returns a Future that
+        is completed when the change has been applied."""
         disk = self._disk_thread
         if disk is None or (disk.is_idle and not self._needs_disk(delta)):
             self._publish(delta, image)
@@ -93,8 +94,8 @@ class MetadataPublisher:
         return disk.submit(lambda: self._publish(delta, image))
 
     def finish(self) -> None:
-        """Waits until all changes so far have been applied, and ends the thread for the disk. Called when the
-        controller's thread has ended."""
+        """Waits until all changes so far have been applied, and ends the thread for log directories. Called when
+        the quorum thread has ended."""
         if self._disk_thread is not None:
             self._disk_thread.stop()
 
@@ -176,8 +177,10 @@ class MetadataPublisher:
         return found
 
     def _delete_replicas(self, topics: list[TopicImage]) -> None:
-        """Removes the replicas of these partitions, then deletes their logs. In this order, because the reactor appends
-        to the logs of replicas."""
+        """Removes the replicas of the partitions in `topics`, then deletes their logs.
+
+        The replicas are removed first, because the reactor appends to the logs of replicas.
+        """
         if topics:
             self._run_on_owner(lambda: self._replica_manager.drop_topics(topics))
         for topic in topics:

@@ -35,7 +35,10 @@ PLAINTEXT = "PLAINTEXT"
 
 
 class ListenerClientValues:
-    """The values of a client's keys for connections to one listener, with the prefixes of listener and mechanism."""
+    """The values of the security keys of a client for connections from this node to one listener.
+
+    As for servers, a key with the prefix of the listener, or of listener and mechanism, precedes the key without one.
+    """
 
     def __init__(self, config: BrokerConfig, listener_name: str, mechanism: str) -> None:
         self._protocol = config.security_protocols[listener_name]

@@ -35,7 +35,7 @@ Quotas = Mapping[QuotaEntity, Mapping[str, float]]
 class QuotaListener:
     """A listener of the metadata, which passes the quotas to the parts that enforce them.
 
-    `on_metadata` runs on the controller's thread, the rest on the reactor's thread.
+    `on_metadata` runs on the quorum thread, the rest on the reactor's thread.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class RemoteTransactionCoordinators:
 
     Each broker has at most one request in flight; calls made before its response are sent together in the next request.
     A request has at most one entry for a transactional id, because the response identifies an entry by the id. The
-    answers for an id come in the order of the calls.
+    results for an id arrive in the order of the calls.
     """
 
     def __init__(self, requests: BrokerRequests) -> None:
@@ -79,8 +79,11 @@ class RemoteTransactionCoordinators:
 
 
 def _without_result(error: Error, *, verify_only: bool) -> Error:
-    """Returns the error of a partition for which the response has no result; `error` is the error of the whole
-    request."""
+    """Returns the error to report for a partition for which the coordinator's response has no result.
+
+    `error` is the error of the whole request. With `verify_only` (the request only verified that the partitions are in
+    the transaction), a coordinator that does not support this request counts as success.
+    """
     if error is Error.NONE:
         return Error.UNKNOWN_SERVER_ERROR
     if error is Error.UNSUPPORTED_VERSION and verify_only:

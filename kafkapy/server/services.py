@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from kafkapy.server.transaction_markers import LocalMarkerWriter
     from kafkapy.server.transaction_verification import TransactionVerification
     from kafkapy.storage.log_manager import LogManager
+    from kafkapy.zookeeper.service import ZooKeeperService
 
 
 class CommonServices(TypedDict):
@@ -195,6 +196,7 @@ class Services(ControllerServices):
         self.alter_log_dirs = alter_log_dirs
         self._make_shares = make_shares
         self.loaded_shares: ShareServices | None = None
+        self.zookeeper: ZooKeeperService | None = None  # only with zookeeper.listener
 
     @property
     def shares(self) -> ShareServices:
@@ -214,12 +216,17 @@ class Services(ControllerServices):
         if self.loaded_shares is not None:
             self.loaded_shares.features_changed()
 
-    def shutdown_shares(self) -> None:
+    def shutdown_optional(self) -> None:
+        """Ends the parts that not every broker has: the share groups, and the listener for ZooKeeper's clients."""
         if self.loaded_shares is not None:
             self.loaded_shares.shutdown()
+        if self.zookeeper is not None:
+            self.zookeeper.shutdown()
 
-    def on_share_leadership(self, led: list[Partition], followed: list[Partition]) -> None:
-        """Notifies the share groups of partitions that this broker leads now, or no longer leads."""
+    def on_optional_leadership(self, led: list[Partition], followed: list[Partition]) -> None:
+        """Notifies the parts that not every broker has of partitions that this broker leads now, or no longer leads."""
+        if self.zookeeper is not None:
+            self.zookeeper.on_leadership(led, followed)
         if self.loaded_shares is not None or any(
             partition.topic_partition.topic == SHARE_GROUP_STATE_TOPIC for partition in led
         ):

@@ -25,8 +25,8 @@ from kafkapy.replica.share.persister import (
     StateWrite,
 )
 
-# As in Apache Kafka: five attempts, with pauses of 1 s and longer. The first pauses are shorter here, because the
-# coordinator of this broker is usually ready soon after it was asked for.
+# As in Apache Kafka: five attempts, with pauses of 1 s and longer. The first pauses are shorter here, because a
+# coordinator on this broker is usually ready soon after the first request.
 MOST_ATTEMPTS = 5
 FIRST_STATE_PAUSE_MS = 100
 LONGEST_STATE_PAUSE_MS = 30_000
@@ -41,9 +41,8 @@ _RETRIABLE = frozenset(
         Error.REQUEST_TIMED_OUT,
     }
 )
-# Sends a request to the coordinator on the broker with this id; None is this broker.
-Attempt = Callable[[int | None], None]
-OnError = Callable[[Error, str | None], None]
+# Sends a request to the coordinator on the broker with this id, None for this broker; the callback gets the error.
+Attempt = Callable[["int | None", OnDone], None]
 
 
 class RemoteShareCoordinators(Protocol):
@@ -76,7 +75,7 @@ class ClusterPersister(Persister):
         self._schedule = schedule
         self._make_remote = make_remote
         self._remote: RemoteShareCoordinators | None = None
-        # Asks for the topic of the states; set when the parts of the broker are connected.
+        # Requests the creation of `__share_group_state`; set when the parts of the broker are connected.
         self.create_topic: Callable[[], object] = lambda: None
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int, on_done: OnDone) -> None:
@@ -84,9 +83,9 @@ class ClusterPersister(Persister):
             if broker_id is None:
                 self._coordinator.initialize(key, state_epoch, start_offset, done)
             else:
-                self._others.initialize(broker_id, key, state_epoch, start_offset, done)
+                self._remote_coordinators.initialize(broker_id, key, state_epoch, start_offset, done)
 
-        self._until_done(key, attempt, on_done)
+        self._attempt_repeatedly(key, attempt, on_done)
 
     def read(self, key: SharePartitionKey, leader_epoch: int, on_state: OnState) -> None:
         def attempt(broker_id: int | None, done: OnDone) -> None:
@@ -99,27 +98,27 @@ class ClusterPersister(Persister):
             if broker_id is None:
                 self._coordinator.read(key, leader_epoch, lambda state: found(state, Error.NONE), done)
             else:
-                self._others.read(broker_id, key, leader_epoch, found)
+                self._remote_coordinators.read(broker_id, key, leader_epoch, found)
 
-        self._until_done(key, attempt, lambda error, message: on_state(None, error))
+        self._attempt_repeatedly(key, attempt, lambda error, message: on_state(None, error))
 
     def write(self, key: SharePartitionKey, change: StateWrite, on_done: OnDone) -> None:
         def attempt(broker_id: int | None, done: OnDone) -> None:
             if broker_id is None:
                 self._coordinator.write(key, change, done)
             else:
-                self._others.write(broker_id, key, change, done)
+                self._remote_coordinators.write(broker_id, key, change, done)
 
-        self._until_done(key, attempt, on_done)
+        self._attempt_repeatedly(key, attempt, on_done)
 
     def delete(self, key: SharePartitionKey, on_done: OnDone) -> None:
         def attempt(broker_id: int | None, done: OnDone) -> None:
             if broker_id is None:
                 self._coordinator.delete(key, done)
             else:
-                self._others.delete(broker_id, key, done)
+                self._remote_coordinators.delete(broker_id, key, done)
 
-        self._until_done(key, attempt, on_done)
+        self._attempt_repeatedly(key, attempt, on_done)
 
     def summarize(self, key: SharePartitionKey, on_summary: OnSummary) -> None:
         def attempt(broker_id: int | None, done: OnDone) -> None:
@@ -132,28 +131,26 @@ class ClusterPersister(Persister):
             if broker_id is None:
                 self._coordinator.summarize(key, lambda summary: found(summary, Error.NONE), done)
             else:
-                self._others.summarize(broker_id, key, found)
+                self._remote_coordinators.summarize(broker_id, key, found)
 
-        self._until_done(key, attempt, lambda error, message: on_summary(None, error))
+        self._attempt_repeatedly(key, attempt, lambda error, message: on_summary(None, error))
 
     @property
-    def _others(self) -> RemoteShareCoordinators:
+    def _remote_coordinators(self) -> RemoteShareCoordinators:
         if self._remote is None:
             self._remote = self._make_remote()
         return self._remote
 
-    def _until_done(
-        self, key: SharePartitionKey, attempt: Callable[[int | None, OnDone], None], on_done: OnDone, number: int = 1
-    ) -> None:
-        """Calls `attempt` until it succeeds, fails with an error that is not retriable, or has failed MOST_ATTEMPTS
-        times."""
+    def _attempt_repeatedly(self, key: SharePartitionKey, attempt: Attempt, on_done: OnDone, number: int = 1) -> None:
+        """Calls `attempt`, and again after each retriable error, MOST_ATTEMPTS times in all. Calls `on_done` with the
+        last error, or with NONE."""
 
         def done(error: Error, message: str | None) -> None:
             if error not in _RETRIABLE or number >= MOST_ATTEMPTS:
                 on_done(error, message)
                 return
             delay_ms = min(FIRST_STATE_PAUSE_MS << 2 * (number - 1), LONGEST_STATE_PAUSE_MS)
-            self._schedule(delay_ms, lambda: self._until_done(key, attempt, on_done, number + 1))
+            self._schedule(delay_ms, lambda: self._attempt_repeatedly(key, attempt, on_done, number + 1))
 
         found = self._find(key)
         if isinstance(found, Error):

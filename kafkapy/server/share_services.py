@@ -42,7 +42,7 @@ class ShareServices:
         return self.groups.settings
 
     def count_acknowledgements(self, batches: Iterable[AckBatch]) -> None:
-        """Counts the records of acknowledgements that a member sent, also of those that are refused later."""
+        """Counts the records of acknowledgements that a member sent, including those that are refused later."""
         for first, last, types in batches:
             if len(types) == 1:
                 self.acknowledged[types[0]] += last - first + 1
@@ -81,6 +81,8 @@ class ShareServices:
             self._release(session)
 
     def _release(self, session: ShareSession) -> None:
+        """Makes the records of the member available again; removes the group's share partitions after its last
+        session."""
         group_id, member_id = session.key
         for topic_id, number in session.partitions:
             share_partition = self.partitions.get(SharePartitionKey(group_id, topic_id, number))

@@ -1,6 +1,6 @@
 """The share sessions of this broker: which partitions the members of share groups fetch from it (KIP-932).
 
-epoch 0      opens a session, or replaces the one of the member
+epoch 0      opens a session, or replaces the session of the member
 epoch 1...   must be the next epoch of the session
 epoch -1     closes the session
 """
@@ -81,8 +81,8 @@ class ShareSessions:
         return session is not None and self._sessions.get(session.key) is session
 
     def open(self, key: SessionKey, partitions: Iterable[PartitionId], connection_id: str, limit: int) -> ShareSession:
-        """Opens a session, which replaces the one of the member. Raises ApiError SHARE_SESSION_LIMIT_REACHED if there
-        are `limit` others."""
+        """Opens a session, which replaces the previous session of the member. Raises ApiError
+        SHARE_SESSION_LIMIT_REACHED if `limit` other sessions are open."""
         self.remove(key)
         if len(self._sessions) >= limit:
             raise ApiError(Error.SHARE_SESSION_LIMIT_REACHED)

@@ -12,7 +12,7 @@ from kafkapy.errors import Error
 from kafkapy.server.forwarding_port import OnCreated
 from kafkapy.types import Clock
 
-# (topic, callback for the result): asks the controller to create a topic, without waiting.
+# (topic, callback for the result): requests a topic from the controller, without waiting.
 CreateTopic = Callable[[NewTopic, OnCreated], None]
 
 
@@ -31,7 +31,7 @@ class StreamsTopics:
         self._errors: dict[str, tuple[str, int]] = {}
 
     def request(self, topics: Mapping[str, InternalTopic], error_ttl_ms: int, create: CreateTopic) -> None:
-        """Creates the topics that are neither being created nor known to fail, without waiting."""
+        """Requests the creation of each topic that is neither being created nor has an error, without waiting."""
         failed = self.errors(topics)
         now_ms = self._clock.monotonic_ms()
         for name, topic in topics.items():
@@ -42,7 +42,7 @@ class StreamsTopics:
             create(wanted, partial(self._finish, name, error_ttl_ms))
 
     def errors(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns the errors of the topics that could not be created lately, by topic."""
+        """Returns the errors of the topics that could not be created recently, by topic."""
         now_ms = self._clock.monotonic_ms()
         for name, (_, deadline_ms) in list(self._errors.items()):
             if deadline_ms <= now_ms:
@@ -50,6 +50,7 @@ class StreamsTopics:
         return {name: self._errors[name][0] for name in names if name in self._errors}
 
     def _finish(self, name: str, error_ttl_ms: int, result: ErrorMessage | BaseException) -> None:
+        """Handles the result of one request. Any thread may call it."""
         self._requested.pop(name, None)
         if isinstance(result, BaseException):
             message = str(result)

@@ -79,7 +79,8 @@ class FutureLogs:
         """Decides, when the broker starts, which future logs become current logs, and which continue to be copied.
 
         A future log becomes current if the metadata assigns the replica to its directory, and it is longer than the
-        current log or there is no current log: appends have gone to it already. Raises OSError or StorageError.
+        current log or there is no current log: then records were already appended to the future log itself.
+        Raises OSError or StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
@@ -127,7 +128,7 @@ class FutureLogs:
             self.discard_files(log, close=False)
 
     def forget_directory(self, directory: LogDirectory) -> None:
-        """Removes the future logs of a directory that went offline."""
+        """Removes the future logs of a directory that went offline from the table. The files stay."""
         for partition in [partition for partition, log in self._logs.items() if log.directory is directory]:
             del self._logs[partition]
 

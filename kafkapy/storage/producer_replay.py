@@ -14,8 +14,8 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 
 # Kafka's limit on the requests that an idempotent producer has in flight, and on the batches of an entry.
 BATCHES_IN_FLIGHT = 5
-# The batches before the last one of each producer are looked for in so many bytes before the offset of a snapshot: in
-# the greater length if the smaller one has too few.
+# The numbers of bytes before the offset of a snapshot that are searched for the batches before the last one of each
+# producer: the second number only if the first one gives too few batches.
 TAIL_LENGTHS = (128 << 10, 1 << 20)
 # A producer that has appended nothing for this time does not retry: delivery.timeout.ms is usually 2 minutes.
 RETRY_PERIOD_MS = 600_000
@@ -76,8 +76,8 @@ def restore_batches(segments: LogSegments, producers: ProducerStateManager, wall
 
     A snapshot contains only the last batch of a producer. A producer with several requests in flight may retry earlier
     batches after a restart, which have to be recognized as duplicates. The batches are read from the end of the segment
-    before the snapshot's offset; from so few bytes, if these have enough batches, that a start with many partitions
-    does not take long. No file stays open. Raises OSError.
+    before the snapshot's offset: first only a few bytes, and more only if these do not contain enough batches, so that
+    a start with many partitions does not take long. No file stays open. Raises OSError.
     """
     end_offset = producers.map_end_offset
     last = segments.index_of(end_offset - 1)
@@ -117,7 +117,7 @@ def _runs(batches: Iterable[BatchSummary], recent: Mapping[int, ProducerEntry]) 
 
 
 def _is_complete(run: Sequence[BatchMetadata] | None) -> bool:
-    """Returns whether a producer has no earlier batches that it may retry."""
+    """Returns whether `run`, the last batches of a producer, contains all batches that the producer may retry."""
     return run is not None and (len(run) >= BATCHES_IN_FLIGHT or run[0].first_sequence == 0)
 
 
@@ -137,7 +137,7 @@ def _with_batches(entry: ProducerEntry, batches: Iterable[BatchMetadata]) -> Pro
 
 def _tail(segments: LogSegments, last: int, end_offset: int, length: int) -> Iterator[BatchSummary]:
     """Yields the batches below `end_offset` in at most `length` bytes at the end of the segment with the index `last`,
-    and of the one before it if it is shorter. Raises OSError."""
+    and of the previous segment if this segment is shorter than `length`. Raises OSError."""
     segment = segments[last]
     if last and segment.size < length:
         yield from _batches_at_end(segments[last - 1], length - segment.size)

@@ -19,7 +19,7 @@ STOP_TIMEOUT_S = 20.0
 
 
 class BrokerFailed(Exception):
-    """The broker did not start, or did not end. The text has what it printed to standard error."""
+    """A failure of the broker to start, to keep running or to end; the message includes its standard error."""
 
 
 class Broker:
@@ -35,7 +35,7 @@ class Broker:
         *,
         command: Sequence[str] = (sys.executable, "-P", "-m", "kafkapy"),
     ) -> None:
-        """Starts no process.
+        """Creates a broker that is not started.
 
         `settings` are keys of the broker's configuration, such as {"num.partitions": 3}. `command` is the command line
         that runs the program `kafkapy`; by default modules in the current folder are not visible to the broker.
@@ -47,7 +47,7 @@ class Broker:
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self._port: int | None = None
-        self._creator: Admin | None = None  # creates topics; one for all, because a connection takes ten milliseconds
+        self._creator: Admin | None = None  # creates all topics, because a connection takes ten milliseconds
 
     @property
     def port(self) -> int:
@@ -69,14 +69,14 @@ class Broker:
         """Starts the broker and returns when it serves clients. Raises BrokerFailed."""
         if self.is_running:
             raise BrokerFailed("the broker is running already")
-        # A file and not a pipe: nobody reads it while the broker runs.
+        # A file instead of a pipe: nothing reads it while the broker runs, and a full pipe would block the broker.
         self._errors = tempfile.TemporaryFile(prefix="kafkapy-errors-")  # noqa: SIM115
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            start_new_session=True,  # Ctrl-C is for the tests, whose end stops the broker
+            start_new_session=True,  # Ctrl-C goes to the tests only, whose end stops the broker
         )
         try:
             self._port = self._read_port(self._process, timeout_s)
@@ -108,7 +108,7 @@ class Broker:
     def stop(self) -> None:
         """Stops the broker and removes its data; does nothing if the broker is not running.
 
-        Raises BrokerFailed if the broker has ended by itself before, or with another exit status than 0.
+        Raises BrokerFailed if the broker had ended by itself, or ends with another exit status than 0.
         """
         process = self._process
         if process is None:

@@ -25,7 +25,7 @@ def kafka_broker_settings() -> Mapping[str, object]:
 @pytest.fixture(scope="session")
 def kafka_broker(kafka_broker_settings: Mapping[str, object]) -> Iterator[Broker]:
     """Yields a running `kafkapy.testing.Broker`, which all tests of the session share."""
-    from kafkapy.testing import Broker  # not before a test needs a broker
+    from kafkapy.testing import Broker  # imported only when a test needs a broker
 
     with Broker(kafka_broker_settings) as broker:
         yield broker

@@ -37,7 +37,7 @@ ROWS = (
         "metric.reporters", LIST, "org.apache.kafka.common.metrics.JmxReporter", ANY, LOW,
         "Java classes that report metrics.",
     ),
-    inert_client_key(
+    client_key(
         "metrics.num.samples", INT, 2, at_least(1), LOW,
         "Samples from which a metric is computed.",
     ),
@@ -45,7 +45,7 @@ ROWS = (
         "metrics.recording.level", STRING, "INFO", one_of("INFO", "DEBUG", "TRACE"), LOW,
         "The most detailed metrics that are kept.",
     ),
-    inert_client_key(
+    client_key(
         "metrics.sample.window.ms", LONG, 30000, at_least(0), LOW,
         "Time that a sample of a metric covers.",
     ),

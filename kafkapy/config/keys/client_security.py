@@ -35,7 +35,7 @@ ROWS = (
         "sasl.kerberos.min.time.before.relogin", LONG, 60000, ANY, LOW,
         "Pause of the refresh thread between two logins.",
     ),
-    inert_client_key(
+    client_key(
         "sasl.kerberos.service.name", STRING, None, ANY, MEDIUM,
         "Kerberos service name of the brokers.",
     ),

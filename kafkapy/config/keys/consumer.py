@@ -12,7 +12,6 @@ from kafkapy.config.row import (
     REQUIRED,
     STRING,
     client_key,
-    inert_client_key,
 )
 from kafkapy.config.validator import (
     ANY,
@@ -65,7 +64,7 @@ ROWS = (
         "enable.auto.commit", BOOLEAN, True, ANY, MEDIUM,
         "Commit positions automatically while polling.",
     ),
-    inert_client_key(
+    client_key(
         "enable.metrics.push", BOOLEAN, True, ANY, LOW,
         "Push metrics to the broker if it requests them.",
     ),

@@ -1,7 +1,7 @@
 """Configuration keys: additions of kafkapy."""
 
-from kafkapy.config.row import BOOLEAN, INT, LOW, PASSWORD, READ_ONLY, STRING, key
-from kafkapy.config.validator import ADDRESS, ANY, at_least
+from kafkapy.config.row import BOOLEAN, INT, LOW, PASSWORD, READ_ONLY, SHORT, STRING, key
+from kafkapy.config.validator import ADDRESS, ANY, ZNODE_PATH, at_least
 
 ROWS = (
     key(
@@ -53,5 +53,47 @@ ROWS = (
         "kafkapy.ssl.crl.location", STRING, "", ANY, LOW, READ_ONLY,
         "File with certificate revocation lists in PEM. Clients whose certificate is revoked, or whose issuer has no list in "
         "the file, are refused. It may have the prefix of a listener.",
+    ),
+    key(
+        "zookeeper.listener", STRING, "", ADDRESS, LOW, READ_ONLY,
+        "Address of a listener for ZooKeeper's clients: host:port, or a port on loopback, as in localhost:2181. It serves a "
+        "tree of znodes, which is stored in the topic __zookeeper_tree. Without a value there is no listener. Everybody who "
+        "can connect to it can read and change the nodes whose ACL does not forbid it.",
+    ),
+    key(
+        "zookeeper.listener.max.connections.per.address", INT, 60, at_least(0), LOW, READ_ONLY,
+        "Largest number of connections of one client address to zookeeper.listener; 0 for any number.",
+    ),
+    key(
+        "zookeeper.listener.max.request.bytes", INT, 1048575, at_least(1024), LOW, READ_ONLY,
+        "Largest request to zookeeper.listener, and with it the largest data of a znode. A larger request closes the "
+        "connection.",
+    ),
+    key(
+        "zookeeper.listener.max.session.timeout.ms", INT, 40000, at_least(1), LOW, READ_ONLY,
+        "Longest session timeout that a client of zookeeper.listener gets.",
+    ),
+    key(
+        "zookeeper.listener.min.session.timeout.ms", INT, 4000, at_least(1), LOW, READ_ONLY,
+        "Shortest session timeout that a client of zookeeper.listener gets.",
+    ),
+    key(
+        "zookeeper.listener.view.chroot", STRING, "/", ZNODE_PATH, LOW, READ_ONLY,
+        "Path of the znode below which the listener shows the cluster as Kafka's znodes (/brokers, /config and others). "
+        "Nodes elsewhere are free.",
+    ),
+    key(
+        "zookeeper.listener.view.writes.enable", BOOLEAN, True, ANY, LOW, READ_ONLY,
+        "Whether clients of zookeeper.listener may create, change and delete topics, configurations and quotas by writing "
+        "Kafka's znodes. These requests are made in the name of the broker. With an authorizer they are refused, unless this "
+        "key is set to true.",
+    ),
+    key(
+        "zookeeper.tree.topic.min.isr", SHORT, 1, at_least(1), LOW, READ_ONLY,
+        "min.insync.replicas of the topic __zookeeper_tree.",
+    ),
+    key(
+        "zookeeper.tree.topic.replication.factor", SHORT, 3, at_least(1), LOW, READ_ONLY,
+        "Number of replicas of the topic __zookeeper_tree. It is not created while the cluster has fewer brokers.",
     ),
 )

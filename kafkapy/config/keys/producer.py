@@ -66,7 +66,7 @@ ROWS = (
         "enable.idempotence", BOOLEAN, True, ANY, LOW,
         "Write each record once and in order, even if requests are sent again.",
     ),
-    inert_client_key(
+    client_key(
         "enable.metrics.push", BOOLEAN, True, ANY, LOW,
         "Push metrics to the broker if it requests them.",
     ),

@@ -26,7 +26,7 @@ NO_DEADLINE = -1
 
 
 class AckType(IntEnum):
-    """The answer of a consumer to an acquired record; the numbers are those of the protocol."""
+    """The types of acknowledgement of an acquired record, with their numbers in the protocol."""
 
     GAP = 0  # the log has no record with this offset
     ACCEPT = 1
@@ -93,7 +93,7 @@ class Run:
         return self.state is ACKNOWLEDGED or self.state is ARCHIVED
 
     def settle(self, state: DeliveryState) -> None:
-        """Gives the run the state, which ends its acquisition."""
+        """Sets the state of the run, and ends its acquisition and its pending change."""
         self.state = state
         self.member = None
         self.deadline_ms = NO_DEADLINE
@@ -105,7 +105,7 @@ class InFlightRecords:
 
     Invariants: the runs cover [start_offset, end_offset) in order and without gaps; the first run is not terminal,
     unless a change is pending; only acquired runs have a member, a deadline or a pending change. `complete_count` is
-    the number of records in the window that are terminal or about to be, without holes.
+    the number of records in the window, without holes, whose state or pending state is terminal.
     """
 
     __slots__ = ("_may_be_available", "complete_count", "runs", "start_offset")
@@ -124,7 +124,7 @@ class InFlightRecords:
                 self._append(self.end_offset, first - 1, AVAILABLE, 0)
             self._append(first, batch.last_offset, DeliveryState(batch.state), batch.delivery_count)
         self.complete_count = sum(run.size for run in self.runs if run.is_terminal)
-        self._advance()
+        self.advance()
 
     def _append(self, first: int, last: int, state: DeliveryState, count: int) -> None:
         self.runs.append(Run(first, last, state, count, last - first + 1))
@@ -151,13 +151,15 @@ class InFlightRecords:
         return self.end_offset
 
     def can_acquire(self, max_in_flight: int) -> bool:
-        """Returns whether a record may be acquired: one that is available again, or a new one while there are fewer
-        than `max_in_flight`."""
+        """Returns whether a record may be acquired: an available record of the window, or a new one while the window
+        has fewer than `max_in_flight` offsets."""
         return self.in_flight_count < max_in_flight or self.next_fetch_offset() != self.end_offset
 
     def earliest_deadline_ms(self) -> int | None:
-        """Returns the earliest end of a lock, or None if there is none. A record with a pending change is not taken
-        back before its change has failed."""
+        """Returns the earliest end of an acquisition lock, or None if there is none.
+
+        Records with a pending change are left out: their locks cannot expire unless the change fails.
+        """
         held = (run.deadline_ms for run in self.runs if run.state is ACQUIRED and run.pending is None)
         return min(held, default=None)
 
@@ -179,11 +181,11 @@ class InFlightRecords:
         """Acquires records for the member and returns their offsets in order.
 
         `batches` are the first and last offsets of the log's batches that were read from `fetch_offset` on. Acquires
-        about `max_records`: whole batches of the log, or with `is_exact` not more. `limit` is the largest delivery
-        count. New records are acquired in ranges of about `batch_size`.
+        whole batches of the log with about `max_records` records or, if `is_exact`, no more than `max_records`.
+        `limit` is the largest delivery count. New records are acquired in ranges of about `batch_size`.
 
-        Records that are often released are acquired in smaller and smaller numbers, and the last time each alone, so
-        that a record that makes its consumers fail does not take others along.
+        The more often records have been delivered, the fewer of them are acquired together. At the last delivery each
+        record is acquired alone, so that a record that makes its consumers fail does not affect other records.
         """
         first, last = batches[0][0], batches[-1][1]
         self._archive_missing(fetch_offset, first)
@@ -194,10 +196,10 @@ class InFlightRecords:
             last, wanted = min(last, end - 1), max_records
         if wanted <= 0 or last < self.start_offset:
             return []
-        acquired, is_throttled = self._acquire_again(member, first, last, deadline_ms, wanted, limit, is_exact)
+        acquired, is_throttled = self._acquire_in_window(member, first, last, deadline_ms, wanted, limit, is_exact)
         wanted -= sum(each.last - each.first + 1 for each in acquired)
         if wanted > 0 and last >= end and not is_throttled:
-            acquired += self._acquire_new(member, batches, deadline_ms, wanted, batch_size, is_exact)
+            acquired += self._acquire_after_window(member, batches, deadline_ms, wanted, batch_size, is_exact)
         return acquired
 
     def _archive_missing(self, fetch_offset: int, first: int) -> None:
@@ -208,11 +210,11 @@ class InFlightRecords:
             if run.state is AVAILABLE:
                 run.settle(ARCHIVED)
                 self.complete_count += run.size
-        self._advance()
+        self.advance()
 
     def withdraw(self, member: str, acquired: Iterable[Acquired]) -> None:
-        """Takes back what the member has acquired, because the records are not sent to it. The delivery is not
-        counted."""
+        """Makes records that the member has acquired available again, because they are not sent to it. The delivery is
+        not counted."""
         for each in acquired:
             for run in self._between(max(each.first, self.start_offset), each.last):
                 if run.state is ACQUIRED and run.member == member and run.pending is None:
@@ -220,14 +222,15 @@ class InFlightRecords:
                     run.count -= 1
                     self._may_be_available = True
 
-    def _acquire_again(
+    def _acquire_in_window(
         self, member: str, first: int, last: int, deadline_ms: int, wanted: int, limit: int, is_exact: bool
     ) -> tuple[list[Acquired], bool]:
-        """Acquires available records of the window; returns them, and whether no others may be acquired with them."""
+        """Acquires available records of the window. Returns them, and True if no other records may be acquired with
+        them."""
         acquired: list[Acquired] = []
         if not self._may_be_available or last < self.start_offset:
             return acquired, False
-        throttled_from = max(2, -(-limit // 2))
+        throttled_from = max(2, -(-limit // 2))  # the delivery count from which fewer records are acquired together
         index = self._index(max(first, self.start_offset))
         if index < len(self.runs) and self.runs[index].first < first:
             self._split(index, first)
@@ -255,7 +258,7 @@ class InFlightRecords:
             index += 1
         return acquired, False
 
-    def _acquire_new(
+    def _acquire_after_window(
         self,
         member: str,
         batches: Sequence[tuple[int, int]],
@@ -282,13 +285,13 @@ class InFlightRecords:
             last = batch_last
             if last - first + 1 >= wanted:
                 break
-        rest = min(last, first + wanted - 1) if is_exact else last
-        ranges.append((range_first, rest))
+        last_acquired = min(last, first + wanted - 1) if is_exact else last
+        ranges.append((range_first, last_acquired))
         size = last - first + 1
         for each_first, each_last in ranges:
             self.runs.append(Run(each_first, each_last, ACQUIRED, 1, each_last - each_first + 1, member, deadline_ms))
-        if rest < last:
-            self.runs.append(Run(rest + 1, last, AVAILABLE, 0, size))
+        if last_acquired < last:
+            self.runs.append(Run(last_acquired + 1, last, AVAILABLE, 0, size))
             self._may_be_available = True
         return [Acquired(each_first, each_last, 1) for each_first, each_last in ranges]
 
@@ -302,9 +305,9 @@ class InFlightRecords:
     # -- acknowledging
 
     def prepare(self, member: str, batches: Iterable[AckBatch], limit: int, renewed_deadline_ms: int) -> list[Run]:
-        """Makes the changes that the member's acknowledgements cause pending, and returns the changed runs.
+        """Marks the changes that the member's acknowledgements cause as pending, and returns the runs that they change.
 
-        Renews the locks of the records with the type RENEW at once. Offsets below the start offset are ignored. Raises
+        The type RENEW renews the lock of a record at once. Offsets below the start offset are ignored. Raises
         ApiError, after which nothing has changed: INVALID_REQUEST for offsets that have not been acquired yet, and
         INVALID_RECORD_STATE for records that the member does not have, or that have a pending change.
         """
@@ -320,7 +323,7 @@ class InFlightRecords:
                     if ack_type == AckType.RENEW:
                         renewed += found
                     else:
-                        self._make_pending(found, ack_type, limit, prepared)
+                        self._mark_pending(found, ack_type, limit, prepared)
         except ApiError:
             self.roll_back(prepared)
             raise
@@ -329,10 +332,10 @@ class InFlightRecords:
         return prepared
 
     def prepare_release(self, member: str, limit: int) -> list[Run]:
-        """Makes the release of all records that the member has acquired pending, and returns their runs."""
+        """Marks the release of all records that the member has acquired as pending, and returns their runs."""
         prepared: list[Run] = []
         held = [run for run in self.runs if run.state is ACQUIRED and run.member == member and run.pending is None]
-        self._make_pending(held, AckType.RELEASE, limit, prepared)
+        self._mark_pending(held, AckType.RELEASE, limit, prepared)
         return prepared
 
     def _check_acquired(self, member: str, first: int, last: int) -> None:
@@ -359,7 +362,9 @@ class InFlightRecords:
             _check_owner(run, member)
         return found
 
-    def _make_pending(self, runs: Iterable[Run], ack_type: int, limit: int, prepared: list[Run]) -> None:
+    def _mark_pending(self, runs: Iterable[Run], ack_type: int, limit: int, prepared: list[Run]) -> None:
+        """Sets the state that each run gets by an acknowledgement of this type as pending, and appends the runs to
+        `prepared`."""
         for run in runs:
             if ack_type == AckType.ACCEPT:
                 run.pending = ACKNOWLEDGED
@@ -373,16 +378,16 @@ class InFlightRecords:
             prepared.append(run)
 
     def commit(self, prepared: Iterable[Run]) -> None:
-        """Makes the pending changes, which are stored now."""
+        """Applies the pending changes, which have been stored."""
         for run in prepared:
             if run.pending is not None:
                 self._may_be_available = self._may_be_available or run.pending is AVAILABLE
                 run.settle(run.pending)
-        self._advance()
+        self.advance()
 
     def roll_back(self, prepared: Iterable[Run]) -> None:
-        """Withdraws the pending changes, which could not be stored: the members still have the records, until their
-        locks expire."""
+        """Discards the pending changes, which could not be stored. The members keep the records until their locks
+        expire."""
         for run in prepared:
             if run.pending is not None and run.pending is not AVAILABLE and run.first >= self.start_offset:
                 self.complete_count -= run.size
@@ -391,7 +396,10 @@ class InFlightRecords:
     # -- time and the start of the log
 
     def expire(self, monotonic_ms: int, limit: int) -> list[StateBatch]:
-        """Takes back the records whose locks have ended; returns the states to store."""
+        """Makes records whose locks have ended available again, or archives them after `limit` deliveries.
+
+        Returns the new states, which have to be stored.
+        """
         changed = []
         for run in self.runs:
             if run.state is ACQUIRED and run.pending is None and run.deadline_ms <= monotonic_ms:
@@ -401,10 +409,6 @@ class InFlightRecords:
                 self._may_be_available = True
                 changed.append(StateBatch(run.first, run.last, run.state, run.count))
         return changed
-
-    def advance(self) -> None:
-        """Moves the start offset past the records that are terminal."""
-        self._advance()
 
     def move_start(self, start_offset: int) -> None:
         """Drops the records below the offset, because the log no longer has them."""
@@ -420,12 +424,12 @@ class InFlightRecords:
                 index += 1
             self._drop(index)
         self.start_offset = start_offset
-        self._advance()
+        self.advance()
 
     # -- the window
 
-    def _advance(self) -> None:
-        """Removes the terminal runs at the start of the window."""
+    def advance(self) -> None:
+        """Removes the terminal runs at the start of the window, and moves the start offset past them."""
         number = 0
         runs = self.runs
         while number < len(runs) and runs[number].is_terminal:
@@ -461,7 +465,7 @@ class InFlightRecords:
         self.runs.insert(index + 1, rest)
 
     def _between(self, first: int, last: int) -> list[Run]:
-        """Returns the runs from `first` to `last`, after splitting those at the ends."""
+        """Returns the runs of the offsets from `first` to `last`; splits the runs that extend beyond these offsets."""
         if last < first or first >= self.end_offset:
             return []
         index = self._index(first)

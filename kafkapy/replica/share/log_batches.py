@@ -1,4 +1,4 @@
-"""The batches of a log at the beginning of what a fetch has read, by their headers."""
+"""The headers of the record batches that a share fetch has read from the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONTROL_ATTRIBUTE = 0x20
 
 
 class BatchHeader(NamedTuple):
-    """A batch of the log; `position` is that of its first byte in the records that were read."""
+    """A batch of the log. `position` is the position of its first byte in the records that were read."""
 
     position: int
     size: int
@@ -28,7 +28,7 @@ class BatchHeader(NamedTuple):
 
 
 def batch_headers(records: FileRange | bytes, end_offset: int) -> list[BatchHeader]:
-    """Returns the headers of the whole batches in the records, up to the batch that contains `end_offset`.
+    """Returns the headers of the complete batches in the records, up to the batch that contains `end_offset`.
 
     Only the headers are read, in chunks, because batches may be large.
     """
@@ -66,7 +66,7 @@ def slice_records(records: FileRange | bytes, first: BatchHeader, last: BatchHea
 
 
 def aborted_batches(headers: Iterable[BatchHeader], aborted: Iterable[AbortedTransaction]) -> list[tuple[int, int]]:
-    """Returns the offsets, first and last, of the batches that belong to one of the aborted transactions."""
+    """Returns the first and last offset of each batch that belongs to one of the aborted transactions."""
     waiting = sorted(aborted, key=lambda each: each.first_offset)
     ongoing: set[int] = set()
     found = []

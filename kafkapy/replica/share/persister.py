@@ -106,16 +106,16 @@ class Persister(Protocol):
     """
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int, on_done: OnDone) -> None:
-        """Creates the state, or replaces it."""
+        """Creates the state of a share partition, or replaces an existing state (InitializeShareGroupState)."""
 
     def read(self, key: SharePartitionKey, leader_epoch: int, on_state: OnState) -> None:
-        """Reads the state for the leader of the partition, and records its leader epoch."""
+        """Reads the whole state for the leader of the partition, and stores `leader_epoch` (ReadShareGroupState)."""
 
     def write(self, key: SharePartitionKey, change: StateWrite, on_done: OnDone) -> None:
-        """Applies a change to the state."""
+        """Applies a change to the state (WriteShareGroupState)."""
 
     def delete(self, key: SharePartitionKey, on_done: OnDone) -> None:
-        """Deletes the state. Succeeds if there is none."""
+        """Deletes the state (DeleteShareGroupState). Succeeds if there is none."""
 
     def summarize(self, key: SharePartitionKey, on_summary: OnSummary) -> None:
-        """Reads the state without its batches."""
+        """Reads the epochs and the start offset, without the batches (ReadShareGroupStateSummary)."""

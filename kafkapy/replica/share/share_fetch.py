@@ -29,7 +29,7 @@ class ShareResult(NamedTuple):
 class ShareFetch(NamedTuple):
     """The parameters of a fetch. Immutable.
 
-    `on_results` is called once, with the results of the share partitions that are loaded. With `is_exact` no more than
+    `on_results` is called once, with the results of the share partitions that are loaded. If `is_exact`, no more than
     `max_records` are acquired. Nothing is acquired when `is_wanted` returns False, because the member's session has
     ended while the fetch waited.
     """
@@ -48,7 +48,7 @@ class ShareFetch(NamedTuple):
 class DelayedShareFetch(FetchOperation):
     """Completes when records of at least `min_bytes` can be acquired, or a share partition has an error.
 
-    At the deadline it acquires what there is.
+    At the deadline it acquires the records that are available.
     """
 
     __slots__ = ("_fetch", "_partitions")
@@ -59,17 +59,17 @@ class DelayedShareFetch(FetchOperation):
         self._partitions = partitions
 
     def try_complete(self) -> bool:
-        missing = max(1, self._fetch.min_bytes)
+        missing_bytes = max(1, self._fetch.min_bytes)
         for each in self._partitions:
             if each.status in (ShareStatus.FENCED, ShareStatus.FAILED):
                 return self.force_complete()
             if not each.can_acquire():
                 continue
             try:
-                missing -= each.readable_bytes(missing)
+                missing_bytes -= each.readable_bytes(missing_bytes)
             except ApiError:
                 return self.force_complete()
-            if missing <= 0:
+            if missing_bytes <= 0:
                 return self.force_complete()
         for each in self._partitions:
             each.partition.watch_fetch(is_from_follower=False)
@@ -80,8 +80,10 @@ class DelayedShareFetch(FetchOperation):
 
 
 def read_share_partitions(fetch: ShareFetch, partitions: Sequence[SharePartition]) -> list[ShareResult]:
-    """Acquires records, first of the first share partitions. The bytes are divided evenly between those that have
-    records; a share partition that is still loading has no result."""
+    """Acquires records in the order of the share partitions, and returns the result of each one that is not loading.
+
+    `max_bytes` of the fetch is divided evenly between the share partitions that can acquire records.
+    """
     if not fetch.is_wanted():
         return []
     results = []

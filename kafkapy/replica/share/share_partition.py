@@ -36,7 +36,7 @@ from kafkapy.types import Clock
 
 logger = logging.getLogger("kafka.server.share.SharePartition")
 
-# After these errors of a write another leader or a newer group state has taken over.
+# The errors of a write which mean that another leader, or a newer state of the group, has replaced this one.
 _FENCING = frozenset(
     {
         Error.NOT_LEADER_OR_FOLLOWER,
@@ -48,8 +48,9 @@ _FENCING = frozenset(
 )
 
 
-# The errors of the share coordinator that members get; all others are UNKNOWN_SERVER_ERROR, as in Apache Kafka.
-_SHOWN = {
+# The error that members get for each error of the share coordinator. Other errors become UNKNOWN_SERVER_ERROR, as in
+# Apache Kafka.
+_CLIENT_ERRORS = {
     Error.NONE: Error.NONE,
     Error.NOT_COORDINATOR: Error.COORDINATOR_NOT_AVAILABLE,
     Error.COORDINATOR_NOT_AVAILABLE: Error.COORDINATOR_NOT_AVAILABLE,
@@ -63,7 +64,7 @@ _SHOWN = {
 
 def error_for_clients(error: Error) -> Error:
     """Returns the error that members get when the share coordinator has answered with `error`."""
-    return _SHOWN.get(error, Error.UNKNOWN_SERVER_ERROR)
+    return _CLIENT_ERRORS.get(error, Error.UNKNOWN_SERVER_ERROR)
 
 
 class ShareStatus(Enum):
@@ -89,15 +90,15 @@ class SharePorts:
 class SharePartition:
     """One share partition of a partition that this broker leads. Owner thread only.
 
-    `on_change` is called when records have become available or the share partition was loaded; `on_fenced` once, when
-    it must not be used any more.
+    `on_change` is called when records have become available or the share partition was loaded; `on_unusable` once, when
+    it has failed or was fenced.
     """
 
     __slots__ = (
         "_load_waiters",
         "_lock_timer",
         "_on_change",
-        "_on_fenced",
+        "_on_unusable",
         "_ports",
         "error",
         "in_flight",
@@ -115,7 +116,7 @@ class SharePartition:
         partition: Partition,
         ports: SharePorts,
         on_change: Callable[[SharePartition], None],
-        on_fenced: Callable[[SharePartition], None],
+        on_unusable: Callable[[SharePartition], None],
     ) -> None:
         self.key = key
         self.partition = partition
@@ -127,7 +128,7 @@ class SharePartition:
         self.lock_timeouts = 0
         self._ports = ports
         self._on_change = on_change
-        self._on_fenced = on_fenced
+        self._on_unusable = on_unusable
         self._lock_timer: TimerEntry | None = None
 
     # -- loading
@@ -143,6 +144,7 @@ class SharePartition:
             self._ports.persister.read(self.key, self.leader_epoch, self._loaded)
 
     def _loaded(self, state: PersistedState | None, error: Error) -> None:
+        """Restores the stored state, and makes the share partition active or failed."""
         if self.status is not ShareStatus.INITIALIZING:
             return
         if state is None:
@@ -166,10 +168,11 @@ class SharePartition:
         self._on_change(self)
 
     def _fail(self, error: Error) -> None:
+        """Ends the load with an error, which requests get."""
         logger.warning("Share partition %s was not loaded: %s", self.key, error.name)
         self.error = error
         self.status = ShareStatus.FAILED
-        self._on_fenced(self)
+        self._on_unusable(self)
         self._on_change(self)
 
     def fence(self, error: Error) -> None:
@@ -181,7 +184,7 @@ class SharePartition:
         if self._lock_timer is not None:
             self._lock_timer.cancel()
             self._lock_timer = None
-        self._on_fenced(self)
+        self._on_unusable(self)
         self._on_change(self)
 
     # -- fetching
@@ -234,8 +237,8 @@ class SharePartition:
             self.in_flight = InFlightRecords(max(log.log_start_offset, min(window.start_offset, log.log_end_offset)))
             return b"", []
         if fetch_offset >= end_offset:
-            # A new leader's high watermark may be behind for a while, and a transaction be open in what was acquired
-            # before the group changed to read_committed.
+            # The high watermark of a new leader may still be behind, or a transaction may be open in records that were
+            # acquired before the group changed to read_committed.
             return b"", []
         records = log.read(fetch_offset, max_bytes, max_offset=end_offset, min_one_message=True).records
         headers = batch_headers(records, max(window.end_offset, fetch_offset) + max_records - 1)
@@ -257,7 +260,7 @@ class SharePartition:
         if acquired and isolation is FetchIsolation.LAST_STABLE_OFFSET:
             aborted = log.collect_aborted_transactions(headers[0].first, headers[-1].last + 1)
             if aborted:
-                acquired = self._without(acquired, aborted_batches(headers, aborted))
+                acquired = self._without_aborted(acquired, aborted_batches(headers, aborted))
         if not acquired:
             return b"", []
         self._watch_locks()
@@ -265,7 +268,7 @@ class SharePartition:
         last = next((each for each in reversed(headers) if each.first <= acquired[-1].last), first)
         return slice_records(records, first, last), acquired
 
-    def _without(self, acquired: list[Acquired], aborted: list[tuple[int, int]]) -> list[Acquired]:
+    def _without_aborted(self, acquired: list[Acquired], aborted: list[tuple[int, int]]) -> list[Acquired]:
         """Archives the records of aborted transactions, and returns the other acquired offsets."""
         for first, last in aborted:
             left = []
@@ -283,7 +286,7 @@ class SharePartition:
         return acquired
 
     def withdraw(self, member: str, acquired: Sequence[Acquired]) -> None:
-        """Takes back records that the member has acquired, but that are not sent to it."""
+        """Makes records that the member has acquired available again, because they are not sent to it."""
         if self.is_active and acquired:
             self.in_flight.withdraw(member, acquired)
             self._on_change(self)
@@ -310,6 +313,7 @@ class SharePartition:
         self._store(self.in_flight.prepare_release(member, limit), on_done)
 
     def _store(self, prepared: list[Run], on_done: OnDone) -> None:
+        """Stores the pending changes; then applies them, or discards them after an error."""
         if not prepared:
             on_done(Error.NONE, None)
             return
@@ -324,11 +328,11 @@ class SharePartition:
                 window.commit(prepared)
             else:
                 window.roll_back(prepared)
-                self._watch_locks()  # a lock may have ended meanwhile
-            shown = error_for_clients(error)
-            on_done(shown, f"Error in write state RPC. {message or error.message}" if error else None)
+                self._watch_locks()  # a lock may have ended during the write
+            client_error = error_for_clients(error)
+            on_done(client_error, f"Error in write state RPC. {message or error.message}" if error else None)
             if error in _FENCING:
-                self.fence(shown)
+                self.fence(client_error)
             elif self.is_active:
                 self._on_change(self)
 
@@ -344,7 +348,8 @@ class SharePartition:
     # -- locks
 
     def _watch_locks(self) -> None:
-        """Starts the timer for the earliest end of a lock, unless it runs: it is then started again when it ends."""
+        """Starts the timer for the earliest end of a lock, unless the timer runs; it is then started again when it
+        ends."""
         if self._lock_timer is not None or not self.is_active:
             return
         deadline_ms = self.in_flight.earliest_deadline_ms()
@@ -353,6 +358,7 @@ class SharePartition:
             self._lock_timer = self._ports.schedule(delay_ms, self._expire_locks)
 
     def _expire_locks(self) -> None:
+        """Ends the locks that are due, and stores the changed states, which take effect at once."""
         self._lock_timer = None
         if not self.is_active:
             return
@@ -363,7 +369,7 @@ class SharePartition:
 
             def stored(error: Error, message: str | None) -> None:
                 if error is not Error.NONE:
-                    logger.warning("The end of locks in share partition %s was not stored: %s", self.key, error.name)
+                    logger.warning("The expired locks of share partition %s were not stored: %s", self.key, error.name)
                 if error in _FENCING:
                     self.fence(error_for_clients(error))
 

@@ -17,7 +17,8 @@ class SharePartitions:
     """Owns the share partitions. Owner thread only.
 
     A share partition is loaded by its first fetch, and removed when this broker no longer leads the partition, when
-    its group has no session here any more, or when its state was taken over.
+    its group has no session here any more, or when another leader or a newer group state has taken over its
+    state.
     """
 
     def __init__(self, replica_manager: ReplicaManager, ports: SharePorts) -> None:
@@ -35,18 +36,18 @@ class SharePartitions:
     def of_group(self, group_id: str) -> list[SharePartition]:
         return [each for key, each in self._table.items() if key.group_id == group_id]
 
-    def find_or_load(self, group_id: str, asked: TopicIdPartition) -> SharePartition | Error:
+    def find_or_load(self, group_id: str, topic_id_partition: TopicIdPartition) -> SharePartition | Error:
         """Returns the share partition, which may still be loading, or the error of the partition."""
-        key = SharePartitionKey(group_id, asked.topic_id, asked.partition)
+        key = SharePartitionKey(group_id, topic_id_partition.topic_id, topic_id_partition.partition)
         found = self._table.get(key)
         if found is not None:
             return found
-        partition = self._manager.find_partition(asked.topic_partition)
+        partition = self._manager.find_partition(topic_id_partition.topic_partition)
         if isinstance(partition, Error):
             return partition
         if not partition.is_leader:
             return Error.NOT_LEADER_OR_FOLLOWER
-        if partition.topic_id != asked.topic_id:
+        if partition.topic_id != topic_id_partition.topic_id:
             return Error.UNKNOWN_TOPIC_ID
         found = SharePartition(key, partition, self._ports, self._on_change, self._remove)
         self._table[key] = found
@@ -54,7 +55,7 @@ class SharePartitions:
         return self._table.get(key) or found.error
 
     def fetch(self, fetch: ShareFetch, partitions: Sequence[SharePartition]) -> None:
-        """Answers the fetch when enough records can be acquired, or when its time has passed."""
+        """Responds to the fetch when enough records can be acquired, or after its `max_wait_ms`."""
         operation = DelayedShareFetch(fetch, partitions)
         if fetch.max_wait_ms <= 0 or fetch.max_records <= 0 or fetch.max_bytes <= 0:
             fetch.on_results(read_share_partitions(fetch, partitions))

@@ -48,7 +48,7 @@ ALGORITHMS = {
 
 
 class PublicKey:
-    """A public key of libcrypto, made from its DER form (SubjectPublicKeyInfo). Any thread."""
+    """A public key of libcrypto, made from its DER form (SubjectPublicKeyInfo). Any thread may use it."""
 
     def __init__(self, der: bytes) -> None:
         """Raises ValueError if libcrypto does not accept the key."""
@@ -97,7 +97,7 @@ def libcrypto() -> ctypes.CDLL:
 
 
 def ecdsa_der(signature: bytes) -> bytes:
-    """Returns the DER form of an ECDSA signature, given as its two numbers in a row (RFC 7518, 3.4)."""
+    """Returns the DER form of an ECDSA signature, given as the concatenation of R and S (RFC 7518, 3.4)."""
     half = len(signature) // 2
     return der.sequence(_unsigned(signature[:half]), _unsigned(signature[half:]))
 
@@ -116,7 +116,7 @@ _CURVES = {  # name -> (object identifier, bytes of a coordinate)
 
 
 def rsa_public_key(modulus: bytes, exponent: bytes) -> PublicKey:
-    """Returns an RSA key. Raises ValueError."""
+    """Returns an RSA key; both numbers are big-endian. Raises ValueError if its size or exponent is not allowed."""
     if len(modulus.lstrip(b"\0")) < 256 or len(modulus) > 2048:
         raise ValueError("an RSA key must have 2048 to 16384 bits")
     if len(exponent) > 8 or int.from_bytes(exponent, "big") < 3:
@@ -126,7 +126,10 @@ def rsa_public_key(modulus: bytes, exponent: bytes) -> PublicKey:
 
 
 def ec_public_key(curve: str, x: bytes, y: bytes) -> PublicKey:
-    """Returns a key on one of the three curves. Raises ValueError, also for a point that is not on the curve."""
+    """Returns the EC key with the coordinates `x` and `y` on the curve P-256, P-384 or P-521.
+
+    Raises ValueError for another curve, and for a point that is not on the curve.
+    """
     if curve not in _CURVES:
         raise ValueError(f"the curve {curve} is not one of {', '.join(_CURVES)}")
     identifier, size = _CURVES[curve]
@@ -136,5 +139,5 @@ def ec_public_key(curve: str, x: bytes, y: bytes) -> PublicKey:
 
 
 def signature_size(algorithm: Algorithm) -> int | None:
-    """Returns the bytes of an ECDSA signature in a token; None for RSA, where libcrypto checks the size."""
+    """Returns the size in bytes of an ECDSA signature in a token; None for RSA, where libcrypto checks the size."""
     return None if algorithm.curve is None else 2 * _CURVES[algorithm.curve][1]

@@ -54,7 +54,7 @@ class SigningKey:
 
 
 def _both_numbers(der: bytes) -> bytes:
-    """Returns the two numbers of an ECDSA signature in DER form, in a row (RFC 7518, 3.4)."""
+    """Returns the concatenation of R and S, given an ECDSA signature in DER form (RFC 7518, 3.4)."""
     numbers, pos = b"", 2
     for _ in range(2):
         size = der[pos + 1]

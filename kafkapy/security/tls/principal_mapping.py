@@ -25,7 +25,10 @@ class NoMatchingRuleError(ValueError):
 
 
 class _Rule(NamedTuple):
-    """One rule; `pattern` is None for DEFAULT. `replacement` has literal texts and numbers or names of groups."""
+    """One rule; `pattern` is None for DEFAULT.
+
+    `replacement` is a sequence of literal texts, group numbers (int) and group names (each in a tuple).
+    """
 
     pattern: re.Pattern[str] | None
     replacement: tuple[str | int | tuple[str], ...]

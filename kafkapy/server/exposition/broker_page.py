@@ -31,6 +31,7 @@ from kafkapy.server.exposition.requests import RequestMetrics
 from kafkapy.server.exposition.share_groups import write_share_groups
 from kafkapy.server.exposition.storage import write_storage
 from kafkapy.server.exposition.topics import TopicMetrics
+from kafkapy.server.exposition.zookeeper import write_zookeeper
 from kafkapy.server.services import Services
 from kafkapy.storage.log_cleaner import LogCleaner
 
@@ -81,6 +82,7 @@ class BrokerPage:
         write_storage(page, services, self._log_cleaner)
         write_groups(page, services, self._limit)
         write_share_groups(page, services, self._limit)
+        write_zookeeper(page, services)
         write_transactions(page, services)
         write_quotas(page, services, self._limit)
         page.one(table.MUTED_CONNECTIONS, services.reactor.counters()["connections_muted"])

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 
 from kafkapy.coordinator.group.consumer_member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from kafkapy.coordinator.group.consumer_membership import HeartbeatCall
+from kafkapy.coordinator.group.consumer_membership import ConsumerHeartbeatCall
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.consumer_group_describe import (
@@ -61,7 +61,7 @@ def handle_consumer_group_heartbeat(
     owned = None
     if request.topic_partitions is not None:
         owned = {entry.topic_id: frozenset(entry.partitions) for entry in request.topic_partitions}
-    call = HeartbeatCall(
+    call = ConsumerHeartbeatCall(
         group_id=request.group_id,
         member_id=request.member_id or uuid_to_string(random_uuid()),
         member_epoch=request.member_epoch,
@@ -85,7 +85,7 @@ def handle_consumer_group_heartbeat(
 
 
 def _not_describable(context: RequestContext, topics: AbstractSet[str]) -> AbstractSet[str]:
-    """Returns those of the topics that match a regular expression and that the client may not describe."""
+    """Returns those topics matched by an expression that the client may not describe; the denials are not logged."""
     return denied_names(context, Operation.DESCRIBE, ResourceType.TOPIC, topics, log_if_denied=False)
 
 

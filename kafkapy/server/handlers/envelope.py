@@ -32,8 +32,8 @@ def envelope_error(request: EnvelopeRequest, version: int, error: Error, message
 
 
 class EnvelopedConnection:
-    """Stands for the client's connection: the response to the enclosed request becomes the data of the envelope's
-    response."""
+    """The replacement for the client's connection while the enclosed request is handled: the response to that request
+    becomes the data of the envelope's response."""
 
     def __init__(self, outer: RequestContext, peer_host: str) -> None:
         self.id = outer.connection.id

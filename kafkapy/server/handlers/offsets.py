@@ -213,8 +213,8 @@ def _fetch_group(
 
 
 def _fetch_visible(context: RequestContext, call: FetchCall) -> list[FetchedOffset]:
-    """Returns the offsets that are asked for. If that is all of the group, those of topics that the client may not
-    describe are left out."""
+    """Returns the offsets that the request names. If it names no partitions, returns all offsets of the group, except
+    those of topics that the client may not describe."""
     fetched = context.services.group_coordinator.fetch_offsets(call)
     if call.partitions is not None:
         return fetched

@@ -1,8 +1,8 @@
 """ShareFetch 1-2 and ShareAcknowledge 1-2: the records of share groups (KIP-932).
 
 A session (`server/share_sessions`) has the partitions that a member fetches from this broker. A ShareFetch first
-acknowledges records, then acquires others. The response is sent when both are done. It has all partitions in the first
-epoch of the session, later the partitions with records, an error or an acknowledgement.
+acknowledges records, then acquires others. The response is sent when both are done. In the first epoch of the session
+it has all partitions; later it has only the partitions with records, an error or an acknowledgement.
 
 Version notes: from version 2 on consumers may renew locks (KIP-1222) and acquire an exact number of records (KIP-1206).
 
@@ -35,7 +35,7 @@ from kafkapy.server.request_context import RequestContext
 from kafkapy.server.share_sessions import PartitionId, SessionKey, ShareSession
 from kafkapy.types import TopicIdPartition, TopicPartition
 
-_RECORD_LIMIT = 1
+_RECORD_LIMIT = 1  # the ShareAcquireMode that never exceeds `max_records`
 _FIRST_VERSION_WITH_RENEWAL = 2
 _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 _UNKNOWN = (Error.UNKNOWN_TOPIC_ID, Error.UNKNOWN_TOPIC_OR_PARTITION)
@@ -60,10 +60,11 @@ def handle_share_fetch(context: RequestContext, request: ShareFetchRequest) -> N
     except ApiError as error:
         if error.error is not Error.SHARE_SESSION_LIMIT_REACHED:
             raise
-        answer = ShareFetchResponse(error_code=error.error)
-        context.services.reactor.schedule(max(0, request.max_wait_ms), lambda: context.respond(answer))
+        # The delay keeps the client from repeating the request at once.
+        refusal = ShareFetchResponse(error_code=error.error)
+        context.services.reactor.schedule(max(0, request.max_wait_ms), lambda: context.respond(refusal))
         return
-    pending = _FetchAnswer(context, key, session, epoch)
+    pending = _PendingResponse(context, key, session, epoch)
     named = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
     wanted = [] if session is None else session.rotated(epoch)
     permitted, refused = _permitted(context, dict.fromkeys([*wanted, *named]))
@@ -106,7 +107,7 @@ def _has_acknowledgements(request: ShareFetchRequest) -> bool:
 
 
 def _check_renewal(request: ShareFetchRequest) -> None:
-    """Raises ApiError INVALID_REQUEST if a request that renews locks also asks for records."""
+    """Raises ApiError INVALID_REQUEST if a request that renews locks also requests records."""
     names = {
         "maxBytes": request.max_bytes,
         "minBytes": request.min_bytes,
@@ -125,13 +126,15 @@ def _fetch(
     wanted: list[PartitionId],
     permitted: dict[PartitionId, TopicIdPartition],
     refused: dict[PartitionId, Error],
-    answer: _FetchAnswer,
+    pending: _PendingResponse,
 ) -> None:
+    """Acquires records of the partitions `wanted`, and passes the results to `pending` when there are enough records
+    or when the time of the request has passed."""
     shares = context.services.shares
     failed = [
         ShareResult(SharePartitionKey(key.group_id, *each), error, is_from_partition=False)
         for each, error in refused.items()
-        if answer.session is not None and each in answer.session.partitions
+        if pending.session is not None and each in pending.session.partitions
     ]
     found: list[SharePartition] = []
     for each in wanted:
@@ -144,7 +147,7 @@ def _fetch(
     if context.cost is not None:
         max_bytes = context.cost.largest_fetch(max_bytes)
     if not found:
-        answer.fetched(failed)
+        pending.fetched(failed)
         return
     fetch = ShareFetch(
         member=key.member_id,
@@ -154,13 +157,13 @@ def _fetch(
         max_records=request.max_records,
         batch_size=request.batch_size,
         is_exact=request.share_acquire_mode == _RECORD_LIMIT,
-        is_wanted=lambda: shares.sessions.is_open(answer.session),
-        on_results=lambda results: answer.fetched(failed + results),
+        is_wanted=lambda: shares.sessions.is_open(pending.session),
+        on_results=lambda results: pending.fetched(failed + results),
     )
     shares.partitions.fetch(fetch, found)
 
 
-class _FetchAnswer:
+class _PendingResponse:
     """The response to a ShareFetch, which is sent when both the acknowledgements and the records are known."""
 
     def __init__(self, context: RequestContext, key: SessionKey, session: ShareSession | None, epoch: int) -> None:
@@ -173,23 +176,29 @@ class _FetchAnswer:
 
     def acknowledged(self, acks: AckResults) -> None:
         self._acks = acks
-        self._maybe_respond()
+        self._respond_if_complete()
 
     def fetched(self, results: list[ShareResult]) -> None:
         self._results = results
-        self._maybe_respond()
+        self._respond_if_complete()
 
-    def _maybe_respond(self) -> None:
+    def _respond_if_complete(self) -> None:
+        """Responds if the acknowledgements and the records are known, and ends the session in its final epoch."""
         acks, results = self._acks, self._results
         if acks is None or results is None:
             return
-        context = self._context
         if self._epoch == FINAL_EPOCH:
-            context.services.shares.end_session(self._key)
+            self._context.services.shares.end_session(self._key)
         throttle_ms = self._charge(results)
         if throttle_ms:
             self._withdraw(results)
             results = []
+        self._context.respond(self._response(acks, results), throttle_ms)
+
+    def _response(self, acks: AckResults, results: list[ShareResult]) -> ShareFetchResponse:
+        """Returns the response, and marks its partitions in the session as sent. Removes the acknowledgements of
+        partitions with results from `acks`."""
+        context = self._context
         topics: dict[bytes, list[ShareFetchResponse.PartitionData]] = {}
         nodes = LeaderHints(context.services, context.listener.name)
         for result in results:
@@ -205,7 +214,7 @@ class _FetchAnswer:
             result = ShareResult(SharePartitionKey(self._key.group_id, topic_id, number))
             topics.setdefault(topic_id, []).append(_partition_data(context, result, (error, message), nodes))
         settings = context.services.shares.settings
-        response = ShareFetchResponse(
+        return ShareFetchResponse(
             acquisition_lock_timeout_ms=settings.record_lock_duration_ms(self._key.group_id),
             responses=[
                 ShareFetchResponse.ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
@@ -213,10 +222,9 @@ class _FetchAnswer:
             ],
             node_endpoints=nodes.endpoints(ShareFetchResponse.NodeEndpoint),
         )
-        context.respond(response, throttle_ms)
 
     def _charge(self, results: list[ShareResult]) -> int:
-        """Charges the response to the client's quotas, and returns the throttle time.
+        """Charges the response to the client's quotas, and returns the throttle time (ms).
 
         Nothing is charged to the quota of bytes if the client is throttled, because the response will have no records.
         """
@@ -230,7 +238,7 @@ class _FetchAnswer:
         return throttle_ms
 
     def _withdraw(self, results: list[ShareResult]) -> None:
-        """Takes back the records of a response that has none, because the client is throttled."""
+        """Makes the acquired records available again: the client is throttled, and its response contains no records."""
         for result in results:
             share_partition = self._context.services.shares.partitions.get(result.key)
             if share_partition is not None:
@@ -240,6 +248,7 @@ class _FetchAnswer:
 def _partition_data(
     context: RequestContext, result: ShareResult, ack: tuple[Error, str | None] | None, nodes: LeaderHints
 ) -> ShareFetchResponse.PartitionData:
+    """Returns the part of the response for one partition."""
     data = ShareFetchResponse.PartitionData(
         partition_index=result.key.partition,
         error_code=result.error,
@@ -256,10 +265,7 @@ def _partition_data(
     if ack is not None:
         data.acknowledge_error_code, data.acknowledge_error_message = ack
     if result.error in _WRONG_LEADER:
-        leader = _leader(context, result.key.topic_id, result.key.partition, nodes)
-        data.current_leader = ShareFetchResponse.LeaderIdAndEpoch(
-            leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
-        )
+        _set_current_leader(data, ShareFetchResponse.LeaderIdAndEpoch, context, result.key.topic_id, nodes)
     return data
 
 
@@ -299,10 +305,7 @@ def _acknowledge_response(context: RequestContext, key: SessionKey, results: Ack
     for (topic_id, number), (error, message) in results.items():
         data = ShareAcknowledgeResponse.PartitionData(partition_index=number, error_code=error, error_message=message)
         if error in _WRONG_LEADER:
-            leader = _leader(context, topic_id, number, nodes)
-            data.current_leader = ShareAcknowledgeResponse.LeaderIdAndEpoch(
-                leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
-            )
+            _set_current_leader(data, ShareAcknowledgeResponse.LeaderIdAndEpoch, context, topic_id, nodes)
         topics.setdefault(topic_id, []).append(data)
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=context.services.shares.settings.record_lock_duration_ms(key.group_id),
@@ -347,9 +350,10 @@ def _permitted(
     return permitted, refused
 
 
-def _ack_batches(asked: Any) -> list[AckBatch]:
+def _ack_batches(partition: Any) -> list[AckBatch]:
     return [
-        AckBatch(each.first_offset, each.last_offset, each.acknowledge_types) for each in asked.acknowledgement_batches
+        AckBatch(each.first_offset, each.last_offset, each.acknowledge_types)
+        for each in partition.acknowledgement_batches
     ]
 
 
@@ -389,7 +393,7 @@ def _acknowledge(
         else:
             share_partition = partitions.get(SharePartitionKey(key.group_id, *each))
             if share_partition is None or not share_partition.is_active:
-                error = _absent(context, permitted[each].topic_partition)
+                error = _not_loaded_error(context, permitted[each].topic_partition)
                 done(each, error, error.message)
             else:
                 context.services.shares.count_acknowledgements(batches)
@@ -412,7 +416,7 @@ def _are_valid(batches: list[AckBatch], highest: int, is_renewal: bool) -> bool:
     return True
 
 
-def _absent(context: RequestContext, topic_partition: TopicPartition) -> Error:
+def _not_loaded_error(context: RequestContext, topic_partition: TopicPartition) -> Error:
     """Returns the error for records of a share partition that is not loaded here."""
     found = context.services.replica_manager.find_partition(topic_partition)
     if isinstance(found, Error):
@@ -420,9 +424,15 @@ def _absent(context: RequestContext, topic_partition: TopicPartition) -> Error:
     return Error.UNKNOWN_TOPIC_OR_PARTITION if found.is_leader else Error.NOT_LEADER_OR_FOLLOWER
 
 
-def _leader(context: RequestContext, topic_id: bytes, number: int, nodes: LeaderHints) -> LeaderHint:
-    """Returns the leader and its epoch, and adds the leader's address to `nodes`."""
+def _set_current_leader(
+    data: Any, leader_class: Any, context: RequestContext, topic_id: bytes, nodes: LeaderHints
+) -> None:
+    """Sets the current leader of the partition in its part of a response, and adds the leader's address to `nodes`.
+
+    `leader_class` is the LeaderIdAndEpoch class of the response. A topic that does not exist has the leader -1.
+    """
     topic = context.services.metadata.image.topics.by_id.get(topic_id)
-    if topic is None:
-        return LeaderHint(-1, -1)
-    return nodes.find(TopicPartition(topic.name, number))
+    leader = LeaderHint(-1, -1)
+    if topic is not None:
+        leader = nodes.find(TopicPartition(topic.name, data.partition_index))
+    data.current_leader = leader_class(leader_id=leader.leader_id, leader_epoch=leader.leader_epoch)

@@ -70,41 +70,42 @@ def handle_describe_share_group_offsets(context: RequestContext, request: Descri
 
     if not request.groups:
         context.respond(DescribeShareGroupOffsetsResponse(groups=[]))
-    for number, asked in enumerate(request.groups):
-        if asked.group_id in denied:
-            done(number, DescribedGroup(group_id=asked.group_id, error_code=Error.GROUP_AUTHORIZATION_FAILED))
+    for number, requested in enumerate(request.groups):
+        if requested.group_id in denied:
+            done(number, DescribedGroup(group_id=requested.group_id, error_code=Error.GROUP_AUTHORIZATION_FAILED))
             continue
         try:
-            _describe(context, asked, lambda group, number=number: done(number, group))  # type: ignore[misc]
+            _describe(context, requested, lambda group, number=number: done(number, group))  # type: ignore[misc]
         except ApiError as error:
             text = error.message or error.error.message
-            done(number, DescribedGroup(group_id=asked.group_id, error_code=error.error, error_message=text))
+            done(number, DescribedGroup(group_id=requested.group_id, error_code=error.error, error_message=text))
 
 
 def _describe(
     context: RequestContext,
-    asked: DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup,
+    requested: DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup,
     done: Callable[[DescribedGroup], None],
 ) -> None:
+    """Calls `done` with the response for one group. Raises ApiError if this broker cannot serve the group."""
     offsets = context.services.shares.offsets
     topics = context.services.metadata.image.topics
-    fixed: list[DescribedTopic] = []
+    without_lookup: list[DescribedTopic] = []
     wanted: dict[str, list[int]] = {}
-    if asked.topics is None:
-        found = offsets.initialized(asked.group_id)
+    if requested.topics is None:
+        found = offsets.initialized(requested.group_id)
         wanted = {topics.by_id[each].name: sorted(found[each]) for each in found if each in topics.by_id}
         for name in denied_topics(context, Operation.DESCRIBE, list(wanted)):
             del wanted[name]
     else:
-        denied = denied_topics(context, Operation.DESCRIBE, [each.topic_name for each in asked.topics])
-        for each in asked.topics:
+        denied = denied_topics(context, Operation.DESCRIBE, [each.topic_name for each in requested.topics])
+        for each in requested.topics:
             if each.topic_name not in denied and each.topic_name in topics.by_name:
                 wanted[each.topic_name] = each.partitions
                 continue
             error = Error.TOPIC_AUTHORIZATION_FAILED if each.topic_name in denied else Error.NONE
-            fixed.append(_without_offsets(each.topic_name, each.partitions, error))
+            without_lookup.append(_without_offsets(each.topic_name, each.partitions, error))
     keys = [
-        SharePartitionKey(asked.group_id, topics.by_name[name].topic_id, number)
+        SharePartitionKey(requested.group_id, topics.by_name[name].topic_id, number)
         for name, numbers in wanted.items()
         for number in numbers
     ]
@@ -113,7 +114,7 @@ def _describe(
         answered = []
         for name, numbers in wanted.items():
             topic_id = topics.by_name[name].topic_id
-            offsets = [(number, found[SharePartitionKey(asked.group_id, topic_id, number)]) for number in numbers]
+            offsets = [(number, found[SharePartitionKey(requested.group_id, topic_id, number)]) for number in numbers]
             partitions = [
                 DescribedPartition(
                     partition_index=number, start_offset=each.start_offset, leader_epoch=each.leader_epoch, lag=each.lag
@@ -121,10 +122,10 @@ def _describe(
                 for number, each in offsets
             ]
             answered.append(DescribedTopic(topic_name=name, topic_id=topic_id, partitions=partitions))
-        # Apache Kafka also puts the topics without offsets first, and those that are denied last.
-        refused = [each for each in fixed if each.partitions and each.partitions[0].error_code]
-        unknown = [each for each in fixed if each not in refused]
-        done(DescribedGroup(group_id=asked.group_id, topics=[*unknown, *answered, *refused]))
+        # Apache Kafka also puts the unknown topics first and the denied topics last.
+        refused = [each for each in without_lookup if each.partitions and each.partitions[0].error_code]
+        unknown = [each for each in without_lookup if each not in refused]
+        done(DescribedGroup(group_id=requested.group_id, topics=[*unknown, *answered, *refused]))
 
     offsets.describe(keys, described)
 
@@ -145,7 +146,7 @@ def _without_offsets(name: str, numbers: list[int], error: Error) -> DescribedTo
     )
 
 
-def _checked(
+def _denied_topics_of(
     context: RequestContext,
     request: AlterShareGroupOffsetsRequest | DeleteShareGroupOffsetsRequest,
     operation: Operation,
@@ -170,32 +171,32 @@ def _refusal(context: RequestContext, response_class: Any) -> ErrorResponder:
 
 @serves(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, on_error=error_with_message(AlterShareGroupOffsetsResponse))
 def handle_alter_share_group_offsets(context: RequestContext, request: AlterShareGroupOffsetsRequest) -> None:
-    denied = _checked(context, request, Operation.READ)
+    denied = _denied_topics_of(context, request, Operation.READ)
     topics = context.services.metadata.image.topics.by_name
     offsets: dict[bytes, dict[int, int]] = {}
     errors: dict[tuple[str, int], Error] = {}
-    for asked in request.topics:
-        topic = topics.get(asked.topic_name)
-        for each in asked.partitions:
-            if asked.topic_name in denied:
-                errors[asked.topic_name, each.partition_index] = Error.TOPIC_AUTHORIZATION_FAILED
+    for requested in request.topics:
+        topic = topics.get(requested.topic_name)
+        for each in requested.partitions:
+            if requested.topic_name in denied:
+                errors[requested.topic_name, each.partition_index] = Error.TOPIC_AUTHORIZATION_FAILED
             elif topic is None or each.partition_index not in topic.partitions:
-                errors[asked.topic_name, each.partition_index] = Error.UNKNOWN_TOPIC_OR_PARTITION
+                errors[requested.topic_name, each.partition_index] = Error.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 offsets.setdefault(topic.topic_id, {})[each.partition_index] = each.start_offset
 
     def altered(found: Mapping[tuple[bytes, int], Error]) -> None:
         answered = []
-        for asked in request.topics:
-            topic = topics.get(asked.topic_name)
+        for requested in request.topics:
+            topic = topics.get(requested.topic_name)
             topic_id = bytes(16) if topic is None else topic.topic_id
             partitions = []
-            for each in asked.partitions:
+            for each in requested.partitions:
                 number = each.partition_index
-                error = errors.get((asked.topic_name, number)) or found.get((topic_id, number), Error.NONE)
+                error = errors.get((requested.topic_name, number)) or found.get((topic_id, number), Error.NONE)
                 text = error.message if error else None
                 partitions.append(AlteredPartition(partition_index=number, error_code=error, error_message=text))
-            answered.append(AlteredTopic(topic_name=asked.topic_name, topic_id=topic_id, partitions=partitions))
+            answered.append(AlteredTopic(topic_name=requested.topic_name, topic_id=topic_id, partitions=partitions))
         context.respond(AlterShareGroupOffsetsResponse(responses=answered))
 
     context.services.shares.offsets.alter(
@@ -211,7 +212,7 @@ def handle_alter_share_group_offsets(context: RequestContext, request: AlterShar
 
 @serves(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, on_error=error_with_message(DeleteShareGroupOffsetsResponse))
 def handle_delete_share_group_offsets(context: RequestContext, request: DeleteShareGroupOffsetsRequest) -> None:
-    denied = _checked(context, request, Operation.DELETE)
+    denied = _denied_topics_of(context, request, Operation.DELETE)
     topics = context.services.metadata.image.topics.by_name
     permitted = [each.topic_name for each in request.topics if each.topic_name not in denied]
     named = {topics[name].topic_id: name for name in permitted if name in topics}

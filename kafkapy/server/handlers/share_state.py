@@ -32,10 +32,10 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.request_context import RequestContext
 
-# Ends an operation with the fields of its result.
+# Reports the success of an operation, with the fields of its result.
 Succeed = Callable[..., None]
-# Runs an operation: (coordinator, share partition, its entry in the request, success, failure); calls one of the two
-# callbacks.
+# Runs an operation: (coordinator, share partition, its entry in the request, on success, on error). Calls one of the
+# callbacks; an operation whose result has no fields calls the second one with NONE.
 Operate = Callable[[ShareCoordinator, SharePartitionKey, Any, Succeed, ErrorResponder], None]
 
 
@@ -57,12 +57,12 @@ class _StateApi:
     def serve(self, context: RequestContext, request: Any, operate: Operate) -> None:
         """Runs the operation for every partition of the request, and responds when all have ended."""
         check_cluster(context, Operation.CLUSTER_ACTION)
-        asked = [(topic.topic_id, each) for topic in request.topics for each in topic.partitions]
-        if not request.group_id or not asked:
+        entries = [(topic.topic_id, each) for topic in request.topics for each in topic.partitions]
+        if not request.group_id or not entries:
             context.respond(self._response({}))
             return
-        topics: dict[bytes, list[Any]] = {topic_id: [] for topic_id, _ in asked}
-        remaining = len(asked)
+        topics: dict[bytes, list[Any]] = {topic_id: [] for topic_id, _ in entries}
+        remaining = len(entries)
 
         def done(topic_id: bytes, result: Any) -> None:
             nonlocal remaining
@@ -80,7 +80,7 @@ class _StateApi:
 
             operate(context.services.shares.coordinator, key, partition, succeed, ended)
 
-        for topic_id, each in asked:
+        for topic_id, each in entries:
             start(SharePartitionKey(request.group_id, topic_id, each.partition), each)
 
     def _failed(self, partition: int, error: Error, message: str | None) -> Any:
@@ -108,8 +108,8 @@ def handle_initialize(context: RequestContext, request: Any) -> None:
     _INITIALIZE.serve(
         context,
         request,
-        lambda coordinator, key, asked, succeed, ended: coordinator.initialize(
-            key, asked.state_epoch, asked.start_offset, ended
+        lambda coordinator, key, entry, succeed, ended: coordinator.initialize(
+            key, entry.state_epoch, entry.start_offset, ended
         ),
     )
 
@@ -117,13 +117,13 @@ def handle_initialize(context: RequestContext, request: Any) -> None:
 @serves(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, on_error=_READ.failed)
 def handle_read(context: RequestContext, request: Any) -> None:
     def operate(
-        coordinator: ShareCoordinator, key: SharePartitionKey, asked: Any, succeed: Succeed, ended: ErrorResponder
+        coordinator: ShareCoordinator, key: SharePartitionKey, entry: Any, succeed: Succeed, ended: ErrorResponder
     ) -> None:
         def found(state: PersistedState) -> None:
             batches = batch_entries(ReadShareGroupStateResponse, state.batches)
             succeed(state_epoch=state.state_epoch, start_offset=state.start_offset, state_batches=batches)
 
-        coordinator.read(key, asked.leader_epoch, found, ended)
+        coordinator.read(key, entry.leader_epoch, found, ended)
 
     _READ.serve(context, request, operate)
 
@@ -131,14 +131,14 @@ def handle_read(context: RequestContext, request: Any) -> None:
 @serves(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, on_error=_WRITE.failed)
 def handle_write(context: RequestContext, request: Any) -> None:
     def operate(
-        coordinator: ShareCoordinator, key: SharePartitionKey, asked: Any, succeed: Succeed, ended: ErrorResponder
+        coordinator: ShareCoordinator, key: SharePartitionKey, entry: Any, succeed: Succeed, ended: ErrorResponder
     ) -> None:
         change = StateWrite(
-            asked.state_epoch,
-            asked.leader_epoch,
-            asked.start_offset,
-            asked.delivery_complete_count,
-            batches_from(asked.state_batches),
+            entry.state_epoch,
+            entry.leader_epoch,
+            entry.start_offset,
+            entry.delivery_complete_count,
+            batches_from(entry.state_batches),
         )
         coordinator.write(key, change, ended)
 
@@ -147,7 +147,7 @@ def handle_write(context: RequestContext, request: Any) -> None:
 
 @serves(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, on_error=_DELETE.failed)
 def handle_delete(context: RequestContext, request: Any) -> None:
-    _DELETE.serve(context, request, lambda coordinator, key, asked, succeed, ended: coordinator.delete(key, ended))
+    _DELETE.serve(context, request, lambda coordinator, key, entry, succeed, ended: coordinator.delete(key, ended))
 
 
 @serves(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, on_error=_SUMMARY.failed)
@@ -156,7 +156,7 @@ def handle_summary(context: RequestContext, request: Any) -> None:
     _SUMMARY.serve(
         context,
         request,
-        lambda coordinator, key, asked, succeed, ended: coordinator.summarize(
+        lambda coordinator, key, entry, succeed, ended: coordinator.summarize(
             key, lambda summary: succeed(**summary._asdict()), ended
         ),
     )

@@ -5,7 +5,7 @@ Like Apache Kafka 4.3, the broker refuses static members, source topics by regul
 offsets of tasks.
 
 Permissions: Read on the group and Describe on each topic of the topology; for internal topics that do not exist, Create
-on the cluster or on the topics. Without the latter permission the response has a status instead of an error.
+on the cluster or on the topics. Without the permission to create them the response has a status instead of an error.
 StreamsGroupDescribe needs Describe on the group and on all topics of its topology.
 """
 
@@ -18,7 +18,7 @@ from kafkapy.controller.topic_name import is_valid_topic_name
 from kafkapy.controller.topics import NewTopic
 from kafkapy.coordinator.group.consumer_member import STATIC_LEAVE_EPOCH
 from kafkapy.coordinator.group.streams.streams_member import TaskAssignment
-from kafkapy.coordinator.group.streams.streams_membership import StreamsHeartbeat, StreamsHeartbeatResult
+from kafkapy.coordinator.group.streams.streams_membership import StreamsHeartbeatCall, StreamsHeartbeatResult
 from kafkapy.coordinator.group.streams.streams_records import tasks_from
 from kafkapy.coordinator.group.streams.streams_settings import StreamsGroupSettings
 from kafkapy.coordinator.group.streams.topic_configuration import Status
@@ -108,7 +108,7 @@ def _check_names(topics: list[str]) -> None:
 
 
 def _refuse_unsupported(request: StreamsGroupHeartbeatRequest) -> None:
-    """Raises ApiError INVALID_REQUEST for what Apache Kafka 4.3 does not support yet."""
+    """Raises ApiError INVALID_REQUEST for a field that Apache Kafka 4.3 does not support yet."""
     regexes = [] if request.topology is None else [each.source_topic_regex for each in request.topology.subtopologies]
     for is_used, message in (
         (request.instance_id is not None, "Static membership is not yet supported."),
@@ -167,7 +167,7 @@ def _validate_join(request: StreamsGroupHeartbeatRequest) -> None:
                 raise ApiError(Error.STREAMS_INVALID_TOPOLOGY, message)
 
 
-def _heartbeat(context: RequestContext, request: StreamsGroupHeartbeatRequest) -> StreamsHeartbeat:
+def _heartbeat(context: RequestContext, request: StreamsGroupHeartbeatRequest) -> StreamsHeartbeatCall:
     owned = None
     if request.active_tasks is not None:
         owned = TaskAssignment(
@@ -179,7 +179,7 @@ def _heartbeat(context: RequestContext, request: StreamsGroupHeartbeatRequest) -
     tags = None
     if request.client_tags is not None:
         tags = tuple(sorted((tag.key, tag.value) for tag in request.client_tags))
-    return StreamsHeartbeat(
+    return StreamsHeartbeatCall(
         group_id=request.group_id,
         member_id=request.member_id,
         member_epoch=request.member_epoch,

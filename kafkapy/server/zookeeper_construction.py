@@ -1,0 +1,60 @@
+"""Construction of the listener for ZooKeeper's clients."""
+
+from __future__ import annotations
+
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.internal_topics import ZOOKEEPER_TREE_TOPIC
+from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
+from kafkapy.server.internal_topics import create_internal_topic
+from kafkapy.server.services import Services
+from kafkapy.server.zookeeper_requests import ControllerRequests
+from kafkapy.zookeeper.service import ZooKeeperService
+from kafkapy.zookeeper.view import ClusterFacts
+
+
+def build_zookeeper(services: Services) -> ZooKeeperService:
+    """Constructs the service of the tree and binds its listener. Raises OSError."""
+    config = services.config
+
+    def facts() -> ClusterFacts:
+        controller_id = services.active_controller_id()
+        if controller_id not in services.metadata.image.brokers:
+            controller_id = services.node_id  # the active controller is no broker
+        return ClusterFacts(services.cluster_id, controller_id, services.clock.wall_ms())
+
+    return ZooKeeperService(
+        config,
+        reactor=services.reactor,
+        log=ReplicatedCoordinatorLog(services.replica_manager, config.offsets_commit_timeout_ms),
+        clock=services.clock,
+        image=lambda: services.metadata.image,
+        create_topic=lambda: create_internal_topic(services, ZOOKEEPER_TREE_TOPIC),
+        facts=facts,
+        requests=ControllerRequests(services),
+    )
+
+
+class ViewFollower:
+    """Notifies the service of new images; images that follow each other quickly are shown once."""
+
+    def __init__(self, services: Services, service: ZooKeeperService) -> None:
+        self._post = services.reactor.post
+        self._service = service
+        self._is_posted = False
+
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Is called on the quorum thread."""
+        if not self._is_posted:
+            self._is_posted = True
+            self._post(self._show)
+
+    def _show(self) -> None:
+        self._is_posted = False
+        self._service.on_image()
+
+
+def start_zookeeper(services: Services, service: ZooKeeperService) -> None:
+    """Lets the service follow the metadata, and creates its topic."""
+    services.quorum.follow(ViewFollower(services, service))
+    service.start()
