@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.peers import LOG4J2, peers_directory
+from tests.peers import LOG4J2, fetched_jar
 from tests.server_process import ServerProcess
 
 FILE_CONNECTORS = "org.apache.kafka:connect-file:4.3.0"
-
-
-def file_connectors() -> Path:
-    """Returns the jar of the file connectors, which Maven fetches once."""
-    directory = peers_directory() / "connect-file"
-    jar = directory / f"connect-file-{FILE_CONNECTORS.rpartition(':')[2]}.jar"
-    if not jar.exists():
-        command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={FILE_CONNECTORS}"]
-        subprocess.run([*command, f"-DoutputDirectory={directory}"], check=True)
-    return jar
 
 
 class ConnectWorker(ServerProcess):
@@ -34,7 +23,7 @@ class ConnectWorker(ServerProcess):
 
     def __init__(self, kafka: Path, directory: Path, bootstrap: str) -> None:
         super().__init__(directory, None)
-        self._class_path = f"{kafka}/libs/*:{file_connectors()}"
+        self._class_path = f"{kafka}/libs/*:{fetched_jar(FILE_CONNECTORS)}"
         settings = {
             "bootstrap.servers": bootstrap,
             "group.id": "connect",

@@ -78,6 +78,17 @@ def kafka_directory(version: str) -> Path:
     return directory
 
 
+def fetched_jar(artifact: str) -> Path:
+    """Returns the jar of an artifact `group:name:version`, which Maven fetches once."""
+    _, name, version = artifact.split(":")
+    directory = peers_directory() / name
+    jar = directory / f"{name}-{version}.jar"
+    if not jar.exists():
+        command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}"]
+        subprocess.run([*command, f"-DoutputDirectory={directory}"], check=True)
+    return jar
+
+
 def run_tool(
     kafka: Path,
     class_name: str,

@@ -33,6 +33,12 @@ from tests.clients.kcat_client import KcatClient
 from tests.peers import ApacheKafka, kafka_directory
 
 CLIENTS = ("kafkapy", "confluent-kafka", "kafka-python", "aiokafka", "kcat", "java-4.3", "java-3.9", "console")
+# Share groups on a single broker.
+SHARE_GROUPS = {
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+}
 _numbers = itertools.count(1)
 
 
@@ -49,7 +55,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with ApacheKafka(kafka_directory("4.3.0"), directory, heap=("-Xmx512M",)) as kafka:
             yield kafka.bootstrap
     else:
-        with BrokerProcess(directory) as broker:
+        with BrokerProcess(directory, SHARE_GROUPS) as broker:
             yield broker.bootstrap
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import Producer as ConfluentProducer
 
-from kafkapy.client import Consumer, OffsetAndMetadata, Producer, TopicPartition, WakeupError
+from kafkapy.client import ConcurrentUse, Consumer, OffsetAndMetadata, Producer, TopicPartition, WakeupError
 from kafkapy.errors import ApiError
 from tests.clients.confluent_client import ConfluentClient
 
@@ -96,6 +96,47 @@ def repeat(call: Callable[[], object]) -> None:
     """Calls some times: the networking thread may have a result before a call waits, and then the next call waits."""
     for _ in range(10):
         call()
+
+
+def test_a_second_thread_is_refused(bootstrap: str, filled: str) -> None:
+    """The refusal has the text of Java's consumer."""
+    is_inside, may_leave = threading.Event(), threading.Event()
+
+    def hold(topic: str, data: bytes | None) -> bytes | None:
+        is_inside.set()
+        may_leave.wait(60)
+        return data
+
+    settings = {"auto.offset.reset": "earliest", "value.deserializer": hold}
+    with Consumer(settings, bootstrap_servers=bootstrap) as consumer:
+        consumer.assign([TopicPartition(filled, 0)])
+        thread = threading.Thread(target=lambda: values(consumer, 1))
+        thread.start()
+        assert is_inside.wait(60)
+        for call in (consumer.commit, consumer.assignment, consumer.poll, consumer.close):
+            with pytest.raises(ConcurrentUse, match="not safe for multi-threaded access") as refusal:
+                call()
+            assert str(refusal.value).endswith(f"otherThread(id: {thread.ident})")
+        may_leave.set()
+        thread.join(60)
+        assert consumer.assignment() == {TopicPartition(filled, 0)}
+
+
+def test_positions_and_commits_while_iterating(bootstrap: str, filled: str, group: str) -> None:
+    """They follow the records that the iteration has returned, not those that it has fetched ahead."""
+    partition = TopicPartition(filled, 0)
+    with Consumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest") as consumer:
+        consumer.assign([partition])
+        records = iter(consumer)
+        assert [next(records).offset for _ in range(3)] == [0, 1, 2]
+        assert consumer.position(partition) == 3
+        consumer.commit()
+        committed = consumer.committed([partition])[partition]
+        assert committed is not None and committed.offset == 3
+        assert next(records).offset == 3
+    with Consumer(bootstrap_servers=bootstrap, group_id=group) as consumer:  # after the automatic commit of `close`
+        committed = consumer.committed([partition])[partition]
+        assert committed is not None and committed.offset == 4
 
 
 def test_every_call_that_waits_can_be_woken(bootstrap: str, group: str, filled: str) -> None:

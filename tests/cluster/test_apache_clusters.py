@@ -9,20 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import scenarios
-from tests.cluster.cluster import Cluster, Spec, Voters, three
+from tests.cluster.cluster import Cluster, Spec, Voters
 from tests.cluster.nodes import BROKER, CONTROLLER, Flavour
-from tests.cluster.scenarios import TOPIC, Course
+from tests.cluster.scenarios import TOPIC
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
-
-
-def test_nothing_is_lost_while_nodes_are_killed_and_paused(tmp_path: Path) -> None:
-    with Cluster(tmp_path, three(Flavour.KAFKA_43)) as cluster:
-        cluster.wait_for_voters(1, 2, 3)
-        with Course(cluster) as course:
-            scenarios.kill_the_leader(course)
-            scenarios.pause_the_controller(course)
 
 
 def test_separate_roles_and_a_controller_that_joins(tmp_path: Path) -> None:

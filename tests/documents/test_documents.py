@@ -79,6 +79,8 @@ NOT_RUN = {
     ): "it needs the package; tests/full/test_debian_package_full.py",
     ("docs/security.md", "Keys from elsewhere"): "it is the outline of a class; test_python_context.py has a whole one",
     ("docs/spark.md", "Executors"): "it needs a cluster; tests/full/test_spark_cluster_full.py starts one",
+    ("docs/spark-jobs.md", "Back-tests of stock rules"): "it needs quotes; tests/spark/test_stock_backtest.py has some",
+    ("docs/spark-jobs.md", "Tables"): "it needs a topic; tests/spark/test_archive.py fills one",
 }
 
 

@@ -13,8 +13,8 @@ from tests.documents.newcomer import Newcomer
 # Spark starts a JVM for each program, on two cores that other tests use too.
 SPARK_TIMEOUT_S = 240
 pytestmark = pytest.mark.timeout(600)
-# This command needs a cluster; tests/full/test_spark_cluster_full.py starts one.
-NEEDS_A_CLUSTER = "--master spark://"
+# The heading of the hot search's results.
+HEADING = "热搜词如下"
 WRITE = """
 from kafkapy.client import Producer
 with Producer(bootstrap_servers="localhost:9092") as producer:
@@ -28,6 +28,17 @@ with Consumer(bootstrap_servers="localhost:9092", group_id="copied", auto_offset
         pass
     print(records[0].key, records[0].value)
 """
+
+
+def commands_of_jobs() -> list[str]:
+    """Returns the commands of the page: the demo, the list, the generator, a job, a job on a cluster, the options of a
+    job, a new job, and the run of the new job.
+
+    tests/full/test_spark_pages_full.py runs the first and the last; tests/full/test_spark_cluster_full.py starts a
+    cluster.
+    """
+    (block,) = of_section("docs/spark-jobs.md", "Spark jobs")
+    return block.text.splitlines()
 
 
 @pytest.fixture
@@ -46,17 +57,10 @@ def test_the_sample_of_the_data_source_copies_records(newcomer: Newcomer) -> Non
 
 
 def test_the_commands_of_the_jobs_print_what_the_page_says(newcomer: Newcomer) -> None:
-    (block,) = of_section("docs/spark-jobs.md", "Spark jobs")
-    demo, listing, generate, submit, on_a_cluster, usage = block.text.splitlines()
-    assert NEEDS_A_CLUSTER in on_a_cluster
+    _, listing, generate, submit, _, usage, own, _ = commands_of_jobs()
     assert "hot-search" in newcomer.types(listing)
     assert "--window" in newcomer.types(usage)
-
-    heading = "热搜词如下"
-    demo_process = newcomer.leaves_running(demo, until=heading, timeout_s=SPARK_TIMEOUT_S)
-    demo_process.terminate()
-    demo_process.wait(60)
-
+    newcomer.types(own)
     newcomer.leaves_running("kafkapy broker start", until="ready")
     newcomer.leaves_running(generate, until="")
-    newcomer.leaves_running(submit, until=heading, timeout_s=SPARK_TIMEOUT_S)
+    newcomer.leaves_running(submit, until=HEADING, timeout_s=SPARK_TIMEOUT_S)

@@ -23,6 +23,14 @@ def test_a_cluster_of_3_9_is_replaced_by_4_3_node_by_node(tmp_path: Path) -> Non
             scenarios.roll(course, Flavour.KAFKA_43)
 
 
+def test_nothing_is_lost_while_nodes_are_killed_and_paused(tmp_path: Path) -> None:
+    with Cluster(tmp_path, three(Flavour.KAFKA_43)) as cluster:
+        cluster.wait_for_voters(1, 2, 3)
+        with Course(cluster) as course:
+            scenarios.kill_the_leader(course)
+            scenarios.pause_the_controller(course)
+
+
 def test_every_node_leads_the_quorum(tmp_path: Path) -> None:
     with Cluster(tmp_path, three(Flavour.KAFKA_43)) as cluster, Course(cluster) as course:
         scenarios.pass_the_quorum_around(course, cluster.nodes)

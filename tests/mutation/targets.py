@@ -34,10 +34,19 @@ TARGETS = (
         ),
     ),
     Target(
+        "kafkapy/replica/share",
+        (
+            *("tests/unit/replica/share", "tests/property/test_share_window_twin.py"),
+            *("tests/unit/server/handlers", "tests/unit/coordinator/share"),
+        ),
+        ("tests/wire/test_share_groups.py", "tests/clients/test_client_share_consumer.py", "tests/operations"),
+    ),
+    Target(
         "kafkapy/coordinator",
         ("tests/unit/coordinator", "tests/scenarios"),
         (
             *("tests/unit/server/handlers", "tests/wire/test_consumer_groups.py", "tests/clients/test_groups.py"),
+            *("tests/wire/test_share_groups.py", "tests/wire/test_streams_groups.py"),
             *("tests/wire/test_bad_input_coordinators.py", "tests/clients/test_transactions.py"),
             *("tests/clients/test_consumer_groups.py", "tests/tools/test_worked_examples.py"),
         ),
@@ -57,6 +66,7 @@ TARGETS = (
             *("tests/clients/test_client_producer.py", "tests/clients/test_client_consumer.py"),
             *("tests/clients/test_client_transactions.py", "tests/clients/test_client_admin.py"),
             *("tests/clients/test_client_asynchronous.py", "tests/clients/test_client_arrow.py"),
+            *("tests/clients/test_client_share_consumer.py",),
             *("tests/clients/test_chaos.py", "tests/clients/test_transactions_of_clients.py", "tests/tools"),
         ),
     ),
@@ -104,6 +114,7 @@ TARGETS = (
         "kafkapy/_core/broker_state",
         (
             "tests/unit/_core/broker_state",
+            "tests/unit/metrics/test_page.py",
             "tests/unit/storage",
             "tests/unit/replica",
             "tests/property/test_gate_twin.py",

@@ -26,8 +26,10 @@ MAY_BE_EMPTY = {
     *(name for name, metric in METRICS.items() if metric.labels[:2] == ("user", "client_id")),
 }
 # Families that only a broker with a listener of SASL or TLS has; tests/security reads them.
-OF_AUTHENTICATION = {
-    name for name in METRICS if "authentication" in name or name.endswith("_expired_connections_killed_count")
+OF_OTHER_LISTENERS = {
+    name
+    for name in METRICS
+    if "authentication" in name or "_zookeeper_" in name or name.endswith("_expired_connections_killed_count")
 }
 TOPIC_METRICS = "kafka_server_brokertopicmetrics"
 
@@ -93,13 +95,13 @@ def test_every_metric_of_the_table_is_on_the_page(broker: WatchedBroker) -> None
     page = wait_for(broker, lambda page: bool(page.values("kafka_consumergroup_lag")))
     heads = [line.split()[2] for line in page.text.splitlines() if line.startswith("# TYPE")]
     assert heads == list(dict.fromkeys(heads))
-    assert set(heads) == METRICS.keys() - OF_AUTHENTICATION
+    assert set(heads) == METRICS.keys() - OF_OTHER_LISTENERS
     for line in page.text.splitlines():
         if line.startswith("# TYPE"):
             name, kind = line.split()[2:]
             assert kind == METRICS[name].kind
     empty = {name for name in METRICS if not any(line.startswith(name) for line in page.text.splitlines())}
-    assert empty <= MAY_BE_EMPTY | OF_AUTHENTICATION
+    assert empty <= MAY_BE_EMPTY | OF_OTHER_LISTENERS
 
 
 def test_what_clients_did_is_on_the_page(broker: WatchedBroker) -> None:

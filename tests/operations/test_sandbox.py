@@ -195,7 +195,7 @@ def test_a_node_that_cannot_start_is_named(tmp_path: Path):
         (("kill",), "`kill` needs the number of a node"),
         (("kill", "one"), "'one' is not the number of a node"),
         (("kill", "1"), "no sandbox runs in "),
-        (("status", "--nodes", "3"), "--nodes is for the start of a sandbox"),
+        (("status", "--nodes", "3"), "--nodes is accepted only when a sandbox is started"),
         (("--nodes", "0"), "a cluster has at least one node"),
         (("--controllers", "1"), "--controllers and --brokers are given together"),
     ],

@@ -116,6 +116,15 @@ def test_validate_and_assign(batches, base_offset, log_append_time):
     ]
 
 
+def test_batches_that_were_numbered_are_numbered_again() -> None:
+    records = [PlainRecord(offset, 1000 + offset % 3, None, b"v", ()) for offset in range(5)]
+    data = bytearray(encode_batch(records))
+    summaries = validate_batches(data, **LIMITS)
+    for base_offset in (70, 7):
+        assert assign_offsets(data, summaries, base_offset, 9, -1) == base_offset + 5
+        assert (summaries[0].base_offset, summaries[0].offset_of_max_timestamp) == (base_offset, base_offset + 2)
+
+
 def accepted(body: bytes, count: int, codec: int) -> bool:
     try:
         validate_batches(wrap_batch(body, attributes=codec, count=count, last_offset_delta=count - 1), **LIMITS)

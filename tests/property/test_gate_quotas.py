@@ -141,6 +141,17 @@ def test_a_producer_is_delayed_by_the_request_that_exceeds_its_quota(twins):
     assert gated(twins) == before + 13
 
 
+@pytest.mark.parametrize("other", ["limiter", "limitless", "l", "l" * 30])
+def test_each_client_id_of_a_connection_has_its_own_quota(twins, other):
+    set_quota(twins, {"client-id": "limited"}, "producer_byte_rate", 1)
+    set_quota(twins, {"client-id": other}, "producer_byte_rate", 10**6)
+    first, second = Client(twins, LIMITED, "limited"), Client(twins, LIMITED, other)
+    second.produce(10)
+    assert 0 not in first.produce(WINDOW_S)
+    assert second.produce(WINDOW_S) == [0, 0]
+    assert 0 not in first.produce(10)
+
+
 def test_no_request_is_taken_from_a_muted_connection(twins):
     set_quota(twins, {"user": "ANONYMOUS"}, "producer_byte_rate", 1)
     limited = Client(twins, LIMITED, "any")

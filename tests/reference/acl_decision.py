@@ -11,7 +11,7 @@ IMPLYING = {
 
 
 def concerns(acl, resource_type, name):
-    """Tells whether an ACL is about a resource, for any principal."""
+    """Returns whether an ACL is about a resource, for any principal."""
     if acl.resource_type != resource_type:
         return False
     if acl.pattern_type == PatternType.PREFIXED:
@@ -20,7 +20,7 @@ def concerns(acl, resource_type, name):
 
 
 def applies(acl, principal, host, operation):
-    """Tells whether an ACL about a resource decides about this request."""
+    """Returns whether an ACL about a resource decides about this request."""
     operations = {Operation.ALL, operation}
     if acl.permission_type == Permission.ALLOW:
         operations |= IMPLYING.get(operation, set())
@@ -39,7 +39,7 @@ def is_allowed(acls, principal, host, operation, resource_type, name, *, allows_
 
 
 def is_some_name_allowed(acls, principal, host, operation, resource_type, names):
-    """Tells whether one of the names is allowed, when no operation implies another one."""
+    """Returns whether one of the names is allowed, when no operation implies another one."""
     of_type = [
         acl
         for acl in acls

@@ -60,13 +60,27 @@ def test_imports_go_to_the_left_only(layer):
     assert not wrong, "\n".join(wrong)
 
 
+# Libraries that the broker never imports, and the layers that may.
+OPTIONAL = {
+    "anyio": {"console", "http"},
+    "fastavro": {"client"},
+    "h11": {"http"},
+    "jinja2": {"console"},
+    "jsonschema": {"client", "registry"},
+    "kazoo": set(),
+    "msgpack": {"client", "console", "tools", "spark"},
+    "prometheus_client": {"client", "tools", "spark"},
+    "starlette": {"console", "http", "registry", "rest"},
+    "uvicorn": {"http"},
+}
+
+
 def test_libraries_for_others_are_not_imported_by_the_broker():
     """The libraries msgpack and prometheus-client serve serializers, jobs and tools; kazoo serves nothing yet."""
-    optional = {"kazoo", "msgpack", "prometheus_client"}
-    allowed = {"client", "tools", "spark"}
     pattern = re.compile(r"^\s*(?:import|from) (\w+)", re.MULTILINE)
     assert not [
-        str(path.relative_to(ROOT))
+        f"{path.relative_to(ROOT)} imports {name}"
         for path in package_sources()
-        if layer_of(module_name(path)) not in allowed and optional & set(pattern.findall(path.read_text()))
+        for name in OPTIONAL.keys() & set(pattern.findall(path.read_text()))
+        if layer_of(module_name(path)) not in OPTIONAL[name]
     ]

@@ -23,6 +23,8 @@ LINE_LENGTH = 120
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 # Run by name, not imported: the program, and the generator that setup.py runs.
 ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.testing.plugin", "kafkapy.protocol.generator"}
+# Imported by programs only.
+ENTRY_POINTS |= {f"kafkapy.compat.confluent_kafka.schema_registry.{name}" for name in ("json_schema", "protobuf")}
 # Built and tested before its user, which the quorum's driver will be.
 AHEAD_OF_USE: set[str] = set()
 

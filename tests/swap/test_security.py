@@ -119,8 +119,7 @@ def await_content(server: ServerProcess, content: Content) -> None:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
-def test_users_and_tokens_are_kept_when_the_broker_is_replaced(kafka_43: Path, tmp_path: Path, killed: bool) -> None:
+def test_users_and_tokens_are_kept_when_the_broker_is_killed_and_replaced(kafka_43: Path, tmp_path: Path) -> None:
     kafka = Kafka(tmp_path)
     with kafka.config.open("a") as file:
         file.write("metadata.log.max.record.bytes.between.snapshots=2000\n")
@@ -137,4 +136,4 @@ def test_users_and_tokens_are_kept_when_the_broker_is_replaced(kafka_43: Path, t
             await_content(server, content)
             content.check(server)
         finally:
-            end(server, killed=killed)
+            end(server, killed=True)

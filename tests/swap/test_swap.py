@@ -11,7 +11,6 @@ from tests.swap.swap import Variant, pass_back_and_forth
 SAMPLE = (
     Variant(dynamic=True, log_dirs=2, killed=True),
     Variant(version="3.9.1"),
-    Variant(dynamic=True, made_by_kafkapy=True),
 )
 
 

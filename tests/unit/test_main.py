@@ -31,6 +31,12 @@ def test_an_unknown_tool_is_answered_in_two_lines(word: str, suggestion: str, ca
     assert (printed.out, printed.err) == ("", f"kafkapy: unknown tool {word!r}{suggestion}\nSee `kafkapy --help`.\n")
 
 
+def test_an_unknown_class_is_named_with_the_nearest(capsys: pytest.CaptureFixture[str]):
+    assert main(["run-class", "kafka.tools.GetOffsetShel"]) == 1
+    expected = "kafkapy: unknown class 'kafka.tools.GetOffsetShel'; did you mean kafka.tools.GetOffsetShell?\n"
+    assert capsys.readouterr().err == expected
+
+
 def test_help_goes_to_standard_output_and_a_missing_tool_to_standard_error(capsys: pytest.CaptureFixture[str]):
     assert (main(["help"]), main([])) == (0, 1)
     printed = capsys.readouterr()
@@ -45,6 +51,9 @@ def test_help_goes_to_standard_output_and_a_missing_tool_to_standard_error(capsy
         ("kafka-e2e-latency", [], ["end-to-end-latency"]),
         ("kafka-run-class.sh", ["kafka.tools.GetOffsetShell", "--topic", "a"], ["get-offsets", "--topic", "a"]),
         ("kafka-run-class.sh", [], []),
+        ("kafka-run-class.sh", ["-name", "x", "-loggc", "kafka.tools.JmxTool", "--one-time"], ["jmx", "--one-time"]),
+        ("kafka-run-class.sh", ["-daemon", "kafka.Kafka", "x.properties"], ["server-start", "-daemon", "x.properties"]),
+        ("kafkapy", ["run-class", "kafka.admin.TopicCommand", "--list"], ["topics", "--list"]),
         ("kafkapy", ["topics"], ["topics"]),
     ],
 )

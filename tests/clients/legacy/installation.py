@@ -52,13 +52,17 @@ def java_jars(artifact: str, release: str) -> Path:
     if release in RELEASES_OF_BROKERS:
         return kafka_directory(release) / "libs"
     pom = PROGRAMS / "java" / "pom.xml"
+    return jars_of(pom, f"{artifact}-{release}", f"-Dclient.artifact={artifact}", f"-Dclient.version={release}")
+
+
+def jars_of(pom: Path, name: str, *properties: str) -> Path:
+    """Returns the folder with the jars that a pom depends on; `name` becomes a part of the folder's name."""
 
     def make(directory: Path) -> None:
-        wanted = [f"-Dclient.artifact={artifact}", f"-Dclient.version={release}", f"-DoutputDirectory={directory}"]
-        maven = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom)]
-        _run([*maven, "dependency:copy-dependencies", "-DincludeScope=runtime", *wanted])
+        maven = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), f"-DoutputDirectory={directory}"]
+        _run([*maven, "dependency:copy-dependencies", "-DincludeScope=runtime", *properties])
 
-    return _made(f"{artifact}-{release}", make, pom.read_text())
+    return _made(name, make, pom.read_text())
 
 
 def java_command() -> list[str]:

@@ -53,7 +53,7 @@ def test_labels_without_names_are_nothing():
 
 @pytest.mark.parametrize(("name", "labels"), [("1name", ()), ("na-me", ()), ("Name", ()), ("name", ("a-b",))])
 def test_names_that_prometheus_refuses(name, labels):
-    with pytest.raises(ValueError, match="Prometheus would not take"):
+    with pytest.raises(ValueError, match="Prometheus does not accept"):
         counter(name, "", *labels)
 
 
