@@ -86,7 +86,7 @@ SCRIPTS_HEAD = """
 These are the scripts in the folder `bin` of Apache Kafka 0.7 to 4.3 (most are in `bin/windows` as well), and the tools
 of ours that do their work. A link with a script's name, with or without `.sh`, runs the tool that has this name
 (`kafkapy install-links DIRECTORY`). The tools also accept flags of older releases, which are listed after the flags of
-each tool; for each of them they print a line that names what to use today.
+each tool, and print a line for each of these flags that names its replacement, if there is one.
 
 """
 
@@ -281,7 +281,7 @@ def _old_flags(tool: str) -> Iterator[str]:
             f"`--{name}` ({'*now*' if flag.rewrite else 'see'} `{flag.instead}`)" if flag.instead else f"`--{name}`"
             for name, flag in sorted(found.items())
         )
-        yield f"Flags of older releases (those without *now* have no effect): {shown}."
+        yield f"Flags of older releases, of which those without *now* are ignored: {shown}."
         yield ""
 
 

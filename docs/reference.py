@@ -25,6 +25,8 @@ PUBLIC_MODULES = (
     "kafkapy.errors",
     "kafkapy.spark",
 )
+# The library of Spark jobs, in its own folder; the template is no module of it.
+JOB_LIBRARY = ("kafkapy_jobs", "!kafkapy_jobs.template")
 TOOLS_PAGE = "tools.html"
 STYLE = (
     "body{font:15px/1.5 sans-serif;max-width:70em;margin:2em auto} "
@@ -35,11 +37,12 @@ STYLE = (
 def generate(folder: Path) -> None:
     """Writes the pages of the API and of the tools into `folder`, which is created."""
     folder.mkdir(parents=True, exist_ok=True)
+    sys.path.append(str(ROOT / "spark_jobs"))
     pdoc.render.configure(docformat="markdown", footer_text="kafkapy", show_source=False)
     with warnings.catch_warnings():
         # pdoc shows an annotation of a NamedTuple's field as it is written if it cannot evaluate it, and warns.
         warnings.simplefilter("ignore", UserWarning)
-        pdoc.pdoc(*PUBLIC_MODULES, output_directory=folder)
+        pdoc.pdoc(*PUBLIC_MODULES, *JOB_LIBRARY, output_directory=folder)
     (folder / TOOLS_PAGE).write_text(tools_page())
     index = folder / "index.html"
     link = f'<p><a href="{TOOLS_PAGE}">Command-line tools</a></p>'

@@ -57,6 +57,7 @@ missing_packages() {
   if [ "$kind" = tests ]; then
     command -v javac >/dev/null || names+=(default-jdk-headless)
     command -v mvn >/dev/null || names+=(maven)
+    command -v chromium >/dev/null || names+=(chromium)
     command -v kcat >/dev/null || names+=(kcat)
     [ -x /usr/sbin/krb5kdc ] && [ -x /usr/sbin/kadmin.local ] && command -v kinit >/dev/null &&
       compgen -G "/usr/lib/*/sasl2/libgssapiv2.so" >/dev/null ||
