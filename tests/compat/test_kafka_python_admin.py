@@ -146,10 +146,14 @@ CALLS: dict[str, Call] = {
 
 
 def outcome(call: Call, package: Any, bootstrap: str) -> str:
-    """Returns the text of a result, in which classes have no packages, or the name of the exception."""
+    """Returns the text of a result, or the name of the exception.
+
+    Classes have no packages in the text, and a dictionary has the order of its keys' texts.
+    """
     with package.KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
         try:
-            found = repr(call(admin, package))
+            result = call(admin, package)
+            found = repr(dict(sorted(result.items(), key=repr)) if isinstance(result, dict) else result)
         except Exception as error:
             return type(error).__name__
     return found.replace("kafkapy.compat.", "")

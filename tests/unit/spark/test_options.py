@@ -105,7 +105,7 @@ def test_partitions_and_patterns_choose_topics_too():
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers"),
         ({"kafka.isolation.level": "read_comitted"}, "Invalid value read_comitted for configuration isolation.level"),
         ({"kafka.ssl.provider": "p"}, "'ssl.provider' is not supported"),
-        ({"kafka.sasl.kerberos.service.name": "k"}, "'sasl.kerberos.service.name' is not supported"),
+        ({"kafka.sasl.kerberos.kinit.cmd": "k"}, "'sasl.kerberos.kinit.cmd' is not supported"),
     ],
 )
 def test_invalid_and_contradictory_options_are_refused(more, words):
@@ -141,7 +141,7 @@ def test_a_writer_takes_a_producers_keys_only():
         ("value.serializer", "x", r"value\.serializer"),
         ("acks", "2", "for configuration acks"),
         ("security.protocol", "TLS", "for configuration security.protocol"),
-        ("sasl.kerberos.service.name", "k", "no effect in kafkapy's client"),
+        ("sasl.kerberos.kinit.cmd", "k", "no effect in kafkapy's client"),
     ]:
         with pytest.raises(ConfigError, match=words):
             write_options({**LEAST, f"kafka.{key}": value})
