@@ -104,18 +104,20 @@ def look_up_all(
 ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
     """Returns the offset at a timestamp of each partition; None if no record has that timestamp or a later one.
 
-    Blocks, without the lock, and retries retriable errors. Raises an ApiError that is not retriable, and
-    RequestTimedOut after `timeout_s` seconds.
+    Blocks, without the lock. Retries retriable errors after a backoff and the next metadata response, which may name
+    another leader. Raises an ApiError that is not retriable, and RequestTimedOut after `timeout_s` seconds.
     """
     found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
-    retry_at_ms: dict[TopicPartition, int] = dict.fromkeys(wanted, 0)
+    # The monotonic time (ms) and the number of metadata responses from which a partition may be looked up again.
+    retry_from: dict[TopicPartition, tuple[int, int]] = dict.fromkeys(wanted, (0, 0))
     failures: list[ApiError] = []
 
     def on_found(topic_partition: TopicPartition, each: OffsetAndTimestamp | None, error: ApiError | None) -> None:
         if error is None:
             found[topic_partition] = each
         elif error.error.retriable:
-            retry_at_ms[topic_partition] = network.clock.monotonic_ms() + network.retry_backoff.pause_ms(0)
+            pause_ms = network.retry_backoff.pause_ms(0)
+            retry_from[topic_partition] = network.clock.monotonic_ms() + pause_ms, network.metadata.updates + 1
         else:
             failures.append(error)
 
@@ -123,11 +125,11 @@ def look_up_all(
         now = network.clock.monotonic_ms()
         due = {
             topic_partition: wanted[topic_partition]
-            for topic_partition, at in retry_at_ms.items()
-            if topic_partition not in found and at <= now
+            for topic_partition, (from_ms, from_update) in retry_from.items()
+            if topic_partition not in found and from_ms <= now and from_update <= network.metadata.updates
         }
         for topic_partition in due:
-            retry_at_ms[topic_partition] = NEVER
+            retry_from[topic_partition] = NEVER, 0
         look_up(network, due, isolation_level, on_found)
         return bool(failures) or len(found) == len(wanted)
 
