@@ -62,6 +62,10 @@ class Network(BrokerConnections):
         self._waiting_callers = 0
         self._last_caller_left_ms = -HANDOVER_MS
         self._thread_sleeps_until_ms = NEVER
+        # The time at which `wake_for` wants a step that has not begun, and the time by which one will begin anyhow.
+        self._wanted_ms = NEVER
+        self._next_step_ms = NEVER
+        self._wanted_lock = threading.Lock()
         self._stepping_thread = 0
         self._thread_is_selecting = False
         self._closed = False
@@ -99,7 +103,7 @@ class Network(BrokerConnections):
                 with HeldSignals(), self.lock:
                     if self._closed:  # by another thread
                         return is_done()
-                    due = self._step()
+                    due = self._step_before_sleep()
                     self.has_new_requests = False
                     if is_done():
                         return True
@@ -116,6 +120,7 @@ class Network(BrokerConnections):
             with HeldSignals(), self.lock:
                 self._waiting_callers -= 1
                 self._last_caller_left_ms = self.clock.monotonic_ms()
+                self._next_step_ms = self._next_step_of_others()
                 self._read_ahead()
 
     def try_step(self) -> None:
@@ -123,25 +128,26 @@ class Network(BrokerConnections):
         with HeldSignals():
             if self.lock.acquire(blocking=False):
                 try:
-                    self._step(closes_idle=False)
+                    due = self._step(closes_idle=False)
                     self._read_ahead()
                     if self._waiting_callers:
                         self._wake()  # the step may have read the event that a caller waits for
+                    else:
+                        self._wake_by(min(due, self._wanted_ms))
                 finally:
                     self.lock.release()
 
     def wake_for(self, due_ms: int) -> None:
-        """Ensures that a step runs at the monotonic time `due_ms` or earlier.
+        """Ensures that a step begins at the monotonic time `due_ms` or earlier, or HANDOVER_MS after a caller's wait.
 
-        May be called by any thread, without the lock.
+        May be called by any thread, without the lock, also while a step runs that may have passed the state that the
+        caller has changed. A thread that is about to sleep writes `_next_step_ms` before it reads `_wanted_ms`; here
+        the order is the reverse, so that at least one of the two threads sees what the other has written.
         """
-        if self._stepping_thread == threading.get_ident():
-            return
-        if self._thread_sleeps_until_ms > due_ms:
-            self._thread_sleeps_until_ms = due_ms
-            self._last_caller_left_ms = -HANDOVER_MS
-            self._thread_wanted.set()
-            self._wake()
+        with self._wanted_lock:
+            self._wanted_ms = min(self._wanted_ms, due_ms)
+        if self._stepping_thread != threading.get_ident():
+            self._wake_by(due_ms)
 
     def wake_waiters(self) -> None:
         """Makes the callers that wait check their condition again. May be called by any thread."""
@@ -217,6 +223,22 @@ class Network(BrokerConnections):
             if not self._closed:
                 raise
 
+    def _wake_by(self, due_ms: int) -> None:
+        """Wakes the threads that sleep, unless one of them wakes at the monotonic time `due_ms` or earlier."""
+        if self._next_step_ms > due_ms:
+            self._next_step_ms = due_ms
+            self._last_caller_left_ms = -HANDOVER_MS
+            self._thread_wanted.set()
+            self._wake()
+
+    def _next_step_of_others(self) -> int:
+        """Returns the monotonic time (ms) of the next step after a caller has left; called with the lock held."""
+        if self._waiting_callers:
+            return NEVER  # it is unknown how long the others sleep
+        if self._thread_is_selecting:
+            return self._thread_sleeps_until_ms
+        return self._last_caller_left_ms  # the networking thread makes a step HANDOVER_MS later
+
     def _has_waiting_callers(self) -> bool:
         return self._waiting_callers > 0
 
@@ -229,7 +251,7 @@ class Network(BrokerConnections):
             with self.lock:
                 if self.is_closed():
                     return
-                due = self._step()
+                due = self._step_before_sleep()
                 self._thread_sleeps_until_ms = due
                 self._thread_is_selecting = True
             self._select(due - self.clock.monotonic_ms())
@@ -245,6 +267,12 @@ class Network(BrokerConnections):
                 except BlockingIOError:
                     continue  # another thread has emptied the pipe
 
+    def _step_before_sleep(self) -> int:
+        """Runs one step with the lock held; returns the time until which the thread may sleep, see `wake_for`."""
+        due = self._step()
+        self._next_step_ms = due
+        return min(due, self._wanted_ms)
+
     def _step(self, *, closes_idle: bool = True) -> int:
         """Runs one step with the lock held; returns the monotonic time (ms) at which the next step is due.
 
@@ -252,6 +280,8 @@ class Network(BrokerConnections):
         too long. `try_step` does not check them, because each check costs a system call.
         """
         self._stepping_thread = threading.get_ident()
+        with self._wanted_lock:
+            self._wanted_ms = NEVER  # this step sees what was changed before
         try:
             now = self.clock.monotonic_ms()
             for connection in list(self._connections.values()):

@@ -345,3 +345,62 @@ def test_a_waiting_caller_notices_what_the_step_of_another_thread_has_done():
         waiter.join(30)
         assert not waiter.is_alive()
         network.close()
+
+
+def test_a_step_that_is_requested_during_a_step_is_made(brokers):
+    network = known(network_of(brokers))
+
+    class Late:
+        is_wanted = is_done = False
+
+        def run(self, monotonic_ms):
+            self.is_done = self.is_wanted
+            return NEVER
+
+    class Interfering:
+        def run(self, monotonic_ms):
+            if not late.is_wanted:
+                thread = threading.Thread(target=change)
+                thread.start()
+                thread.join()
+            return NEVER
+
+    def change():
+        late.is_wanted = True
+        network.wake_for(0)
+
+    network.wake_for(0)  # an earlier request, which the next step answers
+    assert not network.wait_until(lambda: False, 0.01)
+    network.tasks += [late := Late(), Interfering()]
+    begun = network.clock.monotonic_ms()
+    assert network.wait_until(lambda: late.is_done, 5)
+    assert network.clock.monotonic_ms() - begun < 1000
+    network.tasks.clear()
+    network.close()
+
+
+def test_the_thread_makes_the_step_that_becomes_due_in_the_step_of_a_caller():
+    class Due:
+        is_open = False
+        has_run_again = threading.Event()
+
+        def run(self, monotonic_ms):
+            if not self.is_open:
+                return NEVER
+            if threading.current_thread() is not threading.main_thread():
+                self.has_run_again.set()
+            return monotonic_ms + 50
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections and never responds
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        config = producer_config(bootstrap_servers=address, socket_connection_setup_timeout_ms=600_000)
+        network = Network(config, in_flight_limit=5)
+        network.tasks.append(due := Due())
+        network.start()
+        while not network._thread_is_selecting:
+            time.sleep(0.001)
+        time.sleep(0.2)  # until the thread sleeps again after it has begun to connect
+        due.is_open = True
+        network.try_step()
+        assert due.has_run_again.wait(15)
+        network.close()
