@@ -46,6 +46,14 @@ RUN_BY = {
     ("docs/spark.md", "Spark"): "tests/documents/test_spark_pages.py",
     ("docs/spark-jobs.md", "Spark jobs"): "tests/documents/test_spark_pages.py",
     ("examples/README.md", "Examples"): "tests/examples/test_examples.py",
+    **{
+        ("docs/reliable.md", heading): "tests/documents/test_program_pages.py"
+        for heading in ("Retries and dead letters", "Redrive", "Delayed records", "Routing", "Logs")
+    },
+    ("docs/schema-registry.md", "The schema registry"): "tests/documents/test_program_pages.py",
+    ("docs/schema-registry.md", "Serializers"): "tests/documents/test_program_pages.py",
+    ("docs/rest-proxy.md", "The REST proxy"): "tests/documents/test_program_pages.py",
+    ("docs/drop-in-clients.md", "Drop-in clients"): "tests/documents/test_program_pages.py",
 }
 # (page, heading) -> why no test can run the blocks under this heading as they are written.
 NOT_RUN = {
@@ -80,6 +88,8 @@ NOT_RUN = {
     ("docs/security.md", "Keys from elsewhere"): "it is the outline of a class; test_python_context.py has a whole one",
     ("docs/spark.md", "Executors"): "it needs a cluster; tests/full/test_spark_cluster_full.py starts one",
     ("docs/spark-jobs.md", "Back-tests of stock rules"): "it needs quotes; tests/spark/test_stock_backtest.py has some",
+    ("docs/mirroring.md", "Mirroring"): "it names two hosts; tests/reliable/test_mirror.py runs the mirror",
+    ("docs/reliable.md", "Traces"): "it names a trace; tests/reliable/test_trace_and_audit.py runs the command",
     ("docs/spark-jobs.md", "Tables"): "it needs a topic; tests/spark/test_archive.py fills one",
 }
 
