@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from kafkapy._core.client.record_accumulator import RecordAccumulator
-from kafkapy.client.sequences import NO_IDENTITY, PartitionSequences, ProducerIdentity, sequence_after
+from kafkapy.client.sequences import (
+    LARGEST_EPOCH,
+    NO_IDENTITY,
+    PartitionSequences,
+    ProducerIdentity,
+    sequence_after,
+)
 
 WHO = ProducerIdentity(7, 0)
 
@@ -73,3 +79,9 @@ def test_after_the_largest_sequence_comes_zero():
 def test_epochs_run_out():
     assert ProducerIdentity(1, 5).next_epoch() == (1, 6)
     assert ProducerIdentity(1, 2**15 - 2).next_epoch() is NO_IDENTITY
+
+
+def test_a_producer_whose_epochs_are_used_up_has_no_identity():
+    last = ProducerIdentity(7, LARGEST_EPOCH - 2).next_epoch()
+    assert last == (7, LARGEST_EPOCH - 1)
+    assert last.next_epoch() is NO_IDENTITY and not NO_IDENTITY.is_valid
