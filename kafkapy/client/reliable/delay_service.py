@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kafkapy.client.admin import Admin
 from kafkapy.client.consumer import ConsumerRecords
@@ -37,6 +36,7 @@ from kafkapy.client.reliable.relay import (
     is_refusal,
     unfinished,
 )
+from kafkapy.client.reliable.relay_service import PausedPartitions, RelayService
 from kafkapy.client.reliable.topic_scan import scan
 from kafkapy.types import Clock, SystemClock, TopicPartition
 
@@ -49,7 +49,7 @@ MOST_DUE = 1000
 _FULL_WAIT_MS = 200
 
 
-class DelayService:
+class DelayService(RelayService):
     """A member of the group of delay services; see the module. `run` is called by one thread, `stop` by any."""
 
     def __init__(
@@ -84,7 +84,7 @@ class DelayService:
         self._unrestored: set[int] = set()
         self._restored: set[int] = set()
         self._known_targets: set[str] = set()
-        self._resume_at_ms: dict[TopicPartition, int] = {}
+        self._paused = PausedPartitions()
         self._single: object = None
         self._refused: dict[object, Exception] = {}
         self.relay = Relay(properties, group, self, instance=instance)
@@ -112,26 +112,10 @@ class DelayService:
         """The number of pending records of this process."""
         return self._pending.count
 
-    def run(self) -> None:
-        """Serves until `stop` is called."""
-        self.relay.run()
-
-    def stop(self) -> None:
-        """Makes `run` return after the present transaction."""
-        self.relay.stop()
-
     def close(self) -> None:
         """Leaves the group and closes connections and file."""
-        self.relay.close()
+        super().close()
         self._pending.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # Called by the relay
 
@@ -142,25 +126,17 @@ class DelayService:
         self._unrestored |= {each.partition for each in partitions} - self._restored
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        for each in partitions:
-            self._resume_at_ms.pop(each, None)
+        self._paused.forget(partitions)
         numbers = {each.partition for each in partitions}
         self._unrestored -= numbers
         self._restored -= numbers
         self._drop_others()
 
     def wait_s(self, now_ms: int) -> float:
-        due = [each for each, at_ms in self._resume_at_ms.items() if at_ms <= now_ms]
-        for each in due:
-            del self._resume_at_ms[each]
-        self.relay.consumer.resume(due)
+        times = self._paused.resume_due(self.relay.consumer, now_ms), self._pending.next_ms()
         if self._ready:
             return 0.0
-        times = [*self._resume_at_ms.values()]
-        next_ms = self._pending.next_ms()
-        if next_ms is not None:
-            times.append(next_ms)
-        return min([IDLE_WAIT_S, *(max(each - now_ms, 0) / 1000 for each in times)])
+        return min([IDLE_WAIT_S, *(max(each - now_ms, 0) / 1000 for each in times if each is not None)])
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
         self._single = None
@@ -173,8 +149,7 @@ class DelayService:
                 if relay.is_single and batch.sent:
                     break
                 if self._pending.count >= self._most_pending:
-                    relay.consumer.pause([partition])
-                    self._resume_at_ms[partition] = self._clock.wall_ms() + _FULL_WAIT_MS
+                    self._paused.pause(relay.consumer, partition, self._clock.wall_ms() + _FULL_WAIT_MS)
                     batch.counts["full"] += 1
                     break
                 self._read(relay, record, batch)

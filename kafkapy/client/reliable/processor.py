@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kafkapy.client.admin import Admin
 from kafkapy.client.consumer import ConsumerRecords
@@ -29,6 +28,7 @@ from kafkapy.client.reliable.relay import (
     is_refusal,
     unfinished,
 )
+from kafkapy.client.reliable.relay_service import PausedPartitions, RelayService
 from kafkapy.client.reliable.retry_plan import RetryPlan, Step
 from kafkapy.client.reliable.topic_scan import scan
 from kafkapy.errors import ConfigError
@@ -44,7 +44,7 @@ MOST_WAITING_KEYS = 100_000
 _SLICE_MS = 1000
 
 
-class Processor:
+class Processor(RelayService):
     """Calls a handler for each record of some topics, exactly once as far as its outputs are concerned.
 
     `handler(delivery)` returns the outputs to send (`Output`), or None. If it raises, the record moves to the next
@@ -83,7 +83,7 @@ class Processor:
         self._group = group
         self._clock = clock or SystemClock()
         self._order = WaitingKeys(most_waiting_keys) if keeps_order else None
-        self._resume_at_ms: dict[TopicPartition, int] = {}
+        self._paused = PausedPartitions()
         self._known_topics: set[str] = set()
         self._unrestored: set[Place] = set()  # the waiting keys of these partitions were not read yet
         self._refusals: dict[RecordId, Exception] = {}
@@ -94,7 +94,7 @@ class Processor:
             with Admin(admin_keys(self._properties)) as admin:
                 create_chain(admin, self.plan)
         ordered = {"partition.assignment.strategy": "range"} if keeps_order else {}
-        self._relay = Relay(self._properties, group, self, instance=instance, consumer_settings=ordered)
+        self.relay = Relay(self._properties, group, self, instance=instance, consumer_settings=ordered)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -104,27 +104,7 @@ class Processor:
         behind_key: records moved because an earlier record with their key waits. outputs: records sent by handlers.
         invalid_headers: headers of the chain that could not be read. aborted: transactions that were repeated.
         """
-        return self._relay.counts
-
-    def run(self) -> None:
-        """Processes records until `stop` is called. Raises ApiError for errors that a repetition cannot remove."""
-        self._relay.run()
-
-    def stop(self) -> None:
-        """Makes `run` return after the present transaction. May be called by any thread and by a signal's handler."""
-        self._relay.stop()
-
-    def close(self) -> None:
-        """Leaves the group and closes the connections."""
-        self._relay.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        return self.relay.counts
 
     # Called by the relay
 
@@ -140,19 +120,15 @@ class Processor:
             self._unrestored.add((base, partition.partition))
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        self._paused.forget(partitions)
         for partition in partitions:
-            self._resume_at_ms.pop(partition, None)
             base, level = self.plan.place_of(partition.topic)
             if self._order is not None and level == 0:
                 self._order.forget((base, partition.partition))
 
     def wait_s(self, now_ms: int) -> float:
-        due = [each for each, at_ms in self._resume_at_ms.items() if at_ms <= now_ms]
-        for each in due:
-            del self._resume_at_ms[each]
-        self._relay.consumer.resume(due)
-        next_ms = min(self._resume_at_ms.values(), default=now_ms + 1000)
-        return min(max(next_ms - now_ms, 0) / 1000, IDLE_WAIT_S)
+        next_ms = self._paused.resume_due(self.relay.consumer, now_ms)
+        return IDLE_WAIT_S if next_ms is None else min(max(next_ms - now_ms, 0) / 1000, IDLE_WAIT_S)
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
         end_ms = self._clock.monotonic_ms() + _SLICE_MS
@@ -199,7 +175,7 @@ class Processor:
         # A header that is later than any delay of the chain does not come from the chain, or from a wrong clock.
         due_ms = min(state.due_ms, max(record.timestamp, 0) + max(self.plan.delays_ms, default=0))
         if due_ms > now_ms:
-            self._wait(partition, due_ms)
+            self._paused.pause(relay.consumer, partition, due_ms)
             return False
         batch.counts["invalid_headers"] += len(state.invalid)
         if self._order is not None:
@@ -210,17 +186,13 @@ class Processor:
                 batch.passed(partition, record.offset)
                 return True
             if level == 0 and self._order.is_full_for(place, record.key):
-                self._wait(partition, now_ms + 1000)
+                self._paused.pause(relay.consumer, partition, now_ms + 1000)
                 return False
         self._attempt(relay, place, level, record, state, batch)
         if self._order is not None:
             self._order.change(place, record.key, level, -1)
         batch.passed(partition, record.offset)
         return True
-
-    def _wait(self, partition: TopicPartition, until_ms: int) -> None:
-        self._relay.consumer.pause([partition])
-        self._resume_at_ms[partition] = until_ms
 
     def _attempt(
         self, relay: Relay, place: Place, level: int, record: SourceRecord, state: ChainState, batch: Batch
@@ -260,7 +232,7 @@ class Processor:
             headers = headers_after_failure(
                 record.headers, step.state, error_text(error), self._group, is_dead=step.is_dead
             )
-        count = self._relay.partition_count(step.topic)
+        count = self.relay.partition_count(step.topic)
         batch.send(Output(step.topic, record.value, record.key, headers, place[1] % count))
         if self._order is not None and not step.is_dead:
             self._order.change(place, record.key, step.state.level, 1)
@@ -277,13 +249,13 @@ class Processor:
             TopicPartition(self.plan.retry_topic(base, level), number): level
             for level in range(1, len(self.plan.delays_ms) + 1)
         }
-        missing = levels.keys() - self._relay.consumer.assignment()
+        missing = levels.keys() - self.relay.consumer.assignment()
         if missing:
             raise ConfigError(
                 f"keeps_order needs one member for {base}-{number} and {min(missing)}: the topics of the chain must "
                 "have equally many partitions"
             )
-        committed = self._relay.consumer.committed(levels)
+        committed = self.relay.consumer.committed(levels)
         starts = {each: None if found is None else found.offset for each, found in committed.items()}
         order.forget(place)
         for record in scan(self._properties, starts):

@@ -1,0 +1,69 @@
+"""What services on a relay have in common: starting and ending, and partitions that are paused until a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from kafkapy.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.client.consumer import Consumer
+    from kafkapy.client.reliable.relay import Relay
+
+
+class RelayService:
+    """A service whose loop is a relay, which the subclass creates as `relay`. A context manager that closes it."""
+
+    relay: Relay
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The numbers of records since the start; the subclass names them."""
+        return self.relay.counts
+
+    def run(self) -> None:
+        """Serves until `stop` is called. Raises ApiError for errors that a repetition cannot remove."""
+        self.relay.run()
+
+    def stop(self) -> None:
+        """Makes `run` return after the present transaction. May be called by any thread and by a signal's handler."""
+        self.relay.stop()
+
+    def close(self) -> None:
+        """Leaves the group and closes the connections."""
+        self.relay.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class PausedPartitions:
+    """The partitions of a consumer that are paused, each until a time in ms since 1970."""
+
+    def __init__(self) -> None:
+        self._until_ms: dict[TopicPartition, int] = {}
+
+    def pause(self, consumer: Consumer, partition: TopicPartition, until_ms: int) -> None:
+        """Pauses a partition until `until_ms`; replaces an earlier time."""
+        consumer.pause([partition])
+        self._until_ms[partition] = until_ms
+
+    def resume_due(self, consumer: Consumer, now_ms: int) -> int | None:
+        """Resumes the partitions whose time has come; returns the next time, or None if no partition is paused."""
+        due = [partition for partition, until_ms in self._until_ms.items() if until_ms <= now_ms]
+        for partition in due:
+            del self._until_ms[partition]
+        consumer.resume(due)
+        return min(self._until_ms.values(), default=None)
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Forgets partitions that the consumer has lost."""
+        for partition in partitions:
+            self._until_ms.pop(partition, None)
