@@ -27,15 +27,8 @@ from kafkapy.client.reliable.delayed_records import (
 )
 from kafkapy.client.reliable.pending_records import PendingRecords
 from kafkapy.client.reliable.records import Output, SourceRecord
-from kafkapy.client.reliable.relay import (
-    IDLE_WAIT_S,
-    Batch,
-    RefusedRecords,
-    Relay,
-    admin_keys,
-    is_refusal,
-    unfinished,
-)
+from kafkapy.client.reliable.refusals import Refusals
+from kafkapy.client.reliable.relay import IDLE_WAIT_S, Batch, Relay, admin_keys, unfinished
 from kafkapy.client.reliable.relay_service import PausedPartitions, RelayService
 from kafkapy.client.reliable.topic_scan import scan
 from kafkapy.types import Clock, SystemClock, TopicPartition
@@ -85,8 +78,7 @@ class DelayService(RelayService):
         self._restored: set[int] = set()
         self._known_targets: set[str] = set()
         self._paused = PausedPartitions()
-        self._single: object = None
-        self._refused: dict[object, Exception] = {}
+        self._refusals = Refusals()
         self.relay = Relay(properties, group, self, instance=instance)
 
     @property
@@ -139,7 +131,7 @@ class DelayService(RelayService):
         return min([IDLE_WAIT_S, *(max(each - now_ms, 0) / 1000 for each in times if each is not None)])
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
-        self._single = None
+        self._refusals.begin()
         for number in sorted(self._unrestored):
             self._restore(relay, number)
         self._ready += self._pending.advance(self._clock.wall_ms())
@@ -159,7 +151,7 @@ class DelayService(RelayService):
         self._commit_positions(relay, batch)
 
     def committed(self) -> None:
-        self._refused.clear()
+        self._refusals.committed()
         if not self._ready:
             self._pending.tidy(self._clock.wall_ms())
 
@@ -169,10 +161,7 @@ class DelayService(RelayService):
         self._unrestored |= self._restored
         self._restored.clear()
         self._drop_others()
-        if self._single is not None and is_refusal(error):
-            if self._single in self._refused:
-                raise RefusedRecords(f"The record {self._single} cannot become a dead letter: {error}") from error
-            self._refused[self._single] = error
+        self._refusals.aborted(error)
 
     # Internal
 
@@ -205,8 +194,8 @@ class DelayService(RelayService):
     def _read(self, relay: Relay, record: SourceRecord, batch: Batch) -> None:
         place = (record.topic, record.partition, record.offset)
         if relay.is_single:
-            self._single = place
-        refusal = self._refused.get(place)
+            self._refusals.tries(place)
+        refusal = self._refusals.error_of(place)
         try:
             if refusal is not None:
                 raise refusal
@@ -254,14 +243,14 @@ class DelayService(RelayService):
                 continue
             found = unpack(self._pending.content(entry))
             if relay.is_single:
-                self._single = (partition, found.state_key)
+                self._refusals.tries((partition, found.state_key))
             self._send_due(relay, partition, found, batch)
             if found.is_replaceable:
                 self._pending.forget_key(partition, found.state_key)
             self._pending.release(entry)
 
     def _send_due(self, relay: Relay, partition: int, found: DelayedRecord, batch: Batch) -> None:
-        error = self._refused.get((partition, found.state_key))
+        error = self._refusals.error_of((partition, found.state_key))
         if error is None:
             try:
                 self._check_target(relay, found.target)

@@ -19,15 +19,8 @@ from kafkapy.client.reliable.chain_headers import (
 from kafkapy.client.reliable.chain_topics import create_chain
 from kafkapy.client.reliable.key_order import Place, WaitingKeys
 from kafkapy.client.reliable.records import Delivery, Output, SourceRecord, UnusableOutput, checked_outputs
-from kafkapy.client.reliable.relay import (
-    IDLE_WAIT_S,
-    Batch,
-    RefusedRecords,
-    Relay,
-    admin_keys,
-    is_refusal,
-    unfinished,
-)
+from kafkapy.client.reliable.refusals import Refusals
+from kafkapy.client.reliable.relay import IDLE_WAIT_S, Batch, Relay, admin_keys, unfinished
 from kafkapy.client.reliable.relay_service import PausedPartitions, RelayService
 from kafkapy.client.reliable.retry_plan import RetryPlan, Step
 from kafkapy.client.reliable.topic_scan import scan
@@ -37,7 +30,6 @@ from kafkapy.types import Clock, SystemClock, TopicPartition
 log = logging.getLogger("kafkapy.client")
 
 Handler = Callable[[Delivery], object]
-RecordId = tuple[str, int, int]
 DEFAULT_DELAYS_S = (5.0, 60.0, 600.0)
 MOST_WAITING_KEYS = 100_000
 # A transaction is committed after this time at the latest, so that slow handlers do not exceed its time-out.
@@ -86,8 +78,7 @@ class Processor(RelayService):
         self._paused = PausedPartitions()
         self._known_topics: set[str] = set()
         self._unrestored: set[Place] = set()  # the waiting keys of these partitions were not read yet
-        self._refusals: dict[RecordId, Exception] = {}
-        self._single: RecordId | None = None
+        self._refusals = Refusals()
         if keeps_order and self._properties.get("group.protocol", "classic") != "classic":
             raise ConfigError("keeps_order needs the range assignor of group.protocol=classic")
         if creates_topics:
@@ -132,7 +123,7 @@ class Processor(RelayService):
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
         end_ms = self._clock.monotonic_ms() + _SLICE_MS
-        self._single = None
+        self._refusals.begin()
         for partition, ordered in records.by_partition().items():
             for record in ordered:
                 if not self._pass(relay, partition, record, batch):
@@ -145,20 +136,14 @@ class Processor(RelayService):
             relay.consumer.seek(partition, offset)
 
     def committed(self) -> None:
-        self._refusals.clear()
+        self._refusals.committed()
         if self._order is not None:
             self._order.confirm()
 
     def aborted(self, error: Exception) -> None:
         if self._order is not None:
             self._order.roll_back()
-        if self._single is not None and is_refusal(error):
-            if self._single in self._refusals:
-                topic, partition, offset = self._single
-                raise RefusedRecords(
-                    f"The record {topic}-{partition}@{offset} cannot be moved to its retry topic: {error}"
-                ) from error
-            self._refusals[self._single] = error
+        self._refusals.aborted(error)
 
     # Internal
 
@@ -169,7 +154,7 @@ class Processor(RelayService):
         if place in self._unrestored:
             self._restore(place)
         if relay.is_single:
-            self._single = (record.topic, record.partition, record.offset)
+            self._refusals.tries((record.topic, record.partition, record.offset))
         state = state_of(record)
         now_ms = self._clock.wall_ms()
         # A header that is later than any delay of the chain does not come from the chain, or from a wrong clock.
@@ -197,7 +182,7 @@ class Processor(RelayService):
     def _attempt(
         self, relay: Relay, place: Place, level: int, record: SourceRecord, state: ChainState, batch: Batch
     ) -> None:
-        error = self._refusals.get((record.topic, record.partition, record.offset))
+        error = self._refusals.error_of((record.topic, record.partition, record.offset))
         outputs: list[Output] = []
         if error is None:
             try:

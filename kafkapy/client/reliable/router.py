@@ -10,15 +10,8 @@ from kafkapy.client.consumer import ConsumerRecords
 from kafkapy.client.reliable.chain_headers import ChainState, error_text, headers_after_failure
 from kafkapy.client.reliable.chain_topics import RETAINED_FOREVER, ensure_topic, partition_count
 from kafkapy.client.reliable.records import Output, SourceRecord
-from kafkapy.client.reliable.relay import (
-    IDLE_WAIT_S,
-    Batch,
-    RefusedRecords,
-    Relay,
-    admin_keys,
-    is_refusal,
-    unfinished,
-)
+from kafkapy.client.reliable.refusals import Refusals
+from kafkapy.client.reliable.relay import IDLE_WAIT_S, Batch, Relay, admin_keys, unfinished
 from kafkapy.client.reliable.routing import MOST_HOPS, RoutingTable
 from kafkapy.errors import ConfigError
 from kafkapy.types import TopicPartition
@@ -37,8 +30,7 @@ class Router:
         """Raises ConfigError if a source or a target does not exist."""
         self._table = table
         self._group = group
-        self._single: SourceRecord | None = None
-        self._refused: dict[tuple[str, int, int], Exception] = {}
+        self._refusals = Refusals()
         with Admin(admin_keys(properties)) as admin:
             for topic in sorted(table.targets):
                 if partition_count(admin, topic) is None:
@@ -63,7 +55,7 @@ class Router:
         return IDLE_WAIT_S
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
-        self._single = None
+        self._refusals.begin()
         for record in records:
             self._pass(relay, record, batch)
             batch.passed(TopicPartition(record.topic, record.partition), record.offset)
@@ -73,20 +65,16 @@ class Router:
             relay.consumer.seek(partition, offset)
 
     def committed(self) -> None:
-        self._refused.clear()
+        self._refusals.committed()
 
     def aborted(self, error: Exception) -> None:
-        if self._single is None or not is_refusal(error):
-            return
-        place = (self._single.topic, self._single.partition, self._single.offset)
-        if place in self._refused:
-            raise RefusedRecords(f"The record {place} cannot be sent to the dead letters: {error}") from error
-        self._refused[place] = error
+        self._refusals.aborted(error)
 
     def _pass(self, relay: Relay, record: SourceRecord, batch: Batch) -> None:
+        place = (record.topic, record.partition, record.offset)
         if relay.is_single:
-            self._single = record
-        error = self._refused.get((record.topic, record.partition, record.offset))
+            self._refusals.tries(place)
+        error = self._refusals.error_of(place)
         route = self._table.route(record)
         if error is None and route.is_loop:
             error = RoutingLoop(f"The record has passed more than {MOST_HOPS} routers")

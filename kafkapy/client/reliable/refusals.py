@@ -1,0 +1,44 @@
+"""The records that the brokers refuse: found by transactions of one record, and made dead letters afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from kafkapy.client.reliable.relay import RefusedRecords, is_refusal
+
+
+class Refusals:
+    """The errors of refused records.
+
+    A relay whose transaction was refused continues with transactions of one record (`Relay.is_single`). The service
+    names that record with `tries`. If its transaction is refused too, `error_of` returns the error in the next attempt,
+    so that the service sends a dead letter instead.
+    """
+
+    def __init__(self) -> None:
+        self._tried: Hashable = None
+        self._errors: dict[Hashable, Exception] = {}
+
+    def begin(self) -> None:
+        """Begins a transaction; its record is not known yet."""
+        self._tried = None
+
+    def tries(self, record: Hashable) -> None:
+        """Names the only record of the transaction."""
+        self._tried = record
+
+    def error_of(self, record: Hashable) -> Exception | None:
+        """Returns the error with which the brokers have refused a record, or None."""
+        return self._errors.get(record)
+
+    def committed(self) -> None:
+        """Forgets the errors, because the refused records have become dead letters."""
+        self._errors.clear()
+
+    def aborted(self, error: Exception) -> None:
+        """Stores the error of the only record. Raises RefusedRecords if its dead letter was refused as well."""
+        if self._tried is None or not is_refusal(error):
+            return
+        if self._tried in self._errors:
+            raise RefusedRecords(f"The record {self._tried} cannot become a dead letter: {error}") from error
+        self._errors[self._tried] = error
