@@ -9,11 +9,11 @@ pandas, duckdb); kafkapy needs none of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kafkapy._core.bytes.arrow_batch import COLUMNS, ArrowBatch
 from kafkapy._core.bytes.arrow_stream import export_stream
+from kafkapy.client.closing import Closing
 from kafkapy.client.configuration import consumer_config
 from kafkapy.client.environment import SYSTEM
 from kafkapy.client.fetcher import Fetcher
@@ -118,7 +118,7 @@ def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> 
     return batch
 
 
-class RangeReader:
+class RangeReader(Closing):
     """Reads ranges of offsets as columns, one range after the other. For one thread at a time.
 
     `properties` and keyword arguments are those of a `Consumer`, without a group; `group.id` raises ConfigError. With
@@ -229,14 +229,6 @@ class RangeReader:
     def close(self) -> None:
         """Closes the connections. May be called again."""
         self._network.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _begin(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> list[PartitionState]:
         with self._network.lock:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from kafkapy._core.bytes.arrow_batch import ArrowBatch
 from kafkapy._core.client.fetched_records import ConsumerRecord
+from kafkapy.client.closing import Closing
 from kafkapy.client.cluster import PartitionInfo
 from kafkapy.client.columnar import MOST_BYTES, MOST_ROWS, PLAIN_COLUMNS, ArrowBatches, collect_columns
 from kafkapy.client.configuration import ClientConfig, consumer_config
@@ -47,7 +47,7 @@ class ConsumerRecords(list[ConsumerRecord]):
         return found
 
 
-class Consumer:
+class Consumer(Closing):
     """Reads records of topics, as a member of a group (`subscribe`) or of chosen partitions (`assign`).
 
     `properties` has Apache Kafka's configuration keys of a consumer; a key can also be a keyword argument, with `_`
@@ -431,14 +431,6 @@ class Consumer:
                 self._telemetry.end()
             self._network.close()
             self._interceptors.notify("close")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # Internal
 

@@ -7,8 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from kafkapy._core.bytes.compression import CODEC_NAMES
 from kafkapy._core.client.record_accumulator import (
@@ -18,6 +17,7 @@ from kafkapy._core.client.record_accumulator import (
     RecordAccumulator,
     TopicQueues,
 )
+from kafkapy.client.closing import Closing
 from kafkapy.client.cluster import NO_LEADER, PartitionInfo
 from kafkapy.client.configuration import ClientConfig, producer_config
 from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata, with_metadata
@@ -48,7 +48,7 @@ log = logging.getLogger("kafkapy.client")
 STEP_BYTES = 64 << 10
 
 
-class Producer(RecordAccumulator):
+class Producer(RecordAccumulator, Closing):
     """Sends records to topics. Thread-safe; a program usually has one for all its threads.
 
     `properties` has Apache Kafka's configuration keys of a producer; a key can also be a keyword argument, with `_`
@@ -194,14 +194,6 @@ class Producer(RecordAccumulator):
         with self._network.lock:
             self._sender.fail_all(closed)  # batches that were in flight and are waiting to be sent again
         self._interceptors.notify("close")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # Transactions
 

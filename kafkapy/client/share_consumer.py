@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kafkapy._core.client.fetched_records import ConsumerRecord
 from kafkapy.client.acknowledgements import Acknowledgements, AcknowledgeType
+from kafkapy.client.closing import Closing
 from kafkapy.client.configuration import ClientConfig, share_consumer_config
 from kafkapy.client.consumer import IN_FLIGHT_LIMIT, ConsumerRecords
 from kafkapy.client.consumer_group import LONGEST_LEAVING_S
@@ -38,7 +38,7 @@ Results = dict[TopicPartition, ApiError | None]
 OnAcknowledged = Callable[[dict[TopicPartition, frozenset[int]], ApiError | None], object]
 
 
-class ShareConsumer:
+class ShareConsumer(Closing):
     """Reads records of topics as a member of a share group, whose members acknowledge record by record.
 
     `properties` has Apache Kafka's configuration keys of a share consumer; a key can also be a keyword argument, with
@@ -336,14 +336,6 @@ class ShareConsumer:
                 self._telemetry.end()
             self._network.close()
             self._call_back()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # Internal
 

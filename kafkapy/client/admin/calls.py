@@ -8,11 +8,11 @@ errors.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from kafkapy.client.admin.requests import AdminRequest, RequestQueue, Target, no_error
 from kafkapy.client.admin.results import Results
+from kafkapy.client.closing import Closing
 from kafkapy.client.configuration import admin_config
 from kafkapy.client.coordinator_request import POLL_MS, is_retried
 from kafkapy.client.environment import SYSTEM
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     errors: dict[Any, ApiError]
 
 
-class AdminCalls:
+class AdminCalls(Closing):
     """The base class of the admin client, which owns the network and sends the requests. Thread-safe.
 
     The network has no thread of its own: the calling threads run its steps while they wait for responses.
@@ -60,14 +60,6 @@ class AdminCalls:
     def close(self) -> None:
         """Closes the connections. May be called again."""
         self._network.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # Targets of requests
 

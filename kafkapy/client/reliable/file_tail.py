@@ -13,10 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kafkapy.client.admin import Admin
+from kafkapy.client.closing import Closing
 from kafkapy.client.errors import AuthenticationError, TransactionError
 from kafkapy.client.producer import Producer
 from kafkapy.client.reliable.chain_topics import ensure_topic
@@ -37,7 +37,7 @@ _FATAL_FOR_TAIL = frozenset(
 )
 
 
-class FileTail:
+class FileTail(Closing):
     """Follows files until `stop` is called. `run` is called by one thread, `stop` by any.
 
     patterns: names of files, which may have wildcards; new files are found every two seconds.
@@ -74,14 +74,6 @@ class FileTail:
         self._files: dict[str, FollowedFile] = {}
         self._find_at_s = 0.0
         self.counts: Counter[str] = Counter()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def stop(self) -> None:
         """Makes `run` return after the present round."""

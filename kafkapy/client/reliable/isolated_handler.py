@@ -8,9 +8,9 @@ import selectors
 import subprocess
 import sys
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from kafkapy.client.closing import Closing
 from kafkapy.client.reliable.chain_headers import ErrorText
 from kafkapy.client.reliable.handler_process import LENGTH_BYTES, load_handler
 from kafkapy.client.reliable.records import Delivery, Failure, HandlerDied, HandlerTimedOut, Output
@@ -22,7 +22,7 @@ _IMPORT_TIMEOUT_S = 60.0
 _PIPE_BYTES = 1 << 16
 
 
-class IsolatedHandler:
+class IsolatedHandler(Closing):
     """Calls `module:function` in a child process; an instance is a handler for a Processor. Not thread-safe.
 
     A call raises HandlerTimedOut after `timeout_s`, when the child is killed; HandlerDied if the child ends; Failure if
@@ -67,14 +67,6 @@ class IsolatedHandler:
                 if stream is not None:
                     stream.close()
         self._unread.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _start(self) -> None:
         command = [sys.executable, "-m", _MODULE, self._reference]

@@ -13,12 +13,12 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kafkapy._core.client.fetched_records import ConsumerRecord
 from kafkapy._core.client.record_accumulator import DeliveryFuture
 from kafkapy.client.admin import Admin
+from kafkapy.client.closing import Closing
 from kafkapy.client.consumer import Consumer, ConsumerRecords
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, RequestTimedOut, TransactionError, WakeupError
@@ -62,7 +62,7 @@ _PERMANENT = frozenset(
 _Copied = list[tuple[int, DeliveryFuture]]
 
 
-class Mirror:
+class Mirror(Closing):
     """Copies the topics of one cluster whose names match a pattern. `run` is called by one thread, `stop` by any.
 
     source, target: the properties of the clusters' clients.
@@ -116,14 +116,6 @@ class Mirror:
                 "allow.auto.create.topics": False,
             }
         )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def stop(self) -> None:
         """Makes `run` return after the present transaction."""

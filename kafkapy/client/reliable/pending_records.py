@@ -10,9 +10,9 @@ import os
 import tempfile
 from array import array
 from collections.abc import Iterator
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
+from kafkapy.client.closing import Closing
 from kafkapy.client.reliable.timing_wheel import TimingWheel
 
 # Space of removed records is given back once it exceeds this size and that of the present records.
@@ -20,7 +20,7 @@ _LEAST_GARBAGE = 64 << 20
 _LEAST_DEAD = 10_000
 
 
-class PendingRecords:
+class PendingRecords(Closing):
     """Records by due time, each with its partition and its stored content. Not thread-safe."""
 
     def __init__(self, now_ms: int, tick_ms: int = 8) -> None:
@@ -37,14 +37,6 @@ class PendingRecords:
         self._live_bytes = 0
         self._dead = 0
         self.count = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Closes the temporary file, which removes it."""

@@ -6,9 +6,9 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
+from kafkapy.client.closing import Closing
 from kafkapy.client.consumer import Consumer, ConsumerRecords
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, RequestTimedOut, TransactionError, WakeupError
@@ -123,7 +123,7 @@ class Batch:
             self.is_open = True
 
 
-class Relay:
+class Relay(Closing):
     """Runs a Transform as a member of a group. Used by one thread; `stop` may be called by any thread.
 
     Each poll is one transaction of outputs and offsets. After every error of a transaction the producer is replaced by
@@ -172,14 +172,6 @@ class Relay:
         self._producer: Producer | None = None
         self._has_new_positions = False
         self.is_single = False  # each transaction has one record, so that a refused record can be found
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def most_output_bytes(self) -> int:

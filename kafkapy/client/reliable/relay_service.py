@@ -1,11 +1,11 @@
-"""What services on a relay have in common: starting and ending, and partitions that are paused until a time."""
+"""The base of services on a relay: starting and ending, and partitions that are paused until a time."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from kafkapy.client.closing import Closing
 from kafkapy.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkapy.client.reliable.relay import Relay
 
 
-class RelayService:
+class RelayService(Closing):
     """A service whose loop is a relay, which the subclass creates as `relay`. A context manager that closes it."""
 
     relay: Relay
@@ -34,14 +34,6 @@ class RelayService:
     def close(self) -> None:
         """Leaves the group and closes the connections."""
         self.relay.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class PausedPartitions:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from kafkapy.client import producer as client
+from kafkapy.client.closing import Closing
 from kafkapy.client.serialization import load_object
 from kafkapy.compat.kafka08.old_keys import translate
 from kafkapy.errors import ApiError, ConfigError, KafkapyError
@@ -62,7 +62,7 @@ class QueueFull(KafkapyError):
     """An asynchronous producer had no room for a message, and has dropped it."""
 
 
-class Producer:
+class Producer(Closing):
     """Sends messages; with `producer.type=async` in the background, otherwise waiting for each. Thread-safe.
 
     `properties` has the keys of Kafka 0.8's producer, or those of today's. An asynchronous producer holds
@@ -144,14 +144,6 @@ class Producer:
     def close(self) -> None:
         """Sends the remaining messages and closes the connections. Blocks."""
         self._producer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _encoder(key: str, configured: Any, default: Callable[[Any], Any] | None = None) -> Callable[[Any], Any]:

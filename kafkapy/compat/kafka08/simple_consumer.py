@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from kafkapy._core.client.fetched_records import FetchedRecords
 from kafkapy.client.admin.lookups import AdminLookups
+from kafkapy.client.closing import Closing
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest
@@ -72,7 +72,7 @@ class _Connection(AdminLookups):
         return next(same, None) if not self._network.metadata.updates else next(same, self._any_broker(monotonic_ms))
 
 
-class SimpleConsumer:
+class SimpleConsumer(Closing):
     """Fetches from chosen offsets of chosen partitions, from one broker. Thread-safe.
 
     Finding the leaders, the offsets to start at, and the broker to go on with after a leader has changed are the
@@ -164,14 +164,6 @@ class SimpleConsumer:
     def close(self) -> None:
         """Closes the connections. May be called again."""
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _messages(partition: TopicPartition, offset: int, data: Any) -> FetchedMessages:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
+from kafkapy.client.closing import Closing
 from kafkapy.client.schema.errors import RegistryFailure
 from kafkapy.client.schema.registry_client import RegistryClient
 from kafkapy.compat.confluent_kafka.schema_registry._model import (
@@ -31,7 +32,7 @@ _KEYS = frozenset(
 )
 
 
-class SchemaRegistryClient:
+class SchemaRegistryClient(Closing):
     """A client of a schema registry. Any thread. `conf` has confluent-kafka's keys; others raise ValueError."""
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
@@ -54,12 +55,6 @@ class SchemaRegistryClient:
             )
         except ConfigError as error:
             raise ValueError(str(error)) from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Closes the connections."""

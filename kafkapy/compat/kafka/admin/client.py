@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from kafkapy.client.closing import Closing
 from kafkapy.compat.kafka.admin.acls import AclOperations
 from kafkapy.compat.kafka.admin.configs import ConfigOperations
 from kafkapy.compat.kafka.admin.groups import GroupOperations
@@ -16,7 +16,9 @@ from kafkapy.compat.kafka.connected import await_bootstrap, broker_version
 from kafkapy.compat.kafka.errors import KafkaConfigurationError, translated
 
 
-class KafkaAdminClient(GroupOperations, AclOperations, ConfigOperations, TransactionOperations, UserOperations):
+class KafkaAdminClient(
+    GroupOperations, AclOperations, ConfigOperations, TransactionOperations, UserOperations, Closing
+):
     """Administers a cluster. Thread-safe.
 
     The arguments are kafka-python's options. Raises KafkaConfigurationError for options that are unknown or cannot be
@@ -45,14 +47,6 @@ class KafkaAdminClient(GroupOperations, AclOperations, ConfigOperations, Transac
             raise
         self.config["api_version"] = broker_version(self._connection.network, self.config["api_version"])
         self._closed = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Closes the connections. May be called again."""

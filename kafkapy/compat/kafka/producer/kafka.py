@@ -8,9 +8,9 @@ import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from kafkapy.client.closing import Closing
 from kafkapy.client.coordinator import GroupMetadata, MemberIdentity
 from kafkapy.client.coordinator import OffsetAndMetadata as ClientOffset
 from kafkapy.client.producer import Producer
@@ -64,7 +64,7 @@ class _Producer(Producer):
         return self._network
 
 
-class KafkaProducer:
+class KafkaProducer(Closing):
     """Sends records to topics. Thread-safe.
 
     The arguments are kafka-python's options. Raises ValueError for unknown ones, KafkaConfigurationError for values
@@ -178,14 +178,6 @@ class KafkaProducer:
     def __str__(self) -> str:
         client_id, transactional_id = self.config.get("client_id"), self.config.get("transactional_id")
         return f"<KafkaProducer client_id={client_id} transactional_id={transactional_id}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         with suppress(Exception):
