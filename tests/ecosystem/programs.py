@@ -1,0 +1,154 @@
+"""Programs of other projects as processes: their jars from Maven, and what they have written to a server."""
+
+from __future__ import annotations
+
+import fcntl
+import re
+import subprocess
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from kafkapy.client import Consumer, ConsumerRecord, TopicPartition
+from kafkapy.client.admin import Admin, NewTopic
+from tests.peers import LOG4J, LOG4J2, peers_directory
+from tests.server_process import ServerProcess
+
+WAIT_S = 300.0
+MEMORY = ("-Xmx384M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+RUNS_ANYWHERE = re.compile("")
+
+
+def maven_jars(name: str, *artifacts: str) -> Path:
+    """Returns the folder with the jars of `group:name:version[:classifier]` and of what they need.
+
+    Maven fetches them once for each list of artifacts.
+    """
+    directory = peers_directory() / f"{name}-{zlib.crc32(' '.join(artifacts).encode()):08x}"
+    directory.mkdir(parents=True, exist_ok=True)
+    complete = directory / ".complete"
+    with (directory / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not complete.exists():
+            pom = directory / "pom.xml"
+            pom.write_text(_pom(name, artifacts))
+            command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), "dependency:copy-dependencies"]
+            subprocess.run([*command, f"-DoutputDirectory={directory}", "-DincludeScope=runtime"], check=True)
+            complete.touch()
+    return directory
+
+
+def _pom(name: str, artifacts: Sequence[str]) -> str:
+    lines = ["<project><modelVersion>4.0.0</modelVersion><groupId>kafkapy</groupId>"]
+    lines += [f"<artifactId>{name}</artifactId><version>1</version><dependencies>"]
+    for artifact in artifacts:
+        words = zip(("groupId", "artifactId", "version", "classifier"), artifact.split(":"), strict=False)
+        lines.append(f"<dependency>{''.join(f'<{tag}>{word}</{tag}>' for tag, word in words)}</dependency>")
+    return "\n".join([*lines, "</dependencies></project>"])
+
+
+class JavaProgram(ServerProcess):
+    """A Java program with its output in `log()`. It is ready when it has printed a line like `ready`.
+
+    `with` ends it by SIGKILL if it still runs, because the results of a program are checked before.
+    """
+
+    start_timeout_s = WAIT_S
+    stop_timeout_s = 120.0
+
+    def __init__(
+        self,
+        directory: Path,
+        class_path: Path | str,
+        main: str,
+        *arguments: str,
+        ready: str = "",
+        options: Sequence[str] = (),
+    ) -> None:
+        super().__init__(directory, None)
+        self.ready_line = re.compile(ready)
+        self._class_path = f"{class_path}/*" if isinstance(class_path, Path) else class_path
+        self._main = (main, *arguments)
+        self._options = tuple(options)
+        (directory / "log4j.properties").write_text(LOG4J)
+        (directory / "log4j2.yaml").write_text(LOG4J2)
+
+    def command(self) -> list[str]:
+        log4j = f"-Dlog4j.configuration=file:{self.directory / 'log4j.properties'}"
+        log4j2 = f"-Dlog4j2.configurationFile={self.directory / 'log4j2.yaml'}"
+        simple = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
+        return ["java", *MEMORY, log4j, log4j2, simple, *self._options, "-cp", self._class_path, *self._main]
+
+    def result(self, timeout_s: float = WAIT_S) -> int:
+        """Waits for the program's end; returns its exit status."""
+        assert self.process is not None, "the program was not started"
+        return self.process.wait(timeout_s)
+
+    def wait_for(self, text: str) -> None:
+        """Waits until the program has printed the text."""
+        wait_until(lambda: text in self.log(), lambda: f"{text!r} is not in {self.log()[-8000:]}", self)
+
+    def __exit__(self, *error: object) -> None:
+        if self.is_running:
+            self.kill()
+
+
+def write_properties(path: Path, settings: Mapping[str, str]) -> Path:
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    return path
+
+
+def wait_until(
+    is_done: Callable[[], object], message: Callable[[], object] = lambda: "", program: JavaProgram | None = None
+) -> None:
+    """Waits until the condition holds. Raises AssertionError after WAIT_S, or when `program` has ended before."""
+    deadline = time.monotonic() + WAIT_S
+    while not is_done():
+        if program is not None and not program.is_running and not is_done():
+            raise AssertionError(f"the program has ended: {message()}")
+        assert time.monotonic() < deadline, f"nothing for {WAIT_S} s: {message()}"
+        time.sleep(0.05)
+
+
+def create_topics(bootstrap: str, topics: Mapping[str, int], configs: Mapping[str, str] | None = None) -> None:
+    """Creates topics with the given numbers of partitions and one replica."""
+    with Admin({"bootstrap.servers": bootstrap}) as admin:
+        new = [NewTopic(name, partitions, 1, configs=dict(configs or {})) for name, partitions in topics.items()]
+        admin.create_topics(new).check()
+
+
+class TopicReader:
+    """Everything that a topic holds, as far as transactions are committed; `records` grows by `read`."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        settings = {"auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+        self._consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
+        self._topic = topic
+        self.records: list[ConsumerRecord] = []
+
+    def read(self) -> None:
+        if not self._consumer.assignment():
+            found = self._consumer.partitions_for(self._topic)
+            self._consumer.assign([TopicPartition(self._topic, info.partition) for info in found])
+        if self._consumer.assignment():
+            self.records += self._consumer.poll(0.2)
+
+    @property
+    def values(self) -> list[bytes]:
+        return [record.value for record in self.records]
+
+    def wait_for(self, count: int) -> None:
+        """Reads until the topic has held `count` records."""
+
+        def is_complete() -> bool:
+            self.read()
+            return len(self.records) >= count
+
+        wait_until(is_complete, lambda: f"{len(self.records)} of {count} records in {self._topic}")
+
+    def __enter__(self) -> TopicReader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._consumer.close()
