@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import fcntl
 import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.peers import peers_directory
+from tests.ecosystem.programs import maven_jars
 
-POM = Path(__file__).with_name("streams_pom.xml")
 SOURCE = Path(__file__).with_name("Programs.java")
 VERSION = "4.3.0"
+# The EOS program is in the test jar of 3.9 and no longer in those of 4.x.
+EOS_VERSION = "3.9.1"
 OPTIONS = ("-Xmx256M", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=info")
 WORD_COUNT = "org.apache.kafka.streams.examples.wordcount.WordCountDemo"
 
 
 def streams_jars() -> Path:
-    """Returns the folder with the jars of Kafka Streams and its examples, which Maven fetches once."""
-    directory = peers_directory() / f"kafka-streams-{VERSION}"
-    directory.mkdir(parents=True, exist_ok=True)
-    complete = directory / ".complete"
-    with (directory / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not complete.exists():
-            command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(POM), f"-Dkafka.version={VERSION}"]
-            command += ["dependency:copy-dependencies", f"-DoutputDirectory={directory / 'libs'}"]
-            subprocess.run([*command, "-DincludeScope=runtime"], check=True)
-            complete.touch()
-    return directory / "libs"
+    """Returns the folder with the jars of Kafka Streams, its examples and its system-test programs."""
+    names = ("kafka-streams", "kafka-streams-examples", "kafka-tools")
+    tests = ("kafka-streams", "kafka-clients", "kafka-server-common")
+    return _jars("kafka-streams", VERSION, names, tests)
+
+
+def eos_jars() -> Path:
+    """Returns the folder with the jars of the last release whose system-test programs include StreamsEosTest."""
+    return _jars("kafka-streams-eos", EOS_VERSION, ("kafka-streams", "kafka-tools"), ("kafka-streams", "kafka-clients"))
+
+
+def _jars(name: str, version: str, artifacts: tuple[str, ...], test_jars: tuple[str, ...]) -> Path:
+    wanted = [f"org.apache.kafka:{artifact}:{version}" for artifact in artifacts]
+    wanted += [f"org.apache.kafka:{artifact}:{version}:test" for artifact in test_jars]
+    return maven_jars(name, *wanted, "org.slf4j:slf4j-simple:1.7.36")
 
 
 def compiled_programs(classes: Path) -> str:

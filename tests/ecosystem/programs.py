@@ -123,16 +123,17 @@ class TopicReader:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         settings = {"auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+        settings["allow.auto.create.topics"] = "false"
         self._consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
         self._topic = topic
         self.records: list[ConsumerRecord] = []
 
     def read(self) -> None:
-        if not self._consumer.assignment():
-            found = self._consumer.partitions_for(self._topic)
-            self._consumer.assign([TopicPartition(self._topic, info.partition) for info in found])
-        if self._consumer.assignment():
-            self.records += self._consumer.poll(0.2)
+        found = [*self._consumer.poll(0.2)] if self._consumer.assignment() else []
+        self.records += found
+        if not found:  # the topic may have been created or may have grown
+            partitions = self._consumer.partitions_for(self._topic)
+            self._consumer.assign([TopicPartition(self._topic, info.partition) for info in partitions])
 
     @property
     def values(self) -> list[bytes]:
