@@ -65,7 +65,8 @@ This page lists the APIs, clients and tools that are supported, and compares the
 is not served is not announced, and a request for it closes the connection, as in Kafka. Without an authorizer, the
 APIs 29 to 31 respond with SECURITY_DISABLED. With one, each API needs the permissions that it needs in Apache Kafka
 ([permissions](security.md#what-a-client-needs)). The APIs 71 and 72 are announced only while `kafkapy.metrics.listener`
-is set, because nothing else receives clients' metrics.
+is set, because nothing else receives clients' metrics. Version 0 of the APIs 8 and 9 means offsets in ZooKeeper; it is
+served only by brokers with `zookeeper.listener` ([old consumers](zookeeper.md#old-consumers)).
 
 """
 

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from kafkapy.server.remote_markers import RemoteMarkers
     from kafkapy.server.remote_transactions import RemoteTransactionCoordinators
     from kafkapy.server.share_services import ShareServices
-    from kafkapy.zookeeper.service import ZooKeeperService
 
 
 # Longest wait for pending responses and unsent bytes at a clean stop.
@@ -243,7 +242,7 @@ def build_parts(
         make_shares=lambda: _build_shares(foundation, services, metadata),
     )  # fmt: skip
     if config.zookeeper_listener:
-        services.zookeeper = _build_zookeeper(services)
+        _build_zookeeper(foundation, services, metadata)
     controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)
     return Parts(
@@ -411,11 +410,15 @@ def _build_shares(foundation: Foundation, services: Services, metadata: Metadata
     return build_shares(services, lambda purpose: build_broker_requests(foundation, metadata, purpose))
 
 
-def _build_zookeeper(services: Services) -> ZooKeeperService:
+def _build_zookeeper(foundation: Foundation, services: Services, metadata: MetadataCache) -> None:
     """Constructs the listener for ZooKeeper's clients. Imports its modules, which most brokers do not need."""
-    from kafkapy.server.zookeeper_construction import build_zookeeper
+    from kafkapy.server.zookeeper_construction import build_zookeeper, build_zookeeper_offsets
+    from kafkapy.server.zookeeper_offsets import PURPOSE
 
-    return build_zookeeper(services)
+    services.zookeeper = build_zookeeper(services)
+    services.zookeeper_offsets = build_zookeeper_offsets(
+        services, services.zookeeper, lambda: build_broker_requests(foundation, metadata, PURPOSE)
+    )
 
 
 def _build_group_coordinator(

@@ -65,6 +65,12 @@ class ServedApi:
         # The first version whose response header has tagged fields; the header of ApiVersions never has them (KIP-511).
         self.flexible_header_from = api.flexible_from if response_header_version(key, api.highest) else 32767
 
+    def limited_to(self, versions: tuple[int, int] | None) -> ServedApi:
+        """Returns the same API with only these versions, the lowest and the highest; None stands for all."""
+        if versions is None or versions == (self.lowest, self.highest):
+            return self
+        return ServedApi(self.key, *versions, self.handler, self.on_error, self.blocking)
+
     def __repr__(self) -> str:
         return f"ServedApi({self.key.name}, {self.lowest}-{self.highest})"
 
@@ -112,7 +118,8 @@ class ApiRegistry:
     """The APIs of one kind of listener; the module of an API is imported when it is first needed.
 
     `modules` names the module of each API. Loading a module checks that it serves the APIs assigned to it. `versions`
-    has the lowest and highest version of each API of which not all versions are served. `find` does not return APIs
+    has the lowest and highest version of each API of which not all versions are served; it may have fewer versions than
+    the declaration at the handler. `find` does not return APIs
     that Kafka does not serve on this kind of listener. Used by the reactor's thread, and before that thread runs.
     """
 
@@ -159,6 +166,6 @@ class ApiRegistry:
         for served in declared_in(import_module(name)):
             if self._modules.get(served.key) != name:
                 raise LookupError(f"{name} serves {served.key.name}, which the table of handler modules does not say")
-            self._served[served.key] = served
+            self._served[served.key] = served.limited_to(self._versions.get(served.key))
         if key not in self._served:
             raise LookupError(f"{name} does not serve {key.name}, as the table of handler modules says")

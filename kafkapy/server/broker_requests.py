@@ -49,8 +49,11 @@ class BrokerRequests:
         self._waiting: dict[int, int] = {}  # broker -> requests without an answer
         self._is_watching = False
 
-    def send(self, broker_id: int, body: Message, key: ApiKey, on_answer: OnAnswer) -> None:
-        """Sends a request; calls `on_answer(response, error)` once, after this method has returned.
+    def send(
+        self, broker_id: int, body: Message, key: ApiKey, on_answer: OnAnswer, *, highest: int | None = None
+    ) -> None:
+        """Sends a request, in API version `highest` at most; calls `on_answer(response, error)` once, after this method
+        has returned.
 
         The response is None if there is an error: BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, REQUEST_TIMED_OUT or
         UNSUPPORTED_VERSION.
@@ -68,7 +71,7 @@ class BrokerRequests:
 
         self._waiting[broker_id] = self._waiting.get(broker_id, 0) + 1
         deadline_ms = self._thread.clock.monotonic_ms() + self._timeout_ms
-        self._channel_to(destination).send(body, key, done, deadline_ms)
+        self._channel_to(destination).send(body, key, done, deadline_ms, highest=highest)
         self._watch()
 
     def _answered(self, broker_id: int, on_answer: OnAnswer, response: Any, error: Error) -> None:

@@ -14,10 +14,10 @@ from kafkapy.metadata.internal_topics import SHARE_GROUP_STATE_TOPIC
 from kafkapy.metrics.request_errors import RequestErrors
 from kafkapy.server.api_registry import BROKER, CONTROLLER, ApiRegistry
 from kafkapy.server.handlers import (
-    BROKER_VERSIONS,
     CONTROLLER_HANDLER_MODULES,
     CONTROLLER_VERSIONS,
     HANDLER_MODULES,
+    broker_versions,
 )
 from kafkapy.types import Clock
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kafkapy.server.streams_topics import StreamsTopics
     from kafkapy.server.transaction_markers import LocalMarkerWriter
     from kafkapy.server.transaction_verification import TransactionVerification
+    from kafkapy.server.zookeeper_offsets import ZooKeeperOffsets
     from kafkapy.storage.log_manager import LogManager
     from kafkapy.zookeeper.service import ZooKeeperService
 
@@ -115,7 +116,9 @@ class ControllerServices:
         self.handler_pool = handler_pool
         self.controller = controller
         self.policies = policies
-        self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES, BROKER, BROKER_VERSIONS)
+        self.api_registry = api_registry or ApiRegistry(
+            HANDLER_MODULES, BROKER, broker_versions(has_zookeeper=bool(config.zookeeper_listener))
+        )
         self.controller_api_registry = ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER, CONTROLLER_VERSIONS)
         self.forwarding = forwarding
         self.kraft_version = kraft_version
@@ -196,7 +199,9 @@ class Services(ControllerServices):
         self.alter_log_dirs = alter_log_dirs
         self._make_shares = make_shares
         self.loaded_shares: ShareServices | None = None
-        self.zookeeper: ZooKeeperService | None = None  # only with zookeeper.listener
+        # Both only with zookeeper.listener.
+        self.zookeeper: ZooKeeperService | None = None
+        self.zookeeper_offsets: ZooKeeperOffsets | None = None
 
     @property
     def shares(self) -> ShareServices:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.internal_topics import ZOOKEEPER_TREE_TOPIC
+from kafkapy.server.broker_requests import BrokerRequests
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
 from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.services import Services
+from kafkapy.server.zookeeper_offsets import ZooKeeperOffsets, tree_leader
 from kafkapy.server.zookeeper_requests import ControllerRequests
 from kafkapy.zookeeper.service import ZooKeeperService
 from kafkapy.zookeeper.view import ClusterFacts
@@ -32,6 +36,17 @@ def build_zookeeper(services: Services) -> ZooKeeperService:
         create_topic=lambda: create_internal_topic(services, ZOOKEEPER_TREE_TOPIC),
         facts=facts,
         requests=ControllerRequests(services),
+    )
+
+
+def build_zookeeper_offsets(
+    services: Services, service: ZooKeeperService, make_requests: Callable[[], BrokerRequests]
+) -> ZooKeeperOffsets:
+    """Constructs the access to the offsets in the tree, for old versions of requests."""
+    return ZooKeeperOffsets(
+        lambda: service.consumer_offsets,
+        lambda: tree_leader(services.metadata.image, services.node_id),
+        make_requests,
     )
 
 

@@ -18,6 +18,19 @@ class Recipient(Protocol):
         """Sends one frame without its size; does nothing if the connection is closed."""
 
 
+class Call:
+    """A recipient that calls a function at its place in the order of all frames, with whether the frames before were
+    sent; they are not if the connections are closed."""
+
+    __slots__ = ("on_turn",)
+
+    def __init__(self, on_turn: Callable[[bool], None]) -> None:
+        self.on_turn = on_turn
+
+    def send(self, frame: bytes) -> None:
+        self.on_turn(True)
+
+
 class Slot:
     """The frames of one operation. They are sent once the slot is complete and all slots before it were sent."""
 
@@ -49,6 +62,11 @@ class Slot:
         self._outbox.sent_count += len(self._frames)
         for recipient, frame in self._frames:
             recipient.send(frame)
+
+    def drop(self) -> None:
+        for recipient, _ in self._frames:
+            if isinstance(recipient, Call):
+                recipient.on_turn(False)
 
 
 class Outbox:
@@ -83,4 +101,7 @@ class Outbox:
 
     def clear(self) -> None:
         """Drops all frames, because the connections are closed."""
+        dropped = list(self._slots)
         self._slots.clear()
+        for slot in dropped:
+            slot.drop()

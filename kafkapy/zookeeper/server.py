@@ -16,7 +16,7 @@ from kafkapy.named_tuple import NamedTuple
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.types import Clock
-from kafkapy.zookeeper.acl import Identity, digest_id, may_read
+from kafkapy.zookeeper.acl import READ, Identity, check_permission, digest_id, may_read
 from kafkapy.zookeeper.client import Client, encode_event, encode_reply
 from kafkapy.zookeeper.commands import Commands
 from kafkapy.zookeeper.errors import OperationError, ZooKeeperError
@@ -50,6 +50,8 @@ _CONTAINER_INTERVAL_MS = 60_000
 _SESSION_BIT = 1 << 56
 # Requests that this server knows and does not serve; the connection stays open.
 _UNSERVED = frozenset((Op.RECONFIG, Op.SASL))
+
+OnDone = Callable[[Error], None]
 
 
 class ServerCounts(NamedTuple):
@@ -309,9 +311,18 @@ class ZooKeeperServer:
         """Returns a transaction for the server's own changes."""
         return Transaction(self.tree, self._clock.wall_ms())
 
-    def commit(self, transaction: Transaction) -> None:
-        """Writes a transaction of `begin`."""
-        self._commit(transaction, _no_reply)
+    def commit(self, transaction: Transaction, on_done: OnDone | None = None) -> None:
+        """Writes a transaction of `begin`; `on_done` gets NONE when the log has committed it, or an error."""
+        self._commit(transaction, _no_reply, on_done)
+
+    def read_data(self, path: str) -> bytes | None:
+        """Returns the data of a node, None if there is no such node or it has no data. Raises OperationError if not
+        everybody may read the node."""
+        node = self.tree.nodes.get(path)
+        if node is None:
+            return None
+        check_permission(node.acl, READ, ())
+        return node.data
 
     def delete_all(self, path: str) -> None:
         """Deletes a node with its descendants, if it exists."""
@@ -334,18 +345,21 @@ class ZooKeeperServer:
         reply = encode_reply(xid, transaction.zxid, ZooKeeperError.OK, body)
         commands = self.commands
 
-        def add_reply(slot: Slot) -> None:
-            slot.add(client, reply)
-            if commands is not None:
-                slot.on_complete = lambda: commands.committed(transaction)
+        def done(error: Error) -> None:
+            if commands is not None and error is Error.NONE:
+                commands.committed(transaction)
 
-        self._commit(transaction, add_reply)
+        self._commit(transaction, lambda slot: slot.add(client, reply), done)
 
-    def _commit(self, transaction: Transaction, add_reply: Callable[[Slot], None]) -> None:
+    def _commit(
+        self, transaction: Transaction, add_reply: Callable[[Slot], None], on_done: OnDone | None = None
+    ) -> None:
         """Writes the transaction to the log and applies it to the tree; the watch events and the reply follow when the
-        records are committed."""
+        records are committed, and then the call of `on_done`."""
         slot = self.outbox.reserve(steps=2)
         failures: list[Error] = []
+        if on_done is not None:
+            slot.on_complete = lambda: on_done(failures[0] if failures else Error.NONE)
 
         def on_committed(error: Error) -> None:
             if error is not Error.NONE:

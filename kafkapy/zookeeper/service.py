@@ -15,6 +15,7 @@ from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.replica.partition import Partition
 from kafkapy.types import Clock
 from kafkapy.zookeeper.commands import ClusterRequests, Commands
+from kafkapy.zookeeper.consumer_offsets import ConsumerOffsets
 from kafkapy.zookeeper.listener import Listener
 from kafkapy.zookeeper.server import ZooKeeperServer
 from kafkapy.zookeeper.settings import ZooKeeperSettings
@@ -71,6 +72,11 @@ class ZooKeeperService:
     @property
     def port(self) -> int:
         return self._listener.port
+
+    @property
+    def consumer_offsets(self) -> ConsumerOffsets | None:
+        """The offsets of groups in the tree; None while this broker does not serve the tree."""
+        return None if self.server is None else ConsumerOffsets(self.server, self.settings.view_chroot)
 
     def start(self) -> None:
         """Creates the internal topic if it does not exist; tries again until it does."""

@@ -18,7 +18,7 @@ from kafkapy.zookeeper.tree import Session, Transaction
 
 # Values of `Create.flags`.
 _EPHEMERAL, _SEQUENTIAL, _EPHEMERAL_SEQUENTIAL, _CONTAINER, _TTL, _TTL_SEQUENTIAL = range(1, 7)
-_ANY_VERSION = -1
+ANY_VERSION = -1
 
 
 def write(
@@ -166,5 +166,5 @@ def _permitted(transaction: Transaction, path: str, permission: int, identities:
 
 
 def _check_version(present: int, expected: int) -> None:
-    if expected not in (_ANY_VERSION, present):
+    if expected not in (ANY_VERSION, present):
         raise OperationError(ZooKeeperError.BAD_VERSION)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ from kazoo.client import KazooClient
 from kazoo.retry import KazooRetry
 
 from kafkapy.client.admin import NewTopic
+from kafkapy.errors import Error
 from kafkapy.metadata.internal_topics import ZOOKEEPER_TREE_TOPIC
 from tests.cluster.cluster import Cluster, three
 from tests.cluster.nodes import Flavour
 from tests.harness.quorum_nodes import wait_until
 from tests.ports import free_port
+from tests.zookeeper.version_0 import commit, fetch
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -85,3 +88,22 @@ def test_requests_reach_the_controller_on_another_node(tmp_path):
 def brokers(client: KazooClient) -> set[int]:
     """Returns the ids of the registered brokers."""
     return set(map(int, client.retry(client.get_children, "/brokers/ids")))
+
+
+def test_each_broker_reads_and_writes_the_offsets_in_the_tree(tmp_path):
+    """Every broker answers version 0 of the requests for offsets; those without the tree forward them."""
+    cluster, _ = make_cluster(tmp_path)
+    with cluster:
+        cluster.wait_for_leader(ZOOKEEPER_TREE_TOPIC)
+        with cluster.admin() as admin:
+            admin.create_topics([NewTopic("old", 1, 3)])
+
+        def is_served(node):
+            return commit(node, "g", "old", {0: 0}) == {0: Error.NONE}
+
+        for node in cluster.nodes.values():
+            wait_until(partial(is_served, node), f"node {node.node_id} commits no offset")
+        for number, node in enumerate(cluster.nodes.values(), start=1):
+            assert commit(node, "g", "old", {0: number, 5: 1}) == {0: Error.NONE, 5: Error.UNKNOWN_TOPIC_OR_PARTITION}
+            for other in cluster.nodes.values():
+                assert fetch(other, "g", "old", [0]) == {0: (number, Error.NONE)}

@@ -14,7 +14,7 @@ import pytest
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.server.api_registry import ApiRegistry
-from kafkapy.server.handlers import HANDLER_MODULES
+from kafkapy.server.handlers import HANDLER_MODULES, broker_versions
 from tests.broker_process import BrokerProcess
 from tests.old_client import ask
 from tests.peers import ApacheKafka
@@ -32,11 +32,7 @@ PROPERTIES = {
 Answers = dict[tuple[ApiKey, str, int], Any]
 
 # The cases in which kafkapy intentionally differs from Apache Kafka, with the reason.
-OFFSETS_OF_OLD = "version 0 kept offsets in ZooKeeper, which Kafka without it refuses; we keep them with all others"
 OURS: dict[tuple[ApiKey, str], tuple[range, str]] = {
-    (ApiKey.OFFSET_COMMIT, "an offset"): (range(1), OFFSETS_OF_OLD),
-    (ApiKey.OFFSET_FETCH, "an offset"): (range(1), OFFSETS_OF_OLD),
-    (ApiKey.OFFSET_FETCH, "unknown topic"): (range(1), OFFSETS_OF_OLD),
     (ApiKey.DESCRIBE_CONFIGS, "of a topic"): (range(1), "Kafka 3.9 says of no key that it has its default"),
     (ApiKey.REMOVE_RAFT_VOTER, "of another cluster"): (range(9), "the message names the cluster's id, which is random"),
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, "a bad operation"): (range(9), "Kafka fails on it, we say INVALID_REQUEST"),
@@ -133,6 +129,6 @@ def test_every_api_and_version_is_asked(ours: Answers) -> None:
     """Every announced API has a case for each announced version."""
     asked = {(key, version) for key, _, version in ours}
     # The response to ApiVersions is built from the same table.
-    served = ApiRegistry(HANDLER_MODULES).served()
+    served = ApiRegistry(HANDLER_MODULES, versions=broker_versions(has_zookeeper=False)).served()
     announced = {(each.key, version) for each in served for version in range(each.lowest, each.highest + 1)}
     assert announced <= asked, sorted(f"{key.name} {version}" for key, version in announced - asked)

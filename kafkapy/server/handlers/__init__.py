@@ -97,4 +97,11 @@ BROKER_VERSIONS = {
     ApiKey.SHARE_FETCH: (1, 2),
     ApiKey.SHARE_ACKNOWLEDGE: (1, 2),
 }
+# Version 0 of these APIs means offsets in ZooKeeper. Without `zookeeper.listener` it is not served, as in Kafka 4.
+_VERSIONS_WITHOUT_ZOOKEEPER = {ApiKey.OFFSET_COMMIT: (1, 10), ApiKey.OFFSET_FETCH: (1, 10)}
 CONTROLLER_VERSIONS = {ApiKey.FETCH: (4, 18), ApiKey.ALTER_PARTITION: (2, 3)}
+
+
+def broker_versions(*, has_zookeeper: bool) -> dict[ApiKey, tuple[int, int]]:
+    """Returns the lowest and highest version of the APIs of which a broker does not serve all versions."""
+    return BROKER_VERSIONS if has_zookeeper else {**BROKER_VERSIONS, **_VERSIONS_WITHOUT_ZOOKEEPER}

@@ -4,6 +4,7 @@ Partitions are named by topic name, or by topic id from version 10 on. The handl
 exist; the group coordinator decides on the others.
 
 Versions:
+    Both 0           offsets in ZooKeeper (`offsets_in_zookeeper`); served only with `zookeeper.listener`.
     OffsetCommit 9   knows GROUP_ID_NOT_FOUND, and members of consumer groups.
     OffsetFetch 2    has one error for the whole group; older versions have one for each partition.
     OffsetFetch 7    can require offsets that no open transaction may change.
@@ -48,6 +49,11 @@ def offset_commit_error(
 
 @serves(ApiKey.OFFSET_COMMIT, 0, 10, on_error=offset_commit_error)
 def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
+    if context.api_version == 0:
+        from kafkapy.server.handlers.offsets_in_zookeeper import commit_to_zookeeper
+
+        commit_to_zookeeper(context, request)
+        return None
     check_group(context, Operation.READ, request.group_id)
     topics = context.services.metadata.image.topics
     version = context.api_version
@@ -146,8 +152,13 @@ def offset_fetch_error(
 
 
 @serves(ApiKey.OFFSET_FETCH, 0, 10, on_error=offset_fetch_error)
-def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse | None:
     version = context.api_version
+    if version == 0:
+        from kafkapy.server.handlers.offsets_in_zookeeper import fetch_from_zookeeper
+
+        fetch_from_zookeeper(context, request)
+        return None
     if version < OffsetFetchRequest.FIRST_VERSION_WITH_GROUPS:
         return _fetch_single_group(context, request)
     topics = context.services.metadata.image.topics

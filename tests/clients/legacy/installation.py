@@ -38,13 +38,18 @@ def kafka_python(release: str) -> list[str]:
 
 
 def java(release: str) -> list[str]:
-    jars, source = java_jars("kafka-clients", release), PROGRAMS / "java" / "Carrier.java"
+    jars = java_jars("kafka-clients", release)
+    classes = java_classes(f"java-carrier-{release}", PROGRAMS / "java" / "Carrier.java", jars)
+    return [*java_command(), "-cp", f"{classes}:{jars}/*", "Carrier"]
+
+
+def java_classes(name: str, source: Path, jars: Path) -> Path:
+    """Returns the folder with the classes of a program, compiled with jars; `name` becomes a part of its name."""
 
     def make(directory: Path) -> None:
         _run(["javac", "-nowarn", "-proc:none", "-cp", f"{jars}/*", "-d", str(directory), str(source)])
 
-    classes = _made(f"java-carrier-{release}", make, source.read_text())
-    return [*java_command(), "-cp", f"{classes}:{jars}/*", "Carrier"]
+    return _made(name, make, source.read_text())
 
 
 def java_jars(artifact: str, release: str) -> Path:

@@ -7,10 +7,10 @@ import pytest
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.server.api_registry import BROKER, CONTROLLER, ApiRegistry, serves
 from kafkapy.server.handlers import (
-    BROKER_VERSIONS,
     CONTROLLER_HANDLER_MODULES,
     CONTROLLER_VERSIONS,
     HANDLER_MODULES,
+    broker_versions,
 )
 
 SCRIPTED = "tests.unit.server.scripted_handlers"
@@ -62,7 +62,8 @@ def test_a_listener_serves_the_apis_that_kafka_serves_there_in_versions_that_kaf
 @pytest.mark.parametrize(
     ("kind", "modules", "versions"),
     [
-        (BROKER, HANDLER_MODULES, BROKER_VERSIONS),
+        (BROKER, HANDLER_MODULES, broker_versions(has_zookeeper=True)),
+        (BROKER, HANDLER_MODULES, broker_versions(has_zookeeper=False)),
         (CONTROLLER, CONTROLLER_HANDLER_MODULES, CONTROLLER_VERSIONS),
     ],
 )
@@ -73,6 +74,14 @@ def test_the_versions_are_known_before_the_handlers_are_loaded(
     known = registry.versions()
     assert known == [(served.key, served.lowest, served.highest) for served in registry.served()]
     assert registry.versions() == known
+
+
+def test_versions_of_an_api_can_be_left_out() -> None:
+    registry = ApiRegistry(
+        {ApiKey.HEARTBEAT: SCRIPTED, ApiKey.FIND_COORDINATOR: SCRIPTED}, versions={ApiKey.HEARTBEAT: (1, 3)}
+    )
+    assert [repr(each) for each in registry.served()][1] == "ServedApi(HEARTBEAT, 1-3)"
+    assert registry.versions()[1] == (ApiKey.HEARTBEAT, 1, 3)
 
 
 def test_no_handler_is_loaded_for_the_versions() -> None:
