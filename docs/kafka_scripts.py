@@ -82,7 +82,7 @@ SCRIPTS = (
     Script("zookeeper-security-migration", "0.9", "3.9", _ZOOKEEPER),
     Script("zookeeper-server-start", "0.7", "3.9", _ZOOKEEPER),
     Script("zookeeper-server-stop", "0.7", "3.9", _ZOOKEEPER),
-    Script("zookeeper-shell", "0.7", "3.9", _ZOOKEEPER),
+    Script("zookeeper-shell", "0.7", "3.9"),
 )
 
 

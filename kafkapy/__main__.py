@@ -87,6 +87,7 @@ TOOLS = {
         "kafkapy.tools.preferred_replica_election",
         "elect preferred replicas as leaders (Kafka 0.8 to 2.8)",
     ),
+    "zookeeper-shell": ("kafkapy.tools.zookeeper.shell", "show and change znodes, as ZooKeeper's shell does"),
     "find": ("kafkapy.tools.short.find", "print the records of a topic that have a key"),
     "tail": ("kafkapy.tools.reliable.tail", "write the lines of growing files to a topic"),
     "audit": ("kafkapy.tools.reliable.audit", "name the records that groups have missed or read twice"),
@@ -140,7 +141,12 @@ OUR_OWN = (
     *("sandbox", "security", "tail", "top", "trace", "transactional-message-copier"),
 )
 # Scripts of Apache Kafka whose name is not the tool's name after `kafka-`.
-OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency", "trogdor": "trogdor", "kafka-mirror-maker": "mirror"}
+OTHER_SCRIPTS = {
+    "kafka-e2e-latency": "end-to-end-latency",
+    "trogdor": "trogdor",
+    "kafka-mirror-maker": "mirror",
+    "zookeeper-shell": "zookeeper-shell",
+}
 RUN_CLASS = "kafka-run-class"
 VERSION_WORDS = ("--version", "-V", "-v", "version")
 HELP_WORDS = ("--help", "-h", "help")
@@ -209,6 +215,8 @@ CLASSES = {
     "org.apache.kafka.tools.VerifiableConsumer": "verifiable-consumer",
     "org.apache.kafka.tools.VerifiableProducer": "verifiable-producer",
     "org.apache.kafka.tools.VerifiableShareConsumer": "verifiable-share-consumer",
+    "org.apache.zookeeper.ZooKeeperMain": "zookeeper-shell",
+    "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka": "zookeeper-shell",
 }
 
 

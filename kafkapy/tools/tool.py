@@ -38,7 +38,7 @@ class Termination(KeyboardInterrupt):
 def script_name() -> str:
     """Returns the name of Apache Kafka's script by which this program was started through a link; "" without a link."""
     name = Path(sys.argv[0]).name
-    return name if name.startswith("kafka-") else ""
+    return name if name.startswith(("kafka-", "zookeeper-")) else ""
 
 
 def program_name(tool: Tool) -> str:
