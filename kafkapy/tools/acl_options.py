@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.security.acl import Operation, PatternType
-from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, ZOOKEEPER
 from kafkapy.tools.option import Option, ValueType
 
 _PATTERNS_OF_FILTERS = "ANY and MATCH are for --list and --remove"
@@ -35,6 +35,7 @@ LISTED_AS_JSON = Option("json", "With --list: print the ACLs as JSON.", is_ours=
 PATTERN_TYPE = ValueType("String", _pattern_type)
 OPTIONS = (
     BOOTSTRAP_SERVER,
+    ZOOKEEPER,
     Option(
         "bootstrap-controller",
         "The controllers to connect to instead.",

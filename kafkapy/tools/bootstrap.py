@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.config.properties import read_properties
@@ -24,6 +25,17 @@ SERVERS_HELP = (
     "$KAFKAPY_BOOTSTRAP_SERVERS, or the servers of the profile."
 )
 BOOTSTRAP_SERVER = Option("bootstrap-server", SERVERS_HELP, "server to connect to")
+ZOOKEEPER = Option(
+    "zookeeper",
+    "The address of a listener for ZooKeeper's clients, or of ZooKeeper, as HOST:PORT[,HOST:PORT...][/CHROOT], as in "
+    "Kafka's older releases. The tool finds the brokers in /brokers/ids there, and works through them.",
+    "hosts",
+    is_deprecated=True,
+)
+# The same flag of tools whose older releases took it in addition to the brokers.
+ZOOKEEPER_AND_SERVERS = replace(
+    ZOOKEEPER, description=f"{ZOOKEEPER.description} It is ignored if brokers are given in addition."
+)
 COMMAND_CONFIG = Option(
     "command-config",
     "A file with the client's configuration, one key=value per line.",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kafkapy.client.admin import Admin
 from kafkapy.config.keys.group import ROWS as GROUP_KEYS
 from kafkapy.config.table import TOPIC_ROWS
-from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, JSON, ZOOKEEPER, admin_properties
 from kafkapy.tools.config_alteration import alter
 from kafkapy.tools.config_description import describe
 from kafkapy.tools.config_entity import (
@@ -144,6 +144,7 @@ _USER_KEYS = (
 _CLIENT_KEYS = _USER_KEYS[2:]
 OPTIONS = (
     BOOTSTRAP_SERVER,
+    ZOOKEEPER,
     Option("bootstrap-controller", "The Kafka controllers to connect to.", "controller to connect to"),
     COMMAND_CONFIG,
     Option("alter", "Alter the configuration for the entity."),

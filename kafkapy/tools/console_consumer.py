@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from kafkapy.client import Consumer, ConsumerRecord, TopicPartition, WakeupError
 from kafkapy.config.properties import read_properties
 from kafkapy.errors import ApiError
-from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, ZOOKEEPER, await_broker
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.message_formatter import FORMATTER_PROPERTIES, JsonFormatter, MessageFormatter, make_formatter
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
@@ -364,6 +364,7 @@ OPTIONS = (
     Option("timeout-ms", "End when no record is received for this many milliseconds.", "timeout_ms", LONG),
     Option("skip-message-on-error", "Continue after a record that cannot be formatted."),
     BOOTSTRAP_SERVER,
+    ZOOKEEPER,
     *DESERIALIZER_OPTIONS,
     Option("enable-systest-events", "Print shutdown_complete at the end."),
     Option(

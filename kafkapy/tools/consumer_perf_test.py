@@ -9,7 +9,7 @@ from typing import Any
 from kafkapy.client import Consumer, ConsumerRecord, TopicPartition
 from kafkapy.protocol.message_json import json_text
 from kafkapy.tools import perf_options
-from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, ZOOKEEPER_AND_SERVERS, await_broker
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_date import JavaDateFormat
 from kafkapy.tools.json_events import wall_ms
@@ -218,6 +218,7 @@ def run(arguments: Arguments) -> int:
 
 OPTIONS = (
     BOOTSTRAP_SERVER,
+    ZOOKEEPER_AND_SERVERS,
     Option("topic", "The topic to read.", "topic"),
     Option("include", "A regular expression; topics whose whole name matches it are read.", "Java regex (String)"),
     Option("group", "The group to read in; by default a new group.", "gid"),

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from kafkapy.config.properties import CONTROL_CHARACTER, read_content, read_properties
 from kafkapy.errors import ConfigError
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.tools.option import Option, ToolError
+from kafkapy.tools.bootstrap import ZOOKEEPER, ZOOKEEPER_AND_SERVERS
+from kafkapy.tools.option import Option, ToolError, UsageError
 
 if TYPE_CHECKING:
     from kafkapy.config.row import Row
@@ -66,9 +67,16 @@ def fill_in(
     """
     by_name = {option.name: option for option in options}
     flag = next((by_name[name] for name in _SERVERS_FLAGS if name in by_name), None)
+    zookeeper = by_name.get("zookeeper")
     config_flags = [name for name in _CONFIG_FLAGS if name in by_name and by_name[name].completes == "file"]
 
     def fill(found: Found) -> None:
+        if flag is not None and zookeeper in (ZOOKEEPER, ZOOKEEPER_AND_SERVERS) and found.get("zookeeper"):
+            if flag.name not in found and "help" not in found:
+                found[flag.name] = [_servers_in_zookeeper(found, config_flags)]
+            elif zookeeper is ZOOKEEPER and "help" not in found:
+                raise UsageError(f"Only one of {flag.flag} or --zookeeper must be specified")
+            return
         if flag is None or not flag.has_default_cluster or flag.name in found or _needs_no_default(found):
             return
         given = [name for name in config_flags if found.get(name)]
@@ -104,6 +112,15 @@ def _needs_no_default(found: Found) -> bool:
         return True
     properties = (word for name in _PROPERTY_FLAGS for word in found.get(name, ()))
     return any(word.partition("=")[0].strip() == _SERVERS_KEY for word in properties)
+
+
+def _servers_in_zookeeper(found: Found, config_flags: Sequence[str]) -> str:
+    """Returns the brokers that are registered in the ZooKeeper of the command line. Raises ToolError."""
+    from kafkapy.tools.zookeeper.brokers import servers_in_zookeeper  # seldom needed
+
+    paths = [found[name][-1] for name in config_flags if found.get(name)]
+    protocol = (read_properties(paths[0]).get("security.protocol") if paths else None) or "PLAINTEXT"
+    return servers_in_zookeeper(str(found["zookeeper"][-1]), protocol.upper())
 
 
 def _check_servers(servers: str, source: str) -> None:

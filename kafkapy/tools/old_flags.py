@@ -1,6 +1,6 @@
 """The flags of Apache Kafka 0.8 to 3.x that its tools no longer have, and their translation into flags of today.
 
-`--zookeeper` is not among them: no flag of today has its meaning, so `run_tool` refuses it.
+`--zookeeper` is not among them: the tools accept it (`bootstrap.ZOOKEEPER`).
 """
 
 from __future__ import annotations
@@ -43,6 +43,12 @@ def _all_but(value: str) -> list[str]:
     return ["--include", f"(?!(?:{value.replace(',', '|')})$).*"]
 
 
+def _zookeeper_of_authorizer(value: str) -> list[str]:
+    """Returns the words for a property of the authorizer that used ZooKeeper: only its address has a meaning today."""
+    key, _, address = value.partition("=")
+    return ["--zookeeper", address] if key.strip() == "zookeeper.connect" else []
+
+
 _SWITCH = OldFlag(False)
 _VALUE = OldFlag(True)
 _METRICS = OldFlag(False, "kafkapy metrics")
@@ -79,7 +85,7 @@ OLD_FLAGS: dict[str, dict[str, OldFlag]] = {
     "configs": {"force": _SWITCH},
     "acls": {
         "authorizer": OldFlag(True, "--bootstrap-server"),
-        "authorizer-properties": OldFlag(True, "--bootstrap-server"),
+        "authorizer-properties": OldFlag(True, "--bootstrap-server or --zookeeper", _zookeeper_of_authorizer),
     },
     "get-offsets": {
         "offsets": _VALUE,

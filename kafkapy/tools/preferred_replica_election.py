@@ -6,7 +6,7 @@ It runs `leader-election --election-type preferred`, which replaces it.
 from __future__ import annotations
 
 from kafkapy.tools import leader_election
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, ZOOKEEPER
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import Arguments, Option
 from kafkapy.tools.tool import parse, run_tool
@@ -33,6 +33,7 @@ TOOL = Tool(
     run=run,
     options=(
         Option("bootstrap-server", SERVERS_HELP, "host:port"),
+        ZOOKEEPER,
         Option(
             "path-to-json-file",
             'The JSON file with the list of partitions, as {"partitions": [{"topic": "foo", "partition": 1}]}; by '

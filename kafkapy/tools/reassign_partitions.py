@@ -14,7 +14,7 @@ from kafkapy.client.admin import Admin, Replica
 from kafkapy.controller.placement import place_replicas
 from kafkapy.errors import ApiError, Error
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, ZOOKEEPER_AND_SERVERS, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
@@ -83,7 +83,7 @@ def check(arguments: Arguments) -> str:
     if not arguments.has("bootstrap-server") and not arguments.has("bootstrap-controller"):
         raise UsageError("Please specify either --bootstrap-server or --bootstrap-controller")
     arguments.require(*_REQUIRED[action])
-    accepted = {action, "bootstrap-server", "command-config", *_REQUIRED[action], *_PERMITTED[action]}
+    accepted = {action, "bootstrap-server", "zookeeper", "command-config", *_REQUIRED[action], *_PERMITTED[action]}
     for name in arguments.given:
         if name not in accepted:
             raise UsageError(f'Option "[{name}]" can\'t be used with action "[{action}]"')
@@ -303,6 +303,7 @@ TOOL = Tool(
             "Server(s) to use for bootstrapping",
             argument_is_optional=True,
         ),
+        ZOOKEEPER_AND_SERVERS,
         Option(
             "bootstrap-controller",
             "The controllers to connect to first, instead of brokers, for --cancel and --list.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafkapy.client import Consumer, ConsumerRecord, Producer
-from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, await_broker
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, SERVERS_HELP, ZOOKEEPER_AND_SERVERS, await_broker
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, parse_key_values
 from kafkapy.tools.progress import Progress
@@ -102,6 +102,7 @@ TOOL = Tool(
             "hostname:port",
             aliases=("broker-list",),
         ),
+        ZOOKEEPER_AND_SERVERS,
         COMMAND_CONFIG,
         Option("inputtopic", "REQUIRED: The topic to consume from.", "input-topic"),
         Option("outputtopic", "REQUIRED: The topic to produce to.", "output-topic"),

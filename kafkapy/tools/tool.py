@@ -74,7 +74,6 @@ def _carry_out(tool: Tool, words: Sequence[str]) -> int:
         if not words and tool.needs_arguments and not tool.commands:
             sys.stdout.write(help_page(tool, program_name(tool)))
             return 0
-        refuse_zookeeper(tool, words)
         command, arguments = parse(tool, words)
         if arguments.has("help"):
             (sys.stderr if is_script else sys.stdout).write(help_page(tool, program_name(tool), command))
@@ -151,16 +150,6 @@ def command_of(tool: Tool, words: Sequence[str]) -> Command | None:
     """Returns the subcommand that the words name; None if they do not name one."""
     position = _command_position(tool, words)
     return next((each for each in tool.commands if position < len(words) and each.name == words[position]), None)
-
-
-def refuse_zookeeper(tool: Tool, words: Sequence[str]) -> None:
-    """Raises ToolError for `--zookeeper`, which Kafka 3.0 removed; the message shows the command to use instead."""
-    for index, word in enumerate(words):
-        flag, has_value, _ = word.partition("=")
-        if flag in ("--zookeeper", "-zookeeper"):
-            rest = [*words[:index], *words[index + (1 if has_value else 2) :]]
-            command = " ".join([program_name(tool), "--bootstrap-server", "localhost:9092", *rest])
-            raise ToolError(f"zookeeper is not a recognized option: the tools connect to a broker: {command}")
 
 
 def sentence(error: BaseException) -> str:

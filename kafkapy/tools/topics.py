@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 
-from kafkapy.client.admin import PARTITIONS_OF_A_RESPONSE, Admin, NewPartitions, NewTopic
+from kafkapy.client.admin import (
+    PARTITIONS_OF_A_RESPONSE,
+    Admin,
+    ConfigChange,
+    ConfigOperation,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.errors import ApiError, ConfigError, Error
-from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, JSON, ZOOKEEPER, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
@@ -19,6 +29,14 @@ LARGEST_REPLICATION_FACTOR = 2**15 - 1
 COLLISION_WARNING = (
     "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. To "
     "avoid issues it is best to use either, but not both."
+)
+PARTITIONS_WARNING = (
+    "WARNING: If partitions are increased for a topic that has a key, the partition logic or ordering of the messages "
+    "will be affected"
+)
+CONFIG_WARNING = (
+    "WARNING: Altering topic configuration from this script has been deprecated and may be removed in future "
+    "releases.\n         Going forward, please use kafka-configs.sh for this functionality"
 )
 ACTIONS = ("list", "describe", "create", "alter", "delete")
 # flag -> the actions that it may be combined with
@@ -40,7 +58,7 @@ def check(arguments: Arguments) -> None:
     """Raises UsageError for a command line that Apache Kafka's tool refuses."""
     if sum(map(arguments.has, ACTIONS)) != 1:
         raise UsageError("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
-    if arguments.has("delete-config"):
+    if arguments.has("delete-config") and not arguments.has("zookeeper"):
         print(
             "delete-config option is no longer supported and deprecated since version 4.0. The config will be fully "
             "removed in future releases.",
@@ -58,11 +76,13 @@ def check(arguments: Arguments) -> None:
             )
     if not arguments.has("list") and not arguments.has("describe"):
         arguments.require("topic")
-    if arguments.has("alter"):
+    if arguments.has("alter") and not arguments.has("zookeeper"):
         if arguments.has("config"):
             what = 'Option combination "[[config], [bootstrap-server]]" can\'t be used with option "[alter]"'
             raise UsageError(what + _TO_ALTER_CONFIGS)
         arguments.require("partitions")
+    if arguments.has("delete-config") and arguments.has("zookeeper"):
+        arguments.exclude("delete-config", *(action for action in ACTIONS if action != "alter"))
     for name, actions in _ACTIONS_OF_FLAG.items():
         arguments.exclude(name, *(action for action in ACTIONS if action not in actions))
     if arguments.has("create"):
@@ -130,9 +150,17 @@ def create(admin: Admin, arguments: Arguments) -> None:
 
 
 def alter(admin: Admin, arguments: Arguments) -> None:
-    """Carries out `--alter`: adds partitions to topics."""
+    """Carries out `--alter`: adds partitions to topics.
+
+    With --zookeeper it also changes configurations, as in Kafka 0.8 to 2.8.
+    """
     names = topics_of(admin, arguments)
     ensure_exist(names, arguments)
+    if arguments.has("zookeeper"):
+        alter_configs(admin, names, _configs(arguments.values("config")), arguments.values("delete-config"))
+        if not arguments.has("partitions"):
+            return
+        print(PARTITIONS_WARNING)
     count = arguments["partitions"]
     assignments = parse_assignments(arguments["replica-assignment"])
     if not names:
@@ -142,6 +170,23 @@ def alter(admin: Admin, arguments: Arguments) -> None:
         existing = len(described.partitions)
         new[name] = count if assignments is None else NewPartitions(count, assignments[existing:])
     admin.create_partitions(new).check()
+    if arguments.has("zookeeper"):
+        print("Adding partitions succeeded!")
+
+
+def alter_configs(admin: Admin, names: Sequence[str], added: Mapping[str, str | None], deleted: Sequence[str]) -> None:
+    """Changes the configurations of topics; prints the lines of Kafka 2.8. Raises ValueError for an unknown key."""
+    if not added and not deleted:
+        return
+    for key in deleted:
+        if key not in TOPIC_ROWS:
+            raise ValueError(f"Unknown topic config name: {key}")
+    changes = [ConfigChange(key, value) for key, value in added.items()]
+    changes += [ConfigChange(key, None, ConfigOperation.DELETE) for key in deleted]
+    print(CONFIG_WARNING)
+    admin.incremental_alter_configs({ConfigResource(ResourceType.TOPIC, name): changes for name in names}).check()
+    for name in names:
+        print(f"Updated config for topic {name}.")
 
 
 def list_topics(admin: Admin, arguments: Arguments) -> None:
@@ -158,6 +203,10 @@ def delete(admin: Admin, arguments: Arguments) -> None:
     names = topics_of(admin, arguments)
     ensure_exist(names, arguments)
     admin.delete_topics(names).check()
+    if arguments.has("zookeeper"):
+        for name in names:
+            print(f"Topic {name} is marked for deletion.")
+            print("Note: This will have no impact if delete.topic.enable is not set to true.")
 
 
 def parse_assignments(text: str | None) -> list[list[int]] | None:
@@ -197,6 +246,7 @@ def _configs(words: list[str]) -> dict[str, str | None]:
 _KEYS = "".join(f"\n\t{name}" for name in sorted(TOPIC_ROWS))
 OPTIONS = (
     BOOTSTRAP_SERVER,
+    ZOOKEEPER,
     COMMAND_CONFIG,
     Option("list", "List all available topics."),
     Option("create", "Create a new topic."),

@@ -1,4 +1,4 @@
-"""Errors of the admin client's tools: no broker, an interrupt, a closed pipe, ZooKeeper's flag."""
+"""Errors of the admin client's tools: no broker, an interrupt, a closed pipe."""
 
 from __future__ import annotations
 
@@ -44,13 +44,6 @@ def test_an_unknown_flag_is_answered_in_two_lines() -> None:
     done = run_ours("consumer-groups", "--bootstrap-server", "localhost:1", "--foo")
     assert done.code == 1
     assert done.err == "foo is not a recognized option\nSee `kafkapy consumer-groups --help`.\n"
-
-
-def test_the_error_for_zookeeper_names_the_command_to_use() -> None:
-    done = run_ours("topics", "--zookeeper", "localhost:2181/kafka", "--list")
-    assert done.code == 1
-    assert "topics --bootstrap-server localhost:9092 --list" in done.err
-    assert done.err.count("\n") == 1
 
 
 def test_an_interrupt_ends_a_tool_that_waits() -> None:

@@ -149,14 +149,6 @@ def test_without_a_broker_there_is_one_line(tool):
     )
 
 
-@pytest.mark.parametrize("tool", TOOLS_WITH_A_BROKER)
-def test_the_error_for_zookeeper_names_the_command_to_use(tool):
-    done = run_ours(tool, "--zookeeper", "localhost:2181", *TOOLS_WITH_A_BROKER[tool].split())
-    form = f"kafkapy {tool} --bootstrap-server localhost:9092 {TOOLS_WITH_A_BROKER[tool]}"
-    assert (done.code, done.out) == (1, "")
-    assert done.err == f"zookeeper is not a recognized option: the tools connect to a broker: {form}\n"
-
-
 def test_help_has_examples_and_ends_well():
     for tool in (*TOOLS_WITH_A_BROKER, "dump-log", "storage", "server-start", "server-stop"):
         done = run_ours(tool, "--help")

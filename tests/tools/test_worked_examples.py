@@ -2,7 +2,6 @@
 
 The output differs from that of the books (Apache Kafka 0.10 to 2.0) in the following:
 
-- `--zookeeper host` is `--bootstrap-server broker`, which the error for the former names;
 - `Created topic "x".` is `Created topic x.`;
 - `--describe` has TopicId, Elr and LastKnownElr, tabs between the columns and `Topic: x` where it was `Topic:x`;
 - the Configs of a topic include keys of the broker's configuration (here min.insync.replicas);

@@ -72,11 +72,6 @@ def test_the_name_of_kafkas_script_brings_the_table_of_options_as_in_kafka(capsy
     assert capsys.readouterr().err.startswith("foo is not a recognized option\nOption ")
 
 
-def test_zookeeper_is_refused_with_the_command_to_use(capsys):
-    assert run_tool(make(lambda arguments: 0), ["--zookeeper", "h:2181/chroot", "--topic", "a"]) == 1
-    assert capsys.readouterr().err.endswith("kafkapy trial --bootstrap-server localhost:9092 --topic a\n")
-
-
 def test_the_table_of_flags_is_laid_out_as_joptsimples():
     options = (
         Option("topic", "The topic to write to, whose description is somewhat longer than a column.", "topic"),
