@@ -58,6 +58,14 @@ GOALS = (
     Goal("5000-idle-connections", "grown_mb", None, at_most=100),
     *(
         goal
+        for tool in ("java", "kafkapy")
+        for goal in (
+            Goal(f"share-consume-{tool}", "per_second", "kafka", at_least=NOISE),
+            Goal(f"share-consume-{tool}", "cpu_s_per_gb", "kafka", at_most=0.5),
+        )
+    ),
+    *(
+        goal
         for records in ("100B-acks-all", "1KB-acks-all", "100B-acks-1", "1KB-acks-1")
         for goal in (
             Goal(f"cluster-produce-{records}", "per_second", "kafka", at_least=3),

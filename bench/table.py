@@ -13,6 +13,8 @@ from bench.workloads.hostile import HOSTILE, with_hostile_clients
 from bench.workloads.life import idle, recovery, start_up
 from bench.workloads.partitions import sweep, ten_thousand
 from bench.workloads.requests import HOUSEKEEPING, WATCHED, closed_loop, housekeeping, latency, scraped
+from bench.workloads.shares import PROPERTIES as SHARES
+from bench.workloads.shares import in_flight, java_tool, memory_of_partitions, our_tool, perf_tool
 from bench.workloads.throughput import consume, mixed, produce
 
 # Numbers of messages that Apache Kafka handles in about two seconds: (100 B, 1,000 B) for each codec.
@@ -86,6 +88,10 @@ ROWS = (
     Workload("tail-500-consumers", "p99_us", False, tail(500, 20, 5), BROKERS),
     Workload("down-conversion-1KB", "per_second", True, down_conversion(200_000, 1000), ("kafkapy", "kafka39")),
     Workload("recovery-1GB", "start_seconds", False, recovery, BROKERS),
+    Workload("share-consume-java", "per_second", True, perf_tool(java_tool), BROKERS, (FULL, MUST), SHARES),
+    Workload("share-consume-kafkapy", "per_second", True, perf_tool(our_tool), BROKERS, (FULL, MUST), SHARES),
+    Workload("share-10000-in-flight", "per_second", True, in_flight, BROKERS, (FULL, MUST), SHARES),
+    Workload("share-partition-memory", "kb_per_partition", False, memory_of_partitions, BROKERS, (FULL, MUST), SHARES),
     *(
         Workload(f"beside-{name}", "p99_us", False, with_hostile_clients(hostile), BROKERS)
         for name, hostile in HOSTILE.items()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from bench.cluster.elections import preferred_election
 from bench.cluster.failures import controller_fails, leader_fails
 from bench.cluster.life import catch_up, idle, reassigned, started
+from bench.cluster.partitions import many_partitions
 from bench.cluster.requests import closed_loop, latency
 from bench.cluster.throughput import FOLLOWERS_RACK, consume, produce
 from bench.cluster.turn import ClusterTurn
@@ -50,6 +52,8 @@ def rows() -> Iterator[Workload]:
     yield cluster_workload("failover-leader", "failover_seconds", False, leader_fails(is_controller=False))
     yield cluster_workload("failover-controller", "failover_seconds", False, controller_fails)
     yield cluster_workload("failover-both", "failover_seconds", False, leader_fails(is_controller=True))
+    yield cluster_workload("preferred-election", "election_seconds", False, preferred_election)
+    yield cluster_workload("10000-partitions", "failover_seconds", False, many_partitions)
 
 
 CLUSTER_ROWS = tuple(rows())

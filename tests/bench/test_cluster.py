@@ -93,3 +93,14 @@ def test_small_rates(tmp_path, cluster):
     produced, requested = (found[name][cluster.name][0] for name in RATES)
     assert produced["messages"] == 8_000 and produced["replicated_per_second"] > 0
     assert requested["answered"] > 0 and requested["failed"] == 0
+
+
+@pytest.mark.timeout(240)
+def test_small_elections(tmp_path):
+    workload = WORKLOADS["cluster-preferred-election"]
+    found, failed = run_clusters(
+        [workload], [KafkapyCluster], 1, tmp_path, scale=0.005, limit=float("inf"), save=lambda found: None
+    )
+    assert not failed
+    figures = found[workload.name]["kafkapy"][0]
+    assert 0 < figures["answered_seconds"] <= figures["election_seconds"] <= figures["records_seconds"]

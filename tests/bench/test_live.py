@@ -29,6 +29,18 @@ def test_small_workloads(tmp_path):
     assert "requests-64-connections" in report.table(result)
 
 
+def test_small_loads_of_a_share_group(tmp_path):
+    names = ("share-consume-kafkapy", "share-10000-in-flight", "share-partition-memory")
+    found = {
+        name: run_workload(WORKLOADS[name], [SERVERS["kafkapy"]], 1, tmp_path, scale=0.004, limit=float("inf"))
+        for name in names
+    }
+    rate, held, memory = (found[name]["kafkapy"][0] for name in names)
+    assert rate["messages"] == 4_000 and rate["per_second"] > 0
+    assert held["messages"] == 400 and held["most_in_flight"] == 40
+    assert "kb_per_partition" in memory
+
+
 def test_the_soak_is_flat_or_says_so():
     flat = [{"memory_mb": 40.0, "p99_us": 200.0}] * 30
     assert verdict(flat)["is_flat"]

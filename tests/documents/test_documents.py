@@ -75,6 +75,10 @@ NOT_RUN = {
     (README, "Test it"): "it is the command that runs these tests",
     (README, "Install it"): "it needs a container engine; tests/packaging and tests/full build and install the files",
     (README, "Measure it"): "a benchmark takes minutes of a quiet machine; tests/bench runs small loads",
+    **{
+        ("docs/performance.md", heading): "a benchmark takes minutes of a quiet machine; tests/bench runs small loads"
+        for heading in ("Clusters", "Share groups")
+    },
     (
         README,
         "Spark",
