@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
 from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.cluster_image import ScramCredential
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.named_tuple import NamedTuple
@@ -91,3 +92,17 @@ def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
         server_key=hmac.digest(upsertion.salted_password, b"Server Key", hash_name),
         iterations=upsertion.iterations,
     )
+
+
+def store_scram_credentials(
+    image: MetadataImage, name: str, credentials: Mapping[int, ScramCredential | None]
+) -> ControllerResult[ErrorMessage]:
+    """Stores credentials of a user whose keys are known, by the number of the mechanism; None deletes one, if it
+    exists."""
+    records: list[MessageAndVersion] = []
+    for mechanism, credential in credentials.items():
+        if credential is not None:
+            records.append((UserScramCredentialRecord(name=name, mechanism=mechanism, **credential._asdict()), 0))
+        elif (name, mechanism) in image.scram:
+            records.append((RemoveUserScramCredentialRecord(name=name, mechanism=mechanism), 0))
+    return ControllerResult(records, SUCCESS)

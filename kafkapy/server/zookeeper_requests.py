@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any
 
+from kafkapy.controller.acls import create_acls, delete_acls
 from kafkapy.controller.client_quotas import IP, QuotaAlteration, alter_client_quotas
 from kafkapy.controller.configs import legacy_alter_configs
 from kafkapy.controller.elections import elect_leaders
 from kafkapy.controller.reassignments import alter_partition_reassignments
 from kafkapy.controller.result import ControllerResult
+from kafkapy.controller.scram_credentials import store_scram_credentials
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.controller.topics import (
     MorePartitions,
@@ -26,16 +28,26 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from kafkapy.protocol.messages.create_acls import CreateAclsRequest
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
+from kafkapy.protocol.messages.delete_acls import DeleteAclsRequest
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
+from kafkapy.security.access_control_entry import AccessControlEntry
+from kafkapy.security.acl_filter import AclFilter
+from kafkapy.security.standard_authorizer import StandardAuthorizer
 from kafkapy.server.services import Services
 from kafkapy.types import TopicPartition, by_topic
 from kafkapy.zookeeper.commands import Assignment, OnDone
+from kafkapy.zookeeper.scram_nodes import CredentialChanges
 
 _PREFERRED = 0
 _LIMIT_MS = 30_000
+_NO_CREDENTIALS_HERE = (
+    "credentials can be written as znodes only while the broker that serves the tree is the active controller; use "
+    "kafka-configs --bootstrap-server"
+)
 # An error code with the message, which may be None.
 Outcome = tuple[int, "str | None"]
 
@@ -147,6 +159,80 @@ class ControllerRequests:
             on_done,
         )
 
+    def alter_credentials(self, changes: CredentialChanges, on_done: OnDone) -> None:
+        """Changes credentials of which the salt and the keys are known. No request of Kafka's protocol carries them, so
+        that only the active controller can do it."""
+        if self._services.forwarding is not None and not self._services.controller.is_active:
+            on_done(_NO_CREDENTIALS_HERE)
+            return
+        self._run(
+            lambda image: store_scram_credentials(image, changes.user, changes.credentials),
+            lambda result: [result],
+            on_done,
+        )
+
+    def alter_acls(
+        self, created: Collection[AccessControlEntry], deleted: Collection[AccessControlEntry], on_done: OnDone
+    ) -> None:
+        """Creates ACLs, and then deletes others."""
+        if not isinstance(self._services.authorizer, StandardAuthorizer):
+            on_done("no authorizer is configured")
+            return
+        if not created:
+            self._delete_acls(deleted, on_done)
+            return
+
+        def done(error: str | None) -> None:
+            if error is not None or not deleted:
+                on_done(error)
+            else:
+                self._delete_acls(deleted, on_done)
+
+        self._request(
+            lambda image: create_acls(image, list(created)),
+            lambda result: result,
+            CreateAclsRequest(
+                creations=[
+                    CreateAclsRequest.AclCreation(
+                        resource_type=each.resource_type,
+                        resource_name=each.resource_name,
+                        resource_pattern_type=each.pattern_type,
+                        principal=each.principal,
+                        host=each.host,
+                        operation=each.operation,
+                        permission_type=each.permission_type,
+                    )
+                    for each in created
+                ]
+            ),
+            ApiKey.CREATE_ACLS,
+            lambda response: response.results,
+            done,
+        )
+
+    def _delete_acls(self, deleted: Collection[AccessControlEntry], on_done: OnDone) -> None:
+        self._request(
+            lambda image: delete_acls(image, [AclFilter(*each) for each in deleted]),
+            lambda result: (each.error for each in result),
+            DeleteAclsRequest(
+                filters=[
+                    DeleteAclsRequest.DeleteAclsFilter(
+                        resource_type_filter=each.resource_type,
+                        resource_name_filter=each.resource_name,
+                        pattern_type_filter=each.pattern_type,
+                        principal_filter=each.principal,
+                        host_filter=each.host,
+                        operation=each.operation,
+                        permission_type=each.permission_type,
+                    )
+                    for each in deleted
+                ]
+            ),
+            ApiKey.DELETE_ACLS,
+            lambda response: response.filter_results,
+            on_done,
+        )
+
     def elect_preferred(self, partitions: Sequence[TopicPartition], on_done: OnDone) -> None:
         message = [
             ElectLeadersRequest.TopicPartitions(topic=topic, partitions=list(numbers))
@@ -208,14 +294,7 @@ class ControllerRequests:
         services = self._services
         post = services.reactor.post
         if services.forwarding is None or services.controller.is_active:
-            future = services.controller.submit(operation)
-
-            def submitted(done: Any) -> None:
-                failure = done.exception()
-                text = str(failure) if failure is not None else _first_error(outcomes_of_result(done.result()))
-                post(lambda: on_done(text))
-
-            future.add_done_callback(submitted)
+            self._run(operation, outcomes_of_result, on_done)
             return
 
         def responded(response: Any, version: int, failure: Exception | None) -> None:
@@ -223,6 +302,22 @@ class ControllerRequests:
             post(lambda: on_done(text))
 
         services.forwarding.request(request, api_key, responded)
+
+    def _run(
+        self,
+        operation: Callable[[MetadataImage], ControllerResult[Any]],
+        outcomes_of_result: Callable[[Any], Iterable[Any]],
+        on_done: OnDone,
+    ) -> None:
+        """Makes one change on this node, which is the active controller."""
+        post = self._services.reactor.post
+
+        def submitted(done: Any) -> None:
+            failure = done.exception()
+            text = str(failure) if failure is not None else _first_error(outcomes_of_result(done.result()))
+            post(lambda: on_done(text))
+
+        self._services.controller.submit(operation).add_done_callback(submitted)
 
 
 def _is_address(text: str) -> bool:

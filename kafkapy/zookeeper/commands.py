@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, QuotaEntity
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.protocol.scram_mechanism import MECHANISMS_BY_NAME
+from kafkapy.security.access_control_entry import AccessControlEntry
 from kafkapy.types import TopicPartition
+from kafkapy.zookeeper.acl_nodes import CHANGE_FOLDERS, EMPTY_FOLDERS, TYPE_FOLDERS, entries_of, is_acl_node
 from kafkapy.zookeeper.node import Node
+from kafkapy.zookeeper.scram_nodes import CredentialChanges, credential_changes, without_keys
 from kafkapy.zookeeper.tree import Transaction, Tree
-from kafkapy.zookeeper.view import UNNAMED_ENTITY, entity_of, public_config
+from kafkapy.zookeeper.view import UNNAMED_ENTITY, encode_json, entity_of, public_config, user_of
 
 logger = logging.getLogger("kafkapy.zookeeper.Commands")
 
@@ -24,14 +29,17 @@ OnDone = Callable[["str | None"], None]
 Assignment = Mapping[int, Sequence[int]]
 
 _TOPICS, _TOPIC_CONFIGS, _BROKER_CONFIGS = "/brokers/topics/", "/config/topics/", "/config/brokers/"
+_CONFIGS, _USERS, _ACLS = "/config/", "/config/users/", "/kafka-acl"
 _DELETIONS = "/admin/delete_topics/"
 _ELECTION, _REASSIGNMENT = "/admin/preferred_replica_election", "/admin/reassign_partitions"
+# Tools notify brokers by new nodes in these folders; Kafka's brokers deleted them after the same time.
+_NOTIFICATION_FOLDERS = ("/config/changes", *CHANGE_FOLDERS)
+_NOTIFICATION_MS = 15 * 60_000
 # Nodes that only the view may write.
 _PROTECTED = frozenset(("/controller", "/controller_epoch", "/cluster/id"))
-# ACLs in the tree would have no effect, and are refused for that reason.
-_PROTECTED_PREFIXES = ("/brokers/ids/", "/kafka-acl")
+_PROTECTED_PREFIXES = ("/brokers/ids/",)
 # Nodes that become requests.
-_REQUEST_PREFIXES = ("/brokers/topics", "/config", "/admin")
+_REQUEST_PREFIXES = ("/brokers/topics", "/config", "/admin", "/kafka-acl")
 
 
 class ClusterRequests(Protocol):
@@ -47,9 +55,23 @@ class ClusterRequests(Protocol):
 
     def replace_quotas(self, entity: QuotaEntity, quotas: Mapping[str, float], on_done: OnDone) -> None: ...
 
+    def alter_credentials(self, changes: CredentialChanges, on_done: OnDone) -> None: ...
+
+    def alter_acls(
+        self, created: Collection[AccessControlEntry], deleted: Collection[AccessControlEntry], on_done: OnDone
+    ) -> None: ...
+
     def elect_preferred(self, partitions: Sequence[TopicPartition], on_done: OnDone) -> None: ...
 
     def reassign(self, replicas: Mapping[TopicPartition, Sequence[int]], on_done: OnDone) -> None: ...
+
+
+class NodeWrite(NamedTuple):
+    """A write of a client: the path below the chroot, and the node before and after; None without a node."""
+
+    path: str
+    before: Node | None
+    after: Node | None
 
 
 class Commands:
@@ -62,17 +84,22 @@ class Commands:
         requests: ClusterRequests,
         image: Callable[[], MetadataImage],
         delete: Callable[[str], None],
+        restore: Callable[[str], None],
         *,
         is_writable: bool = True,
+        has_acls: bool = True,
     ) -> None:
-        """`delete` deletes a node with its descendants, if it exists. If not `is_writable`, clients may not write the
-        nodes that become requests."""
+        """`delete` deletes a node with its descendants, if it exists, and `restore` makes the node at a path below the
+        chroot show the metadata again. If not `is_writable`, clients may not write the nodes that become requests; if
+        not `has_acls`, they may not write those of ACLs, which would have no effect."""
         self._tree = tree
         self._chroot = chroot
         self._requests = requests
         self._image = image
         self._delete = delete
+        self._restore = restore
         self._is_writable = is_writable
+        self._has_acls = has_acls
         self._requested_topics: set[str] = set()
         self._moving: frozenset[TopicPartition] = frozenset()
 
@@ -83,6 +110,10 @@ class Commands:
         below = path[len(self._chroot) :]
         if below.startswith(_PROTECTED_PREFIXES) or below in _PROTECTED:
             return True
+        if below in TYPE_FOLDERS:
+            return False  # tools create these folders whenever they start
+        if below in EMPTY_FOLDERS or (below.startswith(_ACLS) and not self._has_acls):
+            return True
         if not self._is_writable and below.startswith(_REQUEST_PREFIXES):
             return True
         return below.startswith(_TOPICS) and below.count("/") > _TOPICS.count("/")
@@ -91,11 +122,52 @@ class Commands:
         """Returns whether the controller has been asked for the topic and has not answered yet."""
         return topic in self._requested_topics
 
-    def committed(self, transaction: Transaction) -> None:
-        """Makes the requests of a client's transaction."""
+    def prepare(self, transaction: Transaction) -> list[NodeWrite]:
+        """Returns what a client's transaction writes below Kafka's znodes, before the transaction is applied. Removes
+        the keys of credentials from the transaction."""
+        writes = []
         for path, node in transaction.changed.items():
-            if node is not None and path not in transaction.children_only and path.startswith(self._chroot):
-                self._handle(path[len(self._chroot) :], node)
+            if path in transaction.children_only or not path.startswith(self._chroot):
+                continue
+            below = path[len(self._chroot) :]
+            if below.startswith(_REQUEST_PREFIXES):
+                writes.append(NodeWrite(below, self._tree.nodes.get(path), node))
+        for path, _, node in writes:
+            if node is not None and path.startswith(_USERS):
+                transaction.changed[self._chroot + path] = _without_keys(node)
+        return writes
+
+    def committed(self, writes: Sequence[NodeWrite]) -> None:
+        """Makes the requests of a client's transaction, which `prepare` has returned."""
+        for write in writes:
+            try:
+                self._handle(*write)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                logger.warning("%s cannot be understood, and nothing is done: %r", write.path, error)
+                self._restore_if_shown(write.path)
+
+    def _restore_if_shown(self, path: str) -> None:
+        """Shows the metadata again at a path whose content the view alone decides."""
+        if is_acl_node(path) or path.startswith(_CONFIGS):
+            self._restore(path)
+
+    def resume(self) -> None:
+        """Makes the requests whose nodes exist again, because the broker that served the tree before may not have made
+        them, and no longer waits for them."""
+        paths = [_ELECTION, _REASSIGNMENT]
+        paths += [_DELETIONS + name for name in self._tree.children(self._chroot + _DELETIONS.rstrip("/"))]
+        nodes = {path: self._tree.nodes.get(self._chroot + path) for path in paths}
+        self.committed([NodeWrite(path, None, node) for path, node in nodes.items() if node is not None])
+
+    def old_notifications(self, wall_ms: int) -> list[str]:
+        """Returns the paths of tools' notifications that no reader needs any more."""
+        paths = []
+        for folder in _NOTIFICATION_FOLDERS:
+            for name in self._tree.children(self._chroot + folder):
+                path = f"{self._chroot}{folder}/{name}"
+                if self._tree.nodes[path].mtime_ms + _NOTIFICATION_MS < wall_ms:
+                    paths.append(path)
+        return paths
 
     def follow(self, image: MetadataImage) -> None:
         """Deletes the node of a reassignment that is complete."""
@@ -103,28 +175,31 @@ class Commands:
             self._moving = frozenset()
             self._delete(self._chroot + _REASSIGNMENT)
 
-    def _handle(self, path: str, node: Node) -> None:
+    def _handle(self, path: str, before: Node | None, node: Node | None) -> None:
+        if is_acl_node(path):
+            self._acls_written(path, before, node)
+            return
+        if node is None:
+            return
         folder, _, name = path.rpartition("/")
         folder += "/"
         entity = entity_of(path)
-        try:
-            if folder == _TOPICS:
-                self._topic_written(name, _parse(node))
-            elif folder == _TOPIC_CONFIGS:
-                if name in self._image().topics.by_name:
-                    self._replace_config(TOPIC_RESOURCE, name, _parse(node)["config"])
-            elif folder == _BROKER_CONFIGS:
-                self._replace_broker_config(name.removeprefix(UNNAMED_ENTITY), _parse(node)["config"])
-            elif entity is not None and node.data:
-                self._replace_quotas(entity, _parse(node)["config"])
-            elif folder == _DELETIONS:
-                self._delete_topic(name)
-            elif path == _ELECTION:
-                self._elect(_partitions(_parse(node)))
-            elif path == _REASSIGNMENT:
-                self._reassign(_parse(node))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            logger.warning("%s cannot be understood, and nothing is done: %r", path, error)
+        if folder == _TOPICS:
+            self._topic_written(name, _parse(node))
+        elif folder == _TOPIC_CONFIGS:
+            if name in self._image().topics.by_name:
+                self._replace_config(path, TOPIC_RESOURCE, name, _parse(node)["config"])
+        elif folder == _BROKER_CONFIGS:
+            self._replace_broker_config(path, name.removeprefix(UNNAMED_ENTITY), _parse(node)["config"])
+        elif entity is not None and node.data:
+            present = {} if before is None or not before.data else _parse(before)["config"]
+            self._entity_written(path, entity, present, _parse(node)["config"])
+        elif folder == _DELETIONS:
+            self._delete_topic(name)
+        elif path == _ELECTION:
+            self._elect(_partitions(_parse(node)))
+        elif path == _REASSIGNMENT:
+            self._reassign(_parse(node))
 
     # -- topics
 
@@ -161,24 +236,46 @@ class Commands:
 
         self._requests.delete_topic(name, done)
 
-    def _replace_config(self, resource_type: int, name: str, config: Mapping[str, str]) -> None:
-        self._requests.replace_config(resource_type, name, config, _logged(f"configuration of {name or 'brokers'}"))
+    # -- configurations, quotas, credentials and ACLs
 
-    def _replace_broker_config(self, name: str, config: Mapping[str, str]) -> None:
+    def _replace_config(self, path: str, resource_type: int, name: str, config: Mapping[str, str]) -> None:
+        self._requests.replace_config(resource_type, name, config, self._restored(path))
+
+    def _replace_broker_config(self, path: str, name: str, config: Mapping[str, str]) -> None:
         """Replaces the values of a broker, except for those that the view does not show."""
         present = self._image().config(BROKER_RESOURCE, name)
         shown = public_config(present)
         hidden = {key: value for key, value in present.items() if key not in shown}
-        self._replace_config(BROKER_RESOURCE, name, {**hidden, **config})
+        self._replace_config(path, BROKER_RESOURCE, name, {**hidden, **config})
 
-    def _replace_quotas(self, entity: QuotaEntity, config: Mapping[str, str]) -> None:
-        """Replaces the quotas of an entity. Credentials in the same node are refused, because the controller needs the
-        password."""
-        credentials = [key for key in config if key.startswith("SCRAM-")]
-        if credentials:
-            logger.warning("%s of %s cannot be set by a znode", " and ".join(credentials), dict(entity))
-        quotas = {key: float(value) for key, value in config.items() if key not in credentials}
-        self._requests.replace_quotas(entity, quotas, _logged(f"quotas of {dict(entity)}"))
+    def _entity_written(
+        self, path: str, entity: QuotaEntity, before: Mapping[str, str], config: Mapping[str, str]
+    ) -> None:
+        """Replaces the quotas of an entity, and changes the credentials of a user."""
+        quotas = {key: float(value) for key, value in config.items() if key not in MECHANISMS_BY_NAME}
+        changes = credential_changes(user_of(entity), before, config)
+        if changes is not None:
+            self._requests.alter_credentials(changes, self._restored(path))
+        if quotas or before.keys() - MECHANISMS_BY_NAME.keys():
+            self._requests.replace_quotas(entity, quotas, self._restored(path))
+
+    def _acls_written(self, path: str, before: Node | None, node: Node | None) -> None:
+        """Creates and deletes the ACLs in which the node differs from the one before."""
+        present = set() if before is None else entries_of(path, _parse(before))
+        wanted = set() if node is None else entries_of(path, _parse(node))
+        created, deleted = sorted(wanted - present), sorted(present - wanted)
+        if created or deleted:
+            self._requests.alter_acls(created, deleted, self._restored(path))
+
+    def _restored(self, path: str) -> OnDone:
+        """Returns a callback that logs a refusal, and shows at the path what is valid."""
+
+        def done(error: str | None) -> None:
+            if error is not None:
+                logger.warning("What was written to %s was refused: %s", path, error)
+                self._restore(path)
+
+        return done
 
     # -- partitions
 
@@ -201,7 +298,7 @@ class Commands:
                 logger.warning("The reassignment of partitions failed: %s", error)
                 self._delete(self._chroot + _REASSIGNMENT)
                 return
-            self._moving = frozenset(wanted)
+            self._moving |= wanted.keys()
             self.follow(self._image())
 
         self._requests.reassign(wanted, done)
@@ -212,6 +309,18 @@ def _parse(node: Node) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("the data is not a JSON object")
     return value
+
+
+def _without_keys(node: Node) -> Node:
+    """Returns the node of a user without the keys of its credentials, and without data that has no known form."""
+    if not node.data:
+        return node
+    try:
+        value = _parse(node)
+        config = without_keys(value["config"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return node._replace(data=b"")
+    return node._replace(data=encode_json({**value, "config": config}))
 
 
 def _partitions(value: dict[str, Any]) -> list[TopicPartition]:

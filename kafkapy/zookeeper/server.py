@@ -344,12 +344,13 @@ class ZooKeeperServer:
             return
         reply = encode_reply(xid, transaction.zxid, ZooKeeperError.OK, body)
         commands = self.commands
+        writes = () if commands is None else commands.prepare(transaction)
 
         def done(error: Error) -> None:
             if commands is not None and error is Error.NONE:
-                commands.committed(transaction)
+                commands.committed(writes)
 
-        self._commit(transaction, lambda slot: slot.add(client, reply), done)
+        self._commit(transaction, lambda slot: slot.add(client, reply), done if writes else None)
 
     def _commit(
         self, transaction: Transaction, add_reply: Callable[[Slot], None], on_done: OnDone | None = None
@@ -402,8 +403,11 @@ class ZooKeeperServer:
                 self.commit(transaction)
 
     def _delete_empty_containers(self) -> None:
-        """Deletes containers that have lost their last child, and nodes whose time to live has passed."""
+        """Deletes containers that have lost their last child, nodes whose time to live has passed, and old
+        notifications of Kafka's tools."""
         wall_ms = self._clock.wall_ms()
+        if self.commands is not None:
+            self.delete_nodes(self.commands.old_notifications(wall_ms))
         self.delete_nodes([path for path in self.tree.expendable if self._is_expendable(path, wall_ms)])
 
     def _is_expendable(self, path: str, wall_ms: int) -> bool:

@@ -108,13 +108,20 @@ class ZooKeeperService:
         logger.info("Serving the tree of %d nodes from zxid 0x%x on", len(shard.tree.nodes), shard.tree.zxid)
         server = ZooKeeperServer(shard, self._runtime, self.settings, self._schedule, self._clock)
         chroot = self.settings.view_chroot
-        is_writable = self.settings.is_view_writable
-        commands = Commands(shard.tree, chroot, self._requests, self._image, server.delete_all, is_writable=is_writable)
+        commands = Commands(
+            shard.tree, chroot, self._requests, self._image, server.delete_all, self._restore,
+            is_writable=self.settings.is_view_writable, has_acls=self.settings.has_acls,
+        )  # fmt: skip
         server.commands = commands
         self._view = ViewWriter(shard.tree, chroot, server.begin, server.commit, commands.is_requested)
         self.server = server
         self.on_image()
+        commands.resume()
         self._listener.serve(server)
+
+    def _restore(self, path: str) -> None:
+        if self._view is not None:
+            self._view.restore(path)
 
     def _tree_lost(self) -> None:
         if self.server is not None:

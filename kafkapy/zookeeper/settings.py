@@ -9,8 +9,8 @@ WRITES_KEY = "zookeeper.listener.view.writes.enable"
 
 
 class ZooKeeperSettings(NamedTuple):
-    """The limits of the listener, the path below which Kafka's znodes are ("" for the root), and whether clients may
-    write them. Immutable."""
+    """The limits of the listener, the path below which Kafka's znodes are ("" for the root), whether clients may write
+    them, and whether the broker has an authorizer. Immutable."""
 
     min_session_timeout_ms: int
     max_session_timeout_ms: int
@@ -18,6 +18,7 @@ class ZooKeeperSettings(NamedTuple):
     max_request_bytes: int
     view_chroot: str
     is_view_writable: bool
+    has_acls: bool
 
     @classmethod
     def from_config(cls, config: BrokerConfig) -> ZooKeeperSettings:
@@ -30,4 +31,5 @@ class ZooKeeperSettings(NamedTuple):
             config.zookeeper_listener_max_request_bytes,
             config.zookeeper_listener_view_chroot.rstrip("/"),
             config.zookeeper_listener_view_writes_enable and (not config.authorizer_class_name or is_set),
+            bool(config.authorizer_class_name),
         )

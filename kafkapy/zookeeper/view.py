@@ -13,12 +13,14 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from kafkapy.config.dynamic import dynamic_row
-from kafkapy.metadata.cluster_image import BrokerRegistration
+from kafkapy.metadata.cluster_image import BrokerRegistration, ScramCredential
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, QuotaEntity
 from kafkapy.metadata.internal_topics import ZOOKEEPER_TREE_TOPIC
 from kafkapy.metadata.topics_image import PartitionImage, TopicImage
 from kafkapy.named_tuple import NamedTuple
+from kafkapy.zookeeper.acl_nodes import EMPTY_FOLDERS, acl_values, comparable
 from kafkapy.zookeeper.node import PERSISTENT
+from kafkapy.zookeeper.scram_nodes import shown_credentials
 
 Json = dict[str, Any]
 
@@ -32,6 +34,8 @@ _EMPTY_NODES = (
 # The protocols by their numbers in registrations.
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 UNNAMED_ENTITY = "<default>"
+_NO_QUOTAS: dict[str, float] = {}
+_NO_CREDENTIALS: dict[int, ScramCredential] = {}
 
 
 class ViewNode(NamedTuple):
@@ -39,6 +43,7 @@ class ViewNode(NamedTuple):
 
     value     the JSON object, a text, or None for a node without data
     volatile  keys of the object that change only together with another key
+    is_acl    whether the object has ACLs, whose order does not count
     version   the data version; None if it counts the changes
     owner     the session that owns the node, if Kafka's node is ephemeral
     """
@@ -47,6 +52,7 @@ class ViewNode(NamedTuple):
     volatile: tuple[str, ...] = ()
     version: int | None = None
     owner: int = PERSISTENT
+    is_acl: bool = False
 
     def encode(self) -> bytes | None:
         if self.value is None:
@@ -63,6 +69,8 @@ class ViewNode(NamedTuple):
             shown = json.loads(data or b"")
         except ValueError:
             return False
+        if self.is_acl:
+            return bool(comparable(shown) == comparable(self.value))
         return isinstance(shown, dict) and self._stable(shown) == self._stable(self.value)
 
     def _stable(self, value: Json) -> Json:
@@ -107,8 +115,15 @@ def view_parts(image: MetadataImage, facts: ClusterFacts) -> Iterator[ViewPart]:
     for (kind, name), config in image.configs.items():
         if kind == BROKER_RESOURCE:
             yield ViewPart(f"broker config {name}", (config,), partial(_broker_config_nodes, name, config))
+    credentials = _credentials_by_user(image)
     for entity, quotas in image.client_quotas.items():
-        yield ViewPart(f"quota {entity}", (quotas,), partial(quota_nodes, entity, quotas))
+        own = credentials.pop(user_of(entity), _NO_CREDENTIALS)
+        sources = (quotas, *own.values())
+        yield ViewPart(f"quota {entity}", sources, partial(quota_nodes, entity, quotas, own))
+    for user, own in credentials.items():
+        entity = (("user", user),)
+        yield ViewPart(f"quota {entity}", (_NO_QUOTAS, *own.values()), partial(quota_nodes, entity, _NO_QUOTAS, own))
+    yield ViewPart("acls", (image.acls,), partial(_acl_nodes, image))
 
 
 def _cluster_nodes(facts: ClusterFacts) -> Nodes:
@@ -205,13 +220,38 @@ def public_config(config: Mapping[str, str]) -> dict[str, str]:
     return {key: config[key] for key, row in rows.items() if row is not None and not row.sensitive}
 
 
-def quota_nodes(entity: QuotaEntity, quotas: Mapping[str, float]) -> Nodes:
-    """Returns the node of a user, a client id, both, or an address; none for other entities."""
+def _credentials_by_user(image: MetadataImage) -> dict[str | None, dict[int, ScramCredential]]:
+    """Returns the SCRAM credentials of each user by the number of the mechanism."""
+    found: dict[str | None, dict[int, ScramCredential]] = {}
+    for (user, mechanism), credential in image.scram.items():
+        found.setdefault(user, {})[mechanism] = credential
+    return found
+
+
+def user_of(entity: QuotaEntity) -> str | None:
+    """Returns the user if the entity is a user with a name, otherwise None."""
+    return entity[0][1] if len(entity) == 1 and entity[0][0] == "user" else None
+
+
+def _acl_nodes(image: MetadataImage) -> Nodes:
+    values = acl_values(image.acls.values())
+    return {
+        **dict.fromkeys(EMPTY_FOLDERS, ViewNode()),
+        **{path: ViewNode(value, is_acl=True) for path, value in values.items()},
+    }
+
+
+def quota_nodes(
+    entity: QuotaEntity, quotas: Mapping[str, float], credentials: Mapping[int, ScramCredential] = {}
+) -> Nodes:
+    """Returns the node of a user, with its credentials, of a client id, of both, or of an address; none for other
+    entities."""
     names = dict(entity)
     path = "".join(f"/{kind}/{encode_entity(names.pop(key))}" for key, kind in _ENTITY_KINDS if key in names)
     if names or path.count("/") not in (2, 4):
         return {}
     config = {key: str(int(value)) if value == int(value) else str(value) for key, value in quotas.items()}
+    config |= shown_credentials(credentials)
     nodes = {f"/config{path}": _config_node(config)}
     if path.count("/") == 4:
         nodes = {f"/config{path.rpartition('/')[0]}": ViewNode(), **nodes}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.zookeeper.acl import OPEN_ACL, Acl
+from kafkapy.zookeeper.acl_nodes import TYPE_FOLDERS
 from kafkapy.zookeeper.node import Node
 from kafkapy.zookeeper.paths import ROOT_PATH, parent_of
 from kafkapy.zookeeper.tree import Transaction, Tree
@@ -14,7 +15,11 @@ from kafkapy.zookeeper.view import ClusterFacts, Nodes, ViewNode, view_parts
 # The largest number of changed nodes in one transaction.
 _MOST_CHANGES = 500
 # The folders of which the view alone decides what they contain.
-_OWNED_FOLDERS = ("/brokers/ids", "/brokers/topics", "/config/topics", "/config/brokers", "/config/ips")
+_OWNED_FOLDERS = (
+    "/brokers/ids", "/brokers/topics", "/config/topics", "/config/brokers", "/config/ips", *sorted(TYPE_FOLDERS),
+)  # fmt: skip
+# The folder with nodes that have children of other parts: users with quotas of their own and for client ids.
+_SHARED_FOLDER = "/config/users/"
 
 
 class ViewWriter:
@@ -62,6 +67,16 @@ class ViewWriter:
         if is_first:
             self._remove_leftovers()
 
+    def restore(self, path: str) -> None:
+        """Makes the node at `path`, below the chroot, show the metadata again, after a refused write of a client."""
+        changes = _Changes(self._begin, self._commit)
+        node = next((nodes[path] for nodes in self._nodes.values() if path in nodes), None)
+        if node is not None:
+            self._show(self._chroot + path, node, changes)
+        else:
+            self._remove([path], changes)
+        changes.finish()
+
     def _show(self, path: str, node: ViewNode, changes: _Changes) -> None:
         present = changes.get(path)
         if present is None:
@@ -73,7 +88,18 @@ class ViewWriter:
 
     def _remove(self, paths: list[str], changes: _Changes) -> None:
         for path in reversed(paths):
-            self._remove_below(self._chroot + path, changes)
+            full_path = self._chroot + path
+            if path.startswith(_SHARED_FOLDER) and changes.transaction.child_count(full_path):
+                self._empty(full_path, changes)
+            else:
+                self._remove_below(full_path, changes)
+
+    def _empty(self, path: str, changes: _Changes) -> None:
+        """Removes the data of a node, whose children other parts of the view show."""
+        present = changes.get(path)
+        if present is not None and present.data is not None:
+            changes.transaction.replace_data(path, None, present.version + 1)
+            changes.count()
 
     def _remove_below(self, path: str, changes: _Changes) -> None:
         """Deletes a node and its descendants, if it exists."""
@@ -96,6 +122,8 @@ class ViewWriter:
 
 def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
     """Returns whether the sources are the same objects, or equal texts or numbers."""
+    if len(before) != len(after):
+        return False
     pairs = zip(before, after, strict=True)
     return all(one is other or (isinstance(one, (int, str)) and one == other) for one, other in pairs)
 

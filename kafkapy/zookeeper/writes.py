@@ -29,7 +29,9 @@ def write(
     Raises OperationError; the transaction must not be used after that.
     """
     if not isinstance(request, Check) and transaction.is_protected(request.path):
-        raise OperationError(ZooKeeperError.NO_AUTH)
+        # Tools create Kafka's folders whenever they start, and expect that the folders exist.
+        is_there = isinstance(request, Create) and transaction.get(request.path) is not None
+        raise OperationError(ZooKeeperError.NODE_EXISTS if is_there else ZooKeeperError.NO_AUTH)
     if isinstance(request, Create):
         path = _create(transaction, request, session_id, identities)
         return encode_string(path) + (b"" if op == Op.CREATE else transaction.stat(path))

@@ -34,6 +34,7 @@ SETTINGS = ZooKeeperSettings(
     max_request_bytes=1 << 20,
     view_chroot="",
     is_view_writable=True,
+    has_acls=True,
 )
 OPEN = encode_acl(OPEN_ACL)
 

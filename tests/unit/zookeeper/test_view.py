@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 
 import pytest
 
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.controller.acls import create_acls, delete_acls
 from kafkapy.controller.client_quotas import QuotaAlteration, alter_client_quotas
+from kafkapy.controller.scram_credentials import store_scram_credentials
 from kafkapy.controller.topics import delete_topics
+from kafkapy.metadata.cluster_image import ScramCredential
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, PartitionChangeRecord
+from kafkapy.security.access_control_entry import AccessControlEntry
+from kafkapy.security.acl_filter import AclFilter
 from kafkapy.types import TopicPartition
 from kafkapy.zookeeper.commands import Commands
 from kafkapy.zookeeper.errors import ZooKeeperError
 from kafkapy.zookeeper.jute import encode_int, encode_string
 from kafkapy.zookeeper.requests import Op
+from kafkapy.zookeeper.scram_nodes import CredentialChanges
 from kafkapy.zookeeper.settings import WRITES_KEY, ZooKeeperSettings
 from kafkapy.zookeeper.view import ClusterFacts
 from kafkapy.zookeeper.view_writer import ViewWriter
@@ -31,12 +38,14 @@ class RecordedRequests:
 
     def __init__(self):
         self.requests = []
+        self.dones = []
 
     def __getattr__(self, name):
         def request(*arguments):
             *plain, on_done = arguments
             self.requests.append((name, *plain))
             self.on_done = on_done
+            self.dones.append(on_done)
 
         return request
 
@@ -44,9 +53,10 @@ class RecordedRequests:
 class ViewHarness:
     """A server whose tree shows `image`, below `chroot`."""
 
-    def __init__(self, chroot="", *, is_writable=True):
+    def __init__(self, chroot="", *, is_writable=True, has_acls=True):
         self.chroot = chroot
         self.is_writable = is_writable
+        self.has_acls = has_acls
         self.zookeeper = ZooKeeperHarness()
         self.requests = RecordedRequests()
         self.image = with_topic(with_brokers(bootstrapped(elr=False), 1), "t", 2)
@@ -60,7 +70,9 @@ class ViewHarness:
             self.requests,
             lambda: self.image,
             server.delete_all,
+            lambda path: self.view.restore(path),
             is_writable=self.is_writable,
+            has_acls=self.has_acls,
         )
         server.commands = commands
         self.view = ViewWriter(server.tree, self.chroot, server.begin, server.commit, commands.is_requested)
@@ -176,16 +188,31 @@ def test_clients_may_not_write_what_only_the_cluster_knows(harness, path):
             call()
 
 
-def test_acls_are_refused_because_they_would_have_no_effect(harness):
-    with pytest.raises(ZooKeeperReplyError, match=str(ZooKeeperError.NO_AUTH.value)):
-        harness.client.create("/kafka-acl")
+def is_refused(call, code=ZooKeeperError.NO_AUTH):
+    with pytest.raises(ZooKeeperReplyError, match=f"^{code.value}$"):
+        call()
+
+
+def test_without_an_authorizer_acls_are_refused_because_they_would_have_no_effect():
+    client = ViewHarness(has_acls=False).client
+    is_refused(lambda: client.create("/kafka-acl/Topic/t", b'{"version":1,"acls":[]}'))
+    is_refused(lambda: client.create("/kafka-acl-changes/acl_changes_", b"TOPIC:t", flags=2))
+    is_refused(lambda: client.delete("/kafka-acl"))
+
+
+def test_a_tool_that_creates_the_folders_of_acls_finds_them_or_may_create_them():
+    client = ViewHarness(is_writable=False, has_acls=False).client
+    for path in ("/kafka-acl", "/kafka-acl/Topic", "/kafka-acl-extended/prefixed/Group", "/kafka-acl-changes"):
+        is_refused(lambda path=path: client.create(path), ZooKeeperError.NODE_EXISTS)
+    client.create("/kafka-acl/TransactionalId")
 
 
 def test_the_view_may_be_read_only():
     harness = ViewHarness(is_writable=False)
-    for path in ("/brokers/topics/u", "/admin/delete_topics/t", "/config/clients/c", "/config/topics/t"):
-        with pytest.raises(ZooKeeperReplyError, match=str(ZooKeeperError.NO_AUTH.value)):
-            harness.client.create(path)
+    for path in ("/brokers/topics/u", "/admin/delete_topics/t", "/config/clients/c", "/kafka-acl/Topic/t"):
+        is_refused(lambda path=path: harness.client.create(path))
+    is_refused(lambda: harness.client.set("/config/topics/t", b""))
+    is_refused(lambda: harness.client.create("/config/topics/t"), ZooKeeperError.NODE_EXISTS)
     harness.client.create("/consumers/g")
     assert not harness.requests.requests
 
@@ -265,10 +292,167 @@ def test_quotas_are_replaced(harness, path, entity):
     assert harness.requests.requests == [("replace_quotas", entity, {"producer_byte_rate": 1024.0})]
 
 
-def test_credentials_are_not_taken_from_a_node(harness, caplog):
-    harness.client.create("/config/users/u", b'{"version":1,"config":{"SCRAM-SHA-256":"salt=x"}}')
-    assert harness.requests.requests == [("replace_quotas", (("user", "u"),), {})]
-    assert "SCRAM-SHA-256 of {'user': 'u'} cannot be set by a znode" in caplog.text
+CREDENTIAL = ScramCredential(b"salt", bytes(range(32)), bytes(range(32, 64)), 8192)
+ENCODED = (
+    f"salt={b64encode(CREDENTIAL.salt).decode()},stored_key={b64encode(CREDENTIAL.stored_key).decode()},"
+    f"server_key={b64encode(CREDENTIAL.server_key).decode()},iterations=8192"
+)
+
+
+def config_data(**config):
+    return json.dumps(
+        {"version": 1, "config": {key.replace("_", "-"): value for key, value in config.items()}}
+    ).encode()
+
+
+def with_credential(image, user="u", mechanism=1):
+    return commit(image, store_scram_credentials(image, user, {mechanism: CREDENTIAL}))
+
+
+def test_a_credential_is_taken_from_a_node_and_not_stored_in_the_tree(harness):
+    harness.client.create("/config/users/u", config_data(SCRAM_SHA_256=ENCODED))
+    assert harness.requests.requests == [("alter_credentials", CredentialChanges("u", {1: CREDENTIAL}))]
+    assert harness.json("/config/users/u")["config"] == {"SCRAM-SHA-256": "iterations=8192"}
+    assert b64encode(CREDENTIAL.stored_key) not in b"".join(
+        record.value or b"" for record in harness.zookeeper.log.records
+    )
+    harness.show(with_credential(harness.image))
+    assert harness.client.exists("/config/users/u").version == 0
+
+
+def test_credentials_and_quotas_of_a_user_share_a_node(harness):
+    entity = (("user", "u"),)
+    image = with_credential(harness.image)
+    image = commit(image, alter_client_quotas(image, [QuotaAlteration(entity, {"producer_byte_rate": 5.0})], set()))
+    harness.show(image)
+    shown = {"SCRAM-SHA-256": "iterations=8192", "producer_byte_rate": "5"}
+    assert harness.json("/config/users/u")["config"] == shown
+    # What a tool has read and writes again does not change.
+    harness.client.set(
+        "/config/users/u", json.dumps({"version": 1, "config": {**shown, "consumer_byte_rate": "6"}}).encode()
+    )
+    assert harness.requests.requests == [
+        ("replace_quotas", entity, {"producer_byte_rate": 5.0, "consumer_byte_rate": 6.0})
+    ]
+    harness.client.set("/config/users/u", config_data())
+    assert harness.requests.requests[1:] == [
+        ("alter_credentials", CredentialChanges("u", {1: None})),
+        ("replace_quotas", entity, {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SCRAM-SHA-256", "iterations=4096"),
+        ("SCRAM-SHA-256", ENCODED.replace("8192", "4095")),
+        ("SCRAM-SHA-256", ENCODED.replace("8192", "many")),
+        ("SCRAM-SHA-256", ENCODED.replace("salt=", "salt=?")),
+        ("SCRAM-SHA-512", ENCODED),
+    ],
+)
+def test_a_damaged_credential_is_refused_and_vanishes(harness, caplog, name, value):
+    harness.show(with_credential(harness.image))
+    harness.client.set("/config/users/u", json.dumps({"version": 1, "config": {name: value}}).encode())
+    assert harness.requests.requests == []
+    assert "/config/users/u cannot be understood" in caplog.text
+    assert harness.json("/config/users/u")["config"] == {"SCRAM-SHA-256": "iterations=8192"}
+
+
+def test_the_default_user_has_no_credentials(harness, caplog):
+    harness.client.create("/config/users/<default>", config_data(SCRAM_SHA_256=ENCODED))
+    assert harness.requests.requests == []
+    assert "only a user with a name has credentials" in caplog.text
+
+
+def test_the_end_of_a_users_quotas_leaves_those_of_its_clients(harness):
+    own, first, second = (("user", "u"),), (("client-id", "a"), ("user", "u")), (("client-id", "b"), ("user", "u"))
+    image = harness.image
+    for value in (5.0, None):
+        alterations = [QuotaAlteration(entity, {"producer_byte_rate": value}) for entity in (own, first, second)]
+        image = commit(image, alter_client_quotas(image, alterations if value else alterations[:2], set()))
+        harness.show(image)
+    assert harness.client.get("/config/users/u")[0] is None
+    assert harness.client.children("/config/users/u/clients") == ["b"]
+
+
+# -- ACLs
+
+ALLOW_READ = {"principal": "User:a", "permissionType": "Allow", "operation": "Read", "host": "*"}
+DENY_ALTER = {"principal": "User:b", "permissionType": "Deny", "operation": "AlterConfigs", "host": "10.0.0.1"}
+READ_ENTRY = AccessControlEntry(2, "t", 3, "User:a", "*", 3, 3)
+ALTER_ENTRY = AccessControlEntry(2, "t", 3, "User:b", "10.0.0.1", 11, 2)
+ACL_PATH = "/kafka-acl/Topic/t"
+
+
+def acl_data(*acls):
+    return json.dumps({"version": 1, "acls": acls}).encode()
+
+
+def with_acls(image, *entries):
+    return commit(image, create_acls(image, entries))
+
+
+def test_acls_are_shown_by_resource(harness):
+    others = [
+        AccessControlEntry(3, "p", 4, "User:a", "*", 3, 3),
+        AccessControlEntry(5, "*", 3, "User:a", "*", 4, 3),
+        AccessControlEntry(5, "*", 3, "User:a", "*", 15, 3),  # an operation that old readers do not know
+        AccessControlEntry(3, "a/b", 3, "User:a", "*", 3, 3),  # a name that no node can have
+    ]
+    harness.show(with_acls(harness.image, READ_ENTRY, ALTER_ENTRY, *others))
+    acls = harness.json(ACL_PATH)["acls"]
+    assert sorted(acls, key=str) == sorted([ALLOW_READ, DENY_ALTER], key=str)
+    assert harness.json("/kafka-acl-extended/prefixed/Group/p")["acls"] == [ALLOW_READ]
+    assert harness.json("/kafka-acl/TransactionalId/*")["acls"] == [{**ALLOW_READ, "operation": "Write"}]
+    assert harness.client.children("/kafka-acl") == ["Cluster", "Group", "Topic", "TransactionalId"]
+    harness.show(commit(harness.image, delete_acls(harness.image, [AclFilter()])))
+    assert harness.client.children("/kafka-acl/Topic") == []
+
+
+def test_written_acls_are_created_and_deleted(harness):
+    client = harness.client
+    client.create(ACL_PATH, acl_data(DENY_ALTER, ALLOW_READ))
+    assert harness.requests.requests.pop() == ("alter_acls", [READ_ENTRY, ALTER_ENTRY], [])
+    harness.show(with_acls(harness.image, READ_ENTRY, ALTER_ENTRY))
+    assert client.exists(ACL_PATH).version == 0  # the order of ACLs does not count
+    client.set(ACL_PATH, acl_data(ALLOW_READ), version=0)
+    assert harness.requests.requests.pop() == ("alter_acls", [], [ALTER_ENTRY])
+    client.delete(ACL_PATH)
+    assert harness.requests.requests.pop() == ("alter_acls", [], [READ_ENTRY])
+    assert client.create("/kafka-acl-changes/acl_changes_", b"TOPIC:t", flags=2).endswith("_0000000000")
+
+
+def test_notifications_are_deleted_after_a_quarter_of_an_hour(harness):
+    for folder in ("/kafka-acl-changes", "/config/changes"):
+        harness.client.create(f"{folder}/change_", b"x", flags=2)
+    for minutes, left in ((14, 1), (2, 0)):
+        for _ in range(minutes * 6):  # a session ends after 10 s without a request
+            harness.zookeeper.scheduler.advance(10_000)
+            harness.client = harness.zookeeper.client(40_000)
+        assert len(harness.client.children("/kafka-acl-changes")) == left
+        assert len(harness.client.children("/config/changes")) == left
+
+
+def test_refused_acls_vanish(harness, caplog):
+    harness.show(with_acls(harness.image, READ_ENTRY))
+    harness.client.set(ACL_PATH, acl_data())
+    harness.requests.on_done("not now")
+    assert harness.json(ACL_PATH)["acls"] == [ALLOW_READ]
+    harness.client.create("/kafka-acl/Group/g", acl_data(ALLOW_READ))
+    harness.requests.on_done("not now")
+    assert harness.client.children("/kafka-acl/Group") == []
+    assert f"What was written to {ACL_PATH} was refused: not now" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "data", [b"{", b"[]", b'{"acls":5}', acl_data({}), acl_data({**ALLOW_READ, "operation": "Any"}), acl_data(5)]
+)
+def test_damaged_acls_vanish(harness, caplog, data):
+    harness.client.create(ACL_PATH, data)
+    assert harness.requests.requests == []
+    assert harness.client.children("/kafka-acl/Topic") == []
+    assert f"{ACL_PATH} cannot be understood" in caplog.text
 
 
 def test_a_password_that_the_view_hides_stays(harness):
@@ -300,6 +484,17 @@ def test_an_election_and_a_reassignment_are_requested(harness):
         partition_id=0, topic_id=topic.topic_id, replicas=[2], adding_replicas=[], removing_replicas=[]
     )
     harness.show(replay(harness.image, (done, 0)))
+    assert harness.client.children("/admin") == ["delete_topics"]
+
+
+def test_the_next_broker_makes_the_requests_that_exist(harness):
+    harness.client.create("/admin/reassign_partitions", b'{"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}')
+    harness.client.create("/admin/delete_topics/t")
+    harness.requests.requests.clear()
+    harness.restart()
+    harness.zookeeper.server.commands.resume()
+    assert harness.requests.requests == [("reassign", {TopicPartition("t", 0): [1]}), ("delete_topic", "t")]
+    harness.requests.dones[-2](None)  # nothing moves
     assert harness.client.children("/admin") == ["delete_topics"]
 
 

@@ -1,0 +1,86 @@
+"""SCRAM credentials in the nodes of users.
+
+The view shows only the iterations: a node is readable to the world, and with the salt and the keys a reader could
+search for the password. What a client writes is taken over whole, and is stored in the tree without the keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64decode
+from collections.abc import Mapping
+
+from kafkapy.metadata.cluster_image import ScramCredential
+from kafkapy.named_tuple import NamedTuple
+from kafkapy.protocol.scram_mechanism import MAX_ITERATIONS, MECHANISMS_BY_NAME, MECHANISMS_BY_NUMBER, MIN_ITERATIONS
+
+_FIELDS = frozenset(("salt", "stored_key", "server_key", "iterations"))
+
+
+class CredentialChanges(NamedTuple):
+    """The changes of a user's credentials, by the number of the mechanism; None deletes a credential."""
+
+    user: str
+    credentials: dict[int, ScramCredential | None]
+
+
+def shown_credentials(credentials: Mapping[int, ScramCredential]) -> dict[str, str]:
+    """Returns the values that the node of a user shows, by mechanism name."""
+    names = {number: each.name.replace("_", "-") for number, each in MECHANISMS_BY_NUMBER.items()}
+    return {names[number]: _shown(each.iterations) for number, each in credentials.items() if number in names}
+
+
+def _shown(iterations: int | str) -> str:
+    return f"iterations={iterations}"
+
+
+def without_keys(config: Mapping[str, str]) -> dict[str, str]:
+    """Returns the configuration of a user with only the iterations of its credentials."""
+    return {key: _without_keys(value) if key in MECHANISMS_BY_NAME else value for key, value in config.items()}
+
+
+def _without_keys(value: object) -> str:
+    fields = _fields(value)
+    return _shown(fields.get("iterations", ""))
+
+
+def _fields(value: object) -> dict[str, str]:
+    pairs = (field.partition("=") for field in str(value).split(","))
+    return {name.strip(): text.strip() for name, _, text in pairs}
+
+
+def credential_changes(
+    user: str | None, before: Mapping[str, str], config: Mapping[str, str]
+) -> CredentialChanges | None:
+    """Returns what a client changes by writing `config` over `before`; None if no credential changes. Raises
+    ValueError."""
+    changes: dict[int, ScramCredential | None] = {}
+    for name, mechanism in MECHANISMS_BY_NAME.items():
+        value = config.get(name)
+        if value is None:
+            if name in before:
+                changes[mechanism.value] = None
+        elif value != before.get(name):
+            changes[mechanism.value] = _parse(value, mechanism.hash_name)
+    if not changes:
+        return None
+    if not user:
+        raise ValueError("only a user with a name has credentials")
+    return CredentialChanges(user, changes)
+
+
+def _parse(value: object, hash_name: str) -> ScramCredential:
+    """Returns the credential of a value that a tool wrote: salt=,stored_key=,server_key=,iterations=."""
+    fields = _fields(value)
+    if fields.keys() != _FIELDS:
+        raise ValueError("a credential has the fields salt, stored_key, server_key and iterations")
+    salt, stored_key, server_key = (
+        b64decode(fields[name], validate=True) for name in ("salt", "stored_key", "server_key")
+    )
+    iterations = int(fields["iterations"])
+    size = hashlib.new(hash_name).digest_size
+    if len(stored_key) != size or len(server_key) != size:
+        raise ValueError(f"the keys of a credential must have {size} bytes")
+    if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
+        raise ValueError(f"iterations={iterations} is not between {MIN_ITERATIONS} and {MAX_ITERATIONS}")
+    return ScramCredential(salt, stored_key, server_key, iterations)
