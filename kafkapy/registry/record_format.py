@@ -17,6 +17,10 @@ SCHEMA, CONFIG, MODE, NOOP = "SCHEMA", "CONFIG", "MODE", "NOOP"
 DELETE_SUBJECT, CLEAR_SUBJECT = "DELETE_SUBJECT", "CLEAR_SUBJECT"
 _MAGIC = {SCHEMA: 1, CONFIG: 0, MODE: 0, NOOP: 0, DELETE_SUBJECT: 0, CLEAR_SUBJECT: 0}
 
+# The field of a NOOP record's value that has the greatest id of each context. Confluent's registry and Karapace ignore
+# the value of a NOOP record.
+_GREATEST_IDS = "greatestIds"
+
 
 class Record(NamedTuple):
     """A decoded record. `subject` is None for a setting of all subjects; `value` is None for a tombstone."""
@@ -57,6 +61,22 @@ def encode_version(version: Version) -> bytes:
 def encode_value(value: Mapping[str, Any]) -> bytes:
     """Returns the value of a record of another kind."""
     return _dump(value)
+
+
+def encode_greatest_ids(greatest_ids: Mapping[str, int]) -> tuple[bytes, bytes]:
+    """Returns key and value of the NOOP record that stores the greatest id of each context.
+
+    With it, the id of a schema that compaction has removed is not given to another schema.
+    """
+    return encode_key(NOOP), _dump({_GREATEST_IDS: greatest_ids})
+
+
+def decode_greatest_ids(value: Mapping[str, Any] | None) -> dict[str, int]:
+    """Returns the greatest id of each context; none for a value without them. Raises ValueError for another form."""
+    found = (value or {}).get(_GREATEST_IDS, {})
+    if not isinstance(found, dict) or any(type(each) is not int for each in found.values()):
+        raise ValueError(f"the field {_GREATEST_IDS} is not an object of integers")
+    return found
 
 
 def decode(key: bytes | None, value: bytes | None) -> Record:

@@ -134,7 +134,10 @@ class RegistryService:
         every = self.store.versions(subject, deleted=True)
         version = Version(subject, number or (every[-1].number + 1 if every else 1), schema_id, schema)
         key = record_format.encode_key(record_format.SCHEMA, subject, version.number)
-        self._write([(key, record_format.encode_version(version))])
+        records = [(key, record_format.encode_version(version))]
+        if any(each.number == version.number for each in every):
+            records.append(record_format.encode_greatest_ids(self.store.greatest_ids()))
+        self._write([*records])
         return version
 
     def look_up(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> Version:
@@ -174,7 +177,7 @@ class RegistryService:
         if permanent:
             if not version.is_deleted:
                 raise errors.version_is_not_soft_deleted(subject, version.number)
-            self._write([(key, None)])
+            self._write([(key, None), record_format.encode_greatest_ids(self.store.greatest_ids())])
             return version.number
         if version.is_deleted:
             raise errors.version_is_soft_deleted(subject, version.number)
@@ -202,6 +205,7 @@ class RegistryService:
         records: list[tuple[bytes, bytes | None]]
         if permanent:
             records = [(record_format.encode_key(record_format.SCHEMA, subject, each.number), None) for each in deleted]
+            records.append(record_format.encode_greatest_ids(self.store.greatest_ids()))
         else:
             value = record_format.encode_value({"subject": subject, "version": deleted[-1].number})
             records = [(record_format.encode_key(record_format.DELETE_SUBJECT, subject), value)]

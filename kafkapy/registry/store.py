@@ -6,8 +6,8 @@ One thread applies records. Other threads read: each method reads from dictionar
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sized
+from typing import Any, TypeVar
 
 from kafkapy.client.schema.model import Schema, SchemaReference
 from kafkapy.registry import record_format
@@ -15,6 +15,9 @@ from kafkapy.registry.model import LATEST_NUMBER, Version, context_of
 from kafkapy.registry.record_format import Record
 
 log = logging.getLogger("kafkapy.registry")
+K = TypeVar("K")
+V = TypeVar("V")
+Collected = TypeVar("Collected", bound=Sized)
 
 
 class SchemaStore:
@@ -24,12 +27,14 @@ class SchemaStore:
         self._versions: dict[str, dict[int, Version]] = {}
         # (context, id) -> the versions with that id, by subject and number
         self._by_id: dict[tuple[str, int], dict[tuple[str, int], Version]] = {}
-        # (context, digest of the content) -> id
-        self._ids: dict[tuple[str, str], int] = {}
-        self._by_guid: dict[str, Schema] = {}
-        self._greatest_id: dict[str, int] = {}
+        # (context, digest of the content) -> the ids of schemas with this content; several only after an import
+        self._ids: dict[tuple[str, str], frozenset[int]] = {}
+        # GUID -> the versions with that schema, by subject and number
+        self._by_guid: dict[str, dict[tuple[str, int], Version]] = {}
+        # context -> the greatest id that any schema has ever had
+        self._greatest_ids: dict[str, int] = {}
         # (subject, version) -> the versions that refer to it
-        self._referrers: dict[tuple[str, int], set[tuple[str, int]]] = {}
+        self._referrers: dict[tuple[str, int], frozenset[tuple[str, int]]] = {}
         self._configs: dict[str | None, dict[str, Any]] = {}
         self._modes: dict[str | None, str] = {}
 
@@ -55,13 +60,14 @@ class SchemaStore:
         versions[version.number] = version
         self._versions[version.subject] = dict(sorted(versions.items()))
         context = context_of(version.subject)
-        identity = (version.subject, version.number)
+        identity, content = (version.subject, version.number), (context, version.schema.content_key)
         self._by_id[context, version.id] = {**self._by_id.get((context, version.id), {}), identity: version}
-        self._ids.setdefault((context, version.schema.content_key), version.id)
-        self._by_guid[version.schema.guid] = version.schema
-        self._greatest_id[context] = max(self._greatest_id.get(context, 0), version.id)
+        self._ids[content] = self._ids.get(content, frozenset()) | {version.id}
+        guid = version.schema.guid
+        self._by_guid[guid] = {**self._by_guid.get(guid, {}), identity: version}
+        self._greatest_ids[context] = max(self._greatest_ids.get(context, 0), version.id)
         for each in version.schema.references:
-            referrers = self._referrers.get((each.subject, each.version), set())
+            referrers = self._referrers.get((each.subject, each.version), frozenset())
             self._referrers[each.subject, each.version] = referrers | {identity}
 
     def _remove(self, subject: str, number: int) -> None:
@@ -74,16 +80,15 @@ class SchemaStore:
             self._versions[subject] = left
         else:
             del self._versions[subject]
-        identity, place = (subject, number), (context_of(subject), version.id)
-        same = {each: found for each, found in self._by_id.get(place, {}).items() if each != identity}
-        if same:
-            self._by_id[place] = same
-        else:
-            self._by_id.pop(place, None)
-            self._ids.pop((place[0], version.schema.content_key), None)
+        context, identity = context_of(subject), (subject, number)
+        _put(self._by_guid, version.schema.guid, _without(self._by_guid[version.schema.guid], identity))
+        _put(self._by_id, (context, version.id), _without(self._by_id[context, version.id], identity))
+        if (context, version.id) not in self._by_id:
+            content = (context, version.schema.content_key)
+            _put(self._ids, content, self._ids[content] - {version.id})
         for each in version.schema.references:
-            referrers = self._referrers.get((each.subject, each.version), set()) - {identity}
-            self._referrers[each.subject, each.version] = referrers
+            place = (each.subject, each.version)
+            _put(self._referrers, place, self._referrers.get(place, frozenset()) - {identity})
 
     def _apply_delete_subject(self, record: Record) -> None:
         if record.value is None:
@@ -102,12 +107,17 @@ class SchemaStore:
         identity, place = (version.subject, version.number), (context_of(version.subject), version.id)
         self._versions[version.subject] = {**self._versions[version.subject], version.number: version}
         self._by_id[place] = {**self._by_id[place], identity: version}
+        self._by_guid[version.schema.guid] = {**self._by_guid[version.schema.guid], identity: version}
 
     def _apply_config(self, record: Record) -> None:
         if record.value is None:
             self._configs.pop(record.subject, None)
         else:
             self._configs[record.subject] = record.value
+
+    def _apply_noop(self, record: Record) -> None:
+        for context, greatest_id in record_format.decode_greatest_ids(record.value).items():
+            self._greatest_ids[context] = max(self._greatest_ids.get(context, 0), greatest_id)
 
     def _apply_mode(self, record: Record) -> None:
         if record.value is None:
@@ -121,6 +131,7 @@ class SchemaStore:
         record_format.CLEAR_SUBJECT: _apply_clear_subject,
         record_format.CONFIG: _apply_config,
         record_format.MODE: _apply_mode,
+        record_format.NOOP: _apply_noop,
     }
 
     # Look-ups
@@ -156,16 +167,21 @@ class SchemaStore:
         ]
 
     def id_of(self, context: str, schema: Schema) -> int | None:
-        """Returns the id that a schema has in a context; None if it has not been registered there."""
-        return self._ids.get((context, schema.content_key))
+        """Returns the id that a schema has in a context, the least one if there are several; None if it has none."""
+        return min(self._ids.get((context, schema.content_key), ()), default=None)
 
     def next_id(self, context: str) -> int:
         """Returns the id of the next new schema of a context."""
-        return self._greatest_id.get(context, 0) + 1
+        return self._greatest_ids.get(context, 0) + 1
+
+    def greatest_ids(self) -> dict[str, int]:
+        """Returns the greatest id that a schema has ever had in each context, deleted schemas included."""
+        return dict(self._greatest_ids)
 
     def with_guid(self, guid: str) -> Schema | None:
         """Returns the schema with a GUID, or None."""
-        return self._by_guid.get(guid.lower())
+        versions = self._by_guid.get(guid.lower(), {})
+        return next((version.schema for version in versions.values()), None)
 
     def contexts(self) -> list[str]:
         """Returns the contexts that have subjects, sorted; the default context is always among them."""
@@ -189,3 +205,15 @@ class SchemaStore:
     def mode(self, subject: str | None) -> str | None:
         """Returns the mode of a subject, or of all subjects; None if there is none."""
         return self._modes.get(subject)
+
+
+def _without(items: dict[K, V], removed: K) -> dict[K, V]:
+    return {key: value for key, value in items.items() if key != removed}
+
+
+def _put(index: dict[K, Collected], key: K, entries: Collected) -> None:
+    """Replaces the entries of a key, or removes the key if there are none."""
+    if entries:
+        index[key] = entries
+    else:
+        index.pop(key, None)

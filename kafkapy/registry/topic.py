@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from kafkapy.client import Consumer, Producer, WakeupError
-from kafkapy.client.admin import Admin, ConfigResource, NewTopic, ResourceType
+from kafkapy.client.admin import LATEST, Admin, ConfigResource, NewTopic, ResourceType
 from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
 from kafkapy.registry import record_format
 from kafkapy.registry.errors import store_failed, timed_out
@@ -81,8 +81,12 @@ class SchemaTopic:
         )
         try:
             producer.init_transactions(self._timeout_s)
+            # The NOOP record below replaces the former writer's, so its greatest ids must have been read.
+            with Admin(self._properties) as admin:
+                ends = admin.list_offsets({self.partition: LATEST}, read_committed=True, timeout=self._timeout_s)
+            self._await(ends[self.partition].offset, self._timeout_s)
             self._producer = producer
-            self.write([(record_format.encode_key(record_format.NOOP), None)])
+            self.write([record_format.encode_greatest_ids(self.store.greatest_ids())])
         except BaseException:
             self._producer = None
             producer.close(0)
