@@ -239,7 +239,10 @@ class Consumer(Closing):
 
     @by_one_thread
     def seek(self, partition: TopicPartition, offset: OffsetAndMetadata | int) -> None:
-        """Sets the position of an assigned partition; the next poll returns the record at that offset. Does not block.
+        """Sets the position of an assigned partition, from which the next records are fetched. Does not block.
+
+        If a fetch at the former position waits at the broker, the next fetch is sent when it ends, up to
+        `fetch.max.wait.ms` later; as with Java's consumer, a shorter poll may return nothing although records exist.
 
         An offset with a leader epoch, as `committed` returns it, is checked for truncation of the log before it is
         read. Raises ValueError for a negative offset or a partition that is not assigned.

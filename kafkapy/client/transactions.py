@@ -42,6 +42,7 @@ class Transactions:
         self._state = state
         self._sender = sender
         self._config = config
+        self._group: Coordinator | None = None  # of the group whose offsets were sent last
 
     @property
     def can_abort(self) -> bool:
@@ -85,7 +86,7 @@ class Transactions:
             self._request(state.coordinator, ApiKey.ADD_OFFSETS_TO_TXN, add, timeout_s, "the group was added")
         state.has_offsets = True
         self._request(
-            Coordinator(self._network, group.group_id),
+            self._coordinator_of(group.group_id),
             ApiKey.TXN_OFFSET_COMMIT,
             self._offset_commit(offsets, group),
             timeout_s,
@@ -125,6 +126,12 @@ class Transactions:
             self._state.require(TransactionPhase.OPEN)
         self._fail_unsent()
         self._end(False, timeout_s)
+
+    def _coordinator_of(self, group_id: str) -> Coordinator:
+        """Returns the coordinator of a group, which is looked up again only for another group or after an error."""
+        if self._group is None or self._group.key != group_id or self._group.fatal is not None:
+            self._group = Coordinator(self._network, group_id)
+        return self._group
 
     def _fail_unsent(self) -> None:
         with self._network.lock:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkapy.client.reliable.redrive import Redrive
     from kafkapy.client.reliable.router import Router
     from kafkapy.client.reliable.routing import parse_rules
+    from kafkapy.client.reliable.takeover import NameTaken
     from kafkapy.client.reliable.time_to_live import TimeToLive
     from kafkapy.client.reliable.trace import Tracer
 
@@ -31,6 +32,7 @@ __all__ = [
     "FileTail",
     "IsolatedHandler",
     "Mirror",
+    "NameTaken",
     "Output",
     "Processor",
     "ProducerAudit",
@@ -55,6 +57,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "kafkapy.client.reliable.redrive": ("Redrive",),
     "kafkapy.client.reliable.router": ("Router",),
     "kafkapy.client.reliable.routing": ("parse_rules",),
+    "kafkapy.client.reliable.takeover": ("NameTaken",),
     "kafkapy.client.reliable.time_to_live": ("TimeToLive",),
     "kafkapy.client.reliable.trace": ("Tracer",),
 }

@@ -79,6 +79,7 @@ class DelayService(RelayService):
         self._known_targets: set[str] = set()
         self._paused = PausedPartitions()
         self._refusals = Refusals()
+        self._delivered_from: set[TopicPartition] = set()  # the partitions of due records in the present transaction
         self.relay = Relay(properties, group, self, instance=instance)
 
     @property
@@ -132,6 +133,7 @@ class DelayService(RelayService):
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
         self._refusals.begin()
+        self._delivered_from.clear()
         for number in sorted(self._unrestored):
             self._restore(relay, number)
         self._ready += self._pending.advance(self._clock.wall_ms())
@@ -265,11 +267,12 @@ class DelayService(RelayService):
             batch.send(Output(self._dead_topic, found.value, found.key, headers, partition))
             batch.counts["dead"] += 1
         self._delete(partition, found.state_key, batch)
-        batch.fenced.add(TopicPartition(self._topic, partition))
+        self._delivered_from.add(TopicPartition(self._topic, partition))
 
     def _commit_positions(self, relay: Relay, batch: Batch) -> None:
-        """Adds the positions of partitions of which only due records were sent."""
-        for partition in batch.fenced - batch.offsets.keys():
+        """Adds the positions of partitions of which only due records were sent, so that a member that has lost one of
+        them is fenced."""
+        for partition in self._delivered_from - batch.offsets.keys():
             batch.offsets[partition] = relay.consumer.position(partition)
 
     def _bury(self, record: SourceRecord, error: Exception, batch: Batch) -> None:

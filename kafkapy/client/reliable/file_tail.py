@@ -22,6 +22,7 @@ from kafkapy.client.producer import Producer
 from kafkapy.client.reliable.chain_topics import ensure_topic
 from kafkapy.client.reliable.followed_file import FilePosition, FollowedFile
 from kafkapy.client.reliable.relay import RELAY_TIMEOUT_MS, admin_keys, is_refusal, producer_keys
+from kafkapy.client.reliable.takeover import NamedTransaction
 from kafkapy.client.reliable.topic_scan import all_partitions, scan
 from kafkapy.errors import ApiError, ConfigError, Error
 
@@ -41,7 +42,8 @@ class FileTail(Closing):
     """Follows files until `stop` is called. `run` is called by one thread, `stop` by any.
 
     patterns: names of files, which may have wildcards; new files are found every two seconds.
-    name: what distinguishes this program from others on the host; two must not have the same name at the same time.
+    name: what distinguishes this program from others on the host; if another one starts with the same name, this one
+        ends with NameTaken. By default the topic.
     begins_at_end: whether files without a stored position are read from their present end on.
     """
 
@@ -64,6 +66,7 @@ class FileTail(Closing):
         self._properties = dict(properties)
         self._host = socket.gethostname()
         self._name = f"{self._host}:{name or topic}"
+        self._transaction = NamedTransaction(f"the name {name or topic} (--name) on the host {self._host}")
         self._key = key
         self._begins_at_end = begins_at_end
         self._positions_topic = positions_topic
@@ -86,7 +89,9 @@ class FileTail(Closing):
             each.close()
 
     def run(self) -> None:
-        """Writes lines until `stop` is called; brokers that cannot be reached are waited for.
+        """Writes lines until `stop` is called; waits for brokers that cannot be reached.
+
+        Raises NameTaken if another program on the host has started with the same name.
 
         counts: lines, aborted, and those of FollowedFile.
         """
@@ -97,6 +102,7 @@ class FileTail(Closing):
             except AuthenticationError:
                 raise
             except (ApiError, TransactionError) as error:
+                self._transaction.check(error, self._producer)
                 if is_refusal(error) or (isinstance(error, ApiError) and error.error in _FATAL_FOR_TAIL):
                     raise
                 self.counts["aborted"] += 1
@@ -120,7 +126,7 @@ class FileTail(Closing):
                 log.warning("%s cannot be read: %s", path, error)
                 continue
             if lines and not found:
-                producer.begin_transaction()
+                self._transaction.begin(producer)
             found += len(lines)
             for line in lines:
                 producer.send(self._topic, line.content, self._key, headers=(("kafkapy.file", path.encode()),))

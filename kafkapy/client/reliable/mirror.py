@@ -35,6 +35,7 @@ from kafkapy.client.reliable.mirror_offsets import (
     unpack_runs,
 )
 from kafkapy.client.reliable.relay import IDLE_WAIT_S, RELAY_TIMEOUT_MS, admin_keys, consumer_keys, producer_keys
+from kafkapy.client.reliable.takeover import NamedTransaction
 from kafkapy.client.reliable.topic_scan import all_partitions, scan
 from kafkapy.errors import ApiError, Error
 from kafkapy.types import TopicPartition
@@ -102,7 +103,7 @@ class Mirror(Closing):
         self._positions: dict[TopicPartition, int] = {}
         self._maps: dict[TopicPartition, OffsetMap] = {}
         self._refresh_at_s = 0.0
-        self._begun_s = 0.0  # the beginning of the present transaction
+        self._transaction = NamedTransaction(f"the name {source_name} of the source (--source-name)")
         self.counts: Counter[str] = Counter()
         self._consumer = Consumer(
             {
@@ -128,7 +129,9 @@ class Mirror(Closing):
         self._consumer.close()
 
     def run(self) -> None:
-        """Mirrors until `stop` is called. Clusters that cannot be reached are waited for.
+        """Mirrors until `stop` is called; waits for clusters that cannot be reached.
+
+        Raises NameTaken if another mirror with the same name of the source has taken over.
 
         counts: copied, skipped (records that came through the target), groups (translated offsets), aborted.
         """
@@ -140,7 +143,8 @@ class Mirror(Closing):
             except AuthenticationError:
                 raise
             except (ApiError, TransactionError) as error:
-                if isinstance(error, ApiError) and (error.error in _PERMANENT or self._is_replaced(error)):
+                self._transaction.check(error, self._producer)
+                if isinstance(error, ApiError) and error.error in _PERMANENT:
                     raise
                 self.counts["aborted"] += 1
                 log.warning("The mirror continues at its last transaction: %s", error)
@@ -177,11 +181,6 @@ class Mirror(Closing):
         """Returns what the group at the source has read, which tools show as its lag; the mirror does not need it."""
         assigned = self._consumer.assignment()
         return {partition: offset for partition, offset in self._positions.items() if partition in assigned}
-
-    def _is_replaced(self, error: ApiError) -> bool:
-        """Returns whether another mirror has taken over; a transaction that has timed out is fenced by its end too."""
-        is_fenced = error.error is Error.PRODUCER_FENCED
-        return is_fenced and (time.monotonic() - self._begun_s) * 1000 < RELAY_TIMEOUT_MS
 
     @property
     def _positions_topic(self) -> str:
@@ -267,8 +266,7 @@ class Mirror(Closing):
     def _copy(self, records: ConsumerRecords) -> None:
         producer = self._producer
         assert producer is not None
-        producer.begin_transaction()
-        self._begun_s = time.monotonic()
+        self._transaction.begin(producer)
         copied: dict[TopicPartition, _Copied] = {}
         positions: dict[TopicPartition, int] = {}
         for record in records:

@@ -50,7 +50,8 @@ class Processor(RelayService):
     keeps_order: a record waits while an earlier record with its key is in a retry topic. All topics of a chain need
         equally many partitions, and all members of the group this setting.
     instance: a name for this process that no other process of the group has at the same time. With it, a process that
-        starts again after a crash continues at once; otherwise the old transaction ends after ten seconds.
+        starts again after a crash continues at once; otherwise the old transaction ends after ten seconds. If another
+        process starts with the name, `run` raises NameTaken.
     """
 
     def __init__(
@@ -141,6 +142,7 @@ class Processor(RelayService):
             self._order.confirm()
 
     def aborted(self, error: Exception) -> None:
+        self._known_topics.clear()
         if self._order is not None:
             self._order.roll_back()
         self._refusals.aborted(error)

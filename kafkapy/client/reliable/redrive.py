@@ -127,7 +127,7 @@ class Redrive:
         if count is None:
             self.counts["no_topic"] += 1
             return None
-        # A record without a key goes back to its own partition; with one, to the partition of the key.
+        # A record goes back to its original partition; if that is unknown or does not exist, its key decides.
         is_known = found.partition is not None and found.partition < count
         return found if is_known else Origin(found.topic)
 

@@ -14,6 +14,7 @@ from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, RequestTimedOut, TransactionError, WakeupError
 from kafkapy.client.producer import Producer
 from kafkapy.client.reliable.records import Output
+from kafkapy.client.reliable.takeover import NamedTransaction, NameTaken
 from kafkapy.errors import ApiError, Error, KafkapyError
 from kafkapy.types import TopicPartition, random_java_uuid
 
@@ -50,7 +51,6 @@ _FATAL = frozenset(
         Error.INVALID_GROUP_ID,
         Error.INCONSISTENT_GROUP_PROTOCOL,
         Error.GROUP_MAX_SIZE_REACHED,
-        Error.UNRELEASED_INSTANCE_ID,
     )
 )
 
@@ -87,21 +87,17 @@ class Transform(Protocol):
 class Batch:
     """The outputs of one transaction, and the offsets that it commits."""
 
-    def __init__(self, producer: Producer) -> None:
+    def __init__(self, producer: Producer, transaction: NamedTransaction) -> None:
         self._producer = producer
+        self._transaction = transaction
         self.offsets: dict[TopicPartition, int] = {}
-        # Partitions whose offsets must be committed although none of their records is done, so that a member that has
-        # lost them is fenced.
-        self.fenced: set[TopicPartition] = set()
         self.counts: Counter[str] = Counter()
         self.sent = 0
         self.is_open = False
 
     def send(self, output: Output) -> None:
         """Sends a record in the transaction, which begins with the first one."""
-        if not self.is_open:
-            self._producer.begin_transaction()
-            self.is_open = True
+        self.begin()
         self._producer.send(
             output.topic,
             output.value,
@@ -116,10 +112,10 @@ class Batch:
         """Records that the partition's records up to `offset`, inclusive, are done."""
         self.offsets[partition] = offset + 1
 
-    def rebegin(self) -> None:
-        """Begins the transaction without a record."""
+    def begin(self) -> None:
+        """Begins the transaction unless it has begun."""
         if not self.is_open:
-            self._producer.begin_transaction()
+            self._transaction.begin(self._producer)
             self.is_open = True
 
 
@@ -130,8 +126,9 @@ class Relay(Closing):
     a new one with the same transactional id, which ends the transaction, and the consumer goes back to the committed
     offsets: so no state can differ from the brokers'. A broker that cannot be reached is waited for without end.
 
-    `instance` names the transactional id and the static member of the group; two processes must not have the same one
-    at the same time. None makes a random id, and a member that leaves the group at its end.
+    `instance` names the transactional id and the static member of the group. If another process starts with the same
+    one, `run` raises NameTaken (with the consumer protocol, in the process that starts). None makes a random id, and a
+    member that leaves the group at its end.
     """
 
     def __init__(
@@ -151,6 +148,8 @@ class Relay(Closing):
         self._is_stopping = False
         self._properties = dict(properties)
         self._transactional_id = f"{group}-{instance or random_java_uuid()}"
+        name = None if instance is None else f"the name {instance} (--instance) in the group {group}"
+        self._transaction = NamedTransaction(name)
         self.consumer = Consumer(
             {
                 "auto.offset.reset": "earliest",
@@ -195,7 +194,7 @@ class Relay(Closing):
     def run_once(self) -> int:
         """Polls once, and relays the records in one transaction; returns the number of records that were read."""
         records = self._poll()
-        batch = Batch(self._live_producer())
+        batch = Batch(self._live_producer(), self._transaction)
         for record in records:
             partition = TopicPartition(record.topic, record.partition)
             self._begun.setdefault(partition, record.offset)
@@ -253,6 +252,7 @@ class Relay(Closing):
         except AuthenticationError:
             raise
         except ApiError as error:
+            self._transaction.check(error, None)
             if error.error in _FATAL or not (error.error.retriable or isinstance(error, TimeoutError)):
                 raise
             log.warning("The records cannot be read yet: %s", error)
@@ -261,7 +261,7 @@ class Relay(Closing):
 
     def _commit(self, batch: Batch) -> None:
         producer = self._live_producer()
-        batch.rebegin()
+        batch.begin()
         offsets = {partition: OffsetAndMetadata(offset) for partition, offset in batch.offsets.items()}
         producer.send_offsets_to_transaction(offsets, self.consumer.group_metadata())
         while True:
@@ -275,6 +275,11 @@ class Relay(Closing):
 
     def _check_fatal(self, error: Exception) -> None:
         """Raises an error that a repetition cannot remove, and remembers that the brokers have refused a record."""
+        try:
+            self._transaction.check(error, self._producer)
+        except NameTaken:
+            self._drop_producer()
+            raise
         code = error.error if isinstance(error, ApiError) else None
         if isinstance(error, AuthenticationError) or code in _FATAL:
             self._drop_producer()

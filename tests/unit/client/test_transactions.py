@@ -113,6 +113,39 @@ def test_version_2_needs_no_requests_that_add_and_gets_a_new_epoch_at_the_end(br
     assert brokers.batches == [(0, 0), (1, 0)]
 
 
+def test_the_coordinator_of_a_group_is_looked_up_once(brokers):
+    def lookups(group_id):
+        requests = [each.request for each in brokers.asked if each.key is ApiKey.FIND_COORDINATOR]
+        return sum(group_id in (request.key, *request.coordinator_keys) for request in requests)
+
+    with begun(brokers) as producer:
+        for group_id in ("g", "g", "h"):
+            producer.send_offsets_to_transaction({TopicPartition("t", 0): 5}, GroupMetadata(group_id))
+            producer.commit_transaction()
+            producer.begin_transaction()
+        producer.abort_transaction()
+    assert (lookups("g"), lookups("h")) == (1, 1)
+
+
+def test_another_coordinator_of_a_group_is_looked_up(brokers):
+    moved = [Error.NOT_COORDINATOR]
+
+    def commit(request, version):
+        code = moved.pop() if moved else Error.NONE
+        partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(partition_index=0, error_code=int(code))
+        topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(name="t", partitions=[partition])
+        return TxnOffsetCommitResponse(topics=[topic])
+
+    brokers.answers[ApiKey.TXN_OFFSET_COMMIT] = commit
+    with begun(brokers) as producer:
+        for _ in range(2):
+            producer.send_offsets_to_transaction({TopicPartition("t", 0): 5}, GroupMetadata("g"))
+            producer.commit_transaction()
+            producer.begin_transaction()
+        producer.abort_transaction()
+    assert sum(each.key is ApiKey.FIND_COORDINATOR for each in brokers.asked) == 3, "x, and g before and after the move"
+
+
 @pytest.mark.parametrize("level", [0, 1])
 def test_before_it_partitions_and_groups_are_added_first(brokers, level):
     brokers.features["transaction.version"] = level
