@@ -436,7 +436,7 @@ class Broker(ClusterNode):
         if self._metrics_server is not None:
             self._metrics_server.close()
         self._stop_serving()
-        self._unless_failed(parts.link.lifecycle.fence)
+        self._unless_failed(parts.link.lifecycle.end_session)
         parts.controller.stop()
         parts.publisher.finish()
         self._foundation.other_nodes.stop()

@@ -56,9 +56,9 @@ class LifecycleState(Enum):
 class BrokerHeartbeats:
     """Owns this broker's registration. The state changes on the node thread.
 
-    `register`, `unfence`, `give_up_leaderships` and `fence` are called by the thread that starts and stops the broker,
-    in this order; all of them except `fence` wait. `report_offline` may be called, and the attributes read, by any
-    thread.
+    `register`, `unfence`, `give_up_leaderships` and `end_session` are called by the thread that starts and stops the
+    broker, in this order; all of them except `end_session` wait. `report_offline` may be called, and the attributes
+    read, by any thread.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class BrokerHeartbeats:
         except TimeoutError:
             logger.warning("The controlled shutdown did not end within %d s", CONTROLLED_SHUTDOWN_S)
 
-    def fence(self) -> None:
+    def end_session(self) -> None:
         """Ends the heartbeats. The controller has fenced the broker already, or will fence it when its session
         ends."""
         self._thread.post(self._stop)

@@ -94,7 +94,7 @@ class BrokerLifecycle:
         cluster."""
         self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id, self._settings)).result()
 
-    def fence(self) -> None:
+    def end_session(self) -> None:
         """Fences the broker at the end of a stop, after all connections are closed. Durable on return; the
         clean-shutdown marker may be written only after that.
 

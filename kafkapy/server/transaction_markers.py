@@ -65,7 +65,7 @@ class LocalMarkerWriter:
         )
         entries: dict[TopicPartition, memoryview] = {}
         for partition in partitions:
-            if self._is_late(marker, partition):
+            if self._was_written(marker, partition):
                 done(partition, Error.INVALID_PRODUCER_EPOCH)
             elif partition.topic == GROUP_METADATA_TOPIC:
                 self._write_offsets_marker(marker, partition, batch, done)
@@ -81,7 +81,7 @@ class LocalMarkerWriter:
                 self._timeout_ms, ALL_REPLICAS, entries, answer, from_client=False, internal_topics_allowed=True
             )
 
-    def _is_late(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
+    def _was_written(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
         """Returns whether the marker was already written to the partition, so that it must not end the producer's next
         transaction.
 

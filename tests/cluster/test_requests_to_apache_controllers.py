@@ -146,7 +146,7 @@ def test_a_broker_of_ours_lives_under_a_controller_of_apache_kafka(broker: Broke
 
     heartbeats.give_up_leaderships()
     assert heartbeats.state is LifecycleState.STOPPED
-    heartbeats.fence()
+    heartbeats.end_session()
     assert not broker.fatal
     unregister = UnregisterBrokerRequest(broker_id=BROKER)
     response = broker.ask(ApiKey.UNREGISTER_BROKER, 0, unregister, UnregisterBrokerResponse)

@@ -160,7 +160,7 @@ class QuorumHarness:
 
     def stop(self) -> None:
         self.lifecycle.give_up_leaderships()
-        self.lifecycle.fence()
+        self.lifecycle.end_session()
         self.loop.stop()
         self.broker_epoch = self.lifecycle.broker_epoch
 

@@ -151,7 +151,10 @@ class ShareOffsets:
 
     def delete_all(self, group_ids: Sequence[str], on_done: Callable[[Mapping[str, Error]], None]) -> None:
         """Deletes all states of groups that are about to be deleted; then calls `on_done` with the error of each group
-        whose states remain, and which must therefore not be deleted."""
+        whose states remain, and which must therefore not be deleted. Without groups it is called at once."""
+        if not group_ids:
+            on_done({})
+            return
         failed: dict[str, Error] = {}
         remaining = len(group_ids)
 

@@ -141,7 +141,7 @@ def test_a_broker_registers_stays_fenced_until_it_is_ready_and_shuts_down(
     broker.heartbeats.give_up_leaderships()
     assert active.registered().fenced
     assert state(broker) is LifecycleState.STOPPED
-    broker.heartbeats.fence()
+    broker.heartbeats.end_session()
 
 
 def test_a_broker_that_was_alone_continues_with_its_registration(active: Active, brokers: list[Broker]) -> None:
@@ -240,7 +240,7 @@ def test_a_stop_before_the_broker_runs_asks_for_no_shutdown(active: Active, brok
     broker = started(brokers, active.port)
     broker.heartbeats.register([DIRECTORY], -1)
     broker.heartbeats.give_up_leaderships()
-    broker.heartbeats.fence()
+    broker.heartbeats.end_session()
     until(lambda: broker.heartbeats.state is LifecycleState.STOPPED)
     assert active.registered().fenced
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafkapy.coordinator.group.share_group import ShareGroup, StatePartitions, TopicPartitions
 from kafkapy.coordinator.group.share_offset_changes import without_deleted_topics
+from kafkapy.coordinator.group.share_offsets import ShareOffsets
 from kafkapy.coordinator.group.share_records import group_epoch_record, states_record
 from kafkapy.coordinator.record import CoordinatorResult
 from kafkapy.errors import Error
@@ -35,3 +36,10 @@ def test_a_group_forgets_a_deleted_topic(tmp_path: Path) -> None:
     group = harness.coordinator.shard_of("g").groups["g"]
     assert isinstance(group, ShareGroup)
     assert (set(group.states.initialized), refused) == ({B}, [])
+
+
+def test_the_deletion_of_no_groups_states_ends_at_once() -> None:
+    offsets = ShareOffsets(groups=None, end_offsets=None)  # type: ignore[arg-type]
+    results: list[object] = []
+    offsets.delete_all([], results.append)
+    assert results == [{}]

@@ -34,7 +34,7 @@ def test_cluster(harness, version):
 
 
 def test_fenced_brokers_when_asked_for(harness):
-    harness.lifecycle.fence()
+    harness.lifecycle.end_session()
     assert harness.send(handle_describe_cluster, DescribeClusterRequest(), 2).brokers == []
     [broker] = harness.send(handle_describe_cluster, DescribeClusterRequest(include_fenced_brokers=True), 2).brokers
     assert broker.is_fenced

@@ -125,7 +125,7 @@ def test_kept_answers_go_with_the_image(harness):
 
 
 def test_a_partition_without_leader_is_not_available(harness):
-    harness.lifecycle.fence()
+    harness.lifecycle.end_session()
     [topic] = ask(harness, 12, "b").topics
     assert topic.partitions[0].error_code == Error.LEADER_NOT_AVAILABLE
     assert topic.partitions[0].offline_replicas == [1]
