@@ -81,7 +81,10 @@ class Configuration:
         return int(text)
 
     def of_clients(self, *prefixes: str) -> dict[str, str]:
-        """Returns the configuration of clients: the keys with the given prefixes, without them, the last one first."""
+        """Returns the configuration of a client: the keys that begin with one of the prefixes, without the prefix.
+
+        If a key is given with several prefixes, the value with the last of `prefixes` counts.
+        """
         found: dict[str, str] = {}
         if SERVERS in self._given:
             found[SERVERS] = self._given[SERVERS]

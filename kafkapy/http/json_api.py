@@ -75,8 +75,8 @@ def _phrase(error: HTTPException) -> str:
 async def json_body(request: Request, accepted: Collection[str], default: str) -> dict[str, Any]:
     """Returns the JSON object of a request's body.
 
-    `accepted` are the content types; `default` is the one of a request without. Raises RequestRefused for another
-    content type or body.
+    `accepted` are the content types; `default` applies to a request without a content type. Raises RequestRefused for
+    another content type or body.
     """
     content_type = media_type(request) or default
     if content_type not in accepted:

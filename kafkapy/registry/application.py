@@ -196,7 +196,9 @@ class RegistryApi:
         return answer(_page(request, [each for each in found if self._is_wanted(request, each)]))
 
     def _is_wanted(self, request: Request, subject: str) -> bool:
-        """Returns whether a list has a subject, by the context of the path and `subjectPrefix`, default `:*:`."""
+        """Returns whether a subject is in the context of the path, if it has one, and begins with the parameter
+        `subjectPrefix`.
+        """
         context = request.path_params.get("context")
         if context is not None and context_of(subject) != "." + context.strip(":").lstrip("."):
             return False

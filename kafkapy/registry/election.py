@@ -76,13 +76,13 @@ class Election:
             self._thread.join(10)
 
     def await_leader(self, timeout_s: float) -> str | None:
-        """Returns the address of the writer, which it waits for; None after the time-out."""
+        """Waits for the address of the writer and returns it; None if it is unknown after `timeout_s` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self.leader_url is not None, timeout_s)
             return self.leader_url
 
     def resign(self) -> None:
-        """Is called when a write was fenced: this instance takes over again if the partition is still its own."""
+        """Gives up writing after a write was fenced; takes over again if this instance still owns the partition."""
         self._set_leader(None)
         self._resignation.set()
 

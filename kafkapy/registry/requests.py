@@ -41,7 +41,7 @@ def number(request: Request, name: str, default: int) -> int:
 
 
 def subject_of(request: Request) -> str | None:
-    """Returns the subject of the path, qualified by the context of the path or of the subject's name; None without."""
+    """Returns the subject of the path, qualified by its context; None if the path has no subject."""
     context = request.path_params.get("context")
     subject = request.path_params.get("subject")
     if subject is None:
@@ -57,7 +57,9 @@ def required_subject(request: Request) -> str:
 
 
 def subject_of_query(request: Request) -> str:
-    """Returns the parameter `subject` of the query, whose context selects among schemas with equal ids; "" without."""
+    """Returns the parameter `subject` of the query, whose context selects among schemas with equal ids; "" if it is
+    absent.
+    """
     return normalized_subject(request.query_params.get("subject", ""))
 
 

@@ -94,7 +94,7 @@ class RegistryService:
     # Schemas
 
     def parse(self, schema: Schema, *, is_new: bool = False, normalize: bool = False) -> tuple[ParsedSchema, Schema]:
-        """Returns a schema parsed, and with its canonical text. Raises RegistryError if it is invalid."""
+        """Returns the parsed schema, and the schema with its canonical text. Raises RegistryError if it is invalid."""
         try:
             parsed = parse(schema, self._resolve, is_new=is_new)
         except InvalidSchema as error:
@@ -113,7 +113,7 @@ class RegistryService:
         number: int | None = None,
         normalize: bool = False,
     ) -> Version:
-        """Returns the version of a subject that has the schema, which is registered if the subject lacks it.
+        """Returns the version of a subject that has the schema. Registers the schema if the subject lacks it.
 
         `schema_id` and `number` are for the mode IMPORT only. Raises RegistryError.
         """
@@ -160,14 +160,16 @@ class RegistryService:
         return found
 
     def incompatibilities(self, subject: str, schema: Schema, number: int | None, *, normalize: bool) -> list[str]:
-        """Returns why a schema could not be registered, compared with one version, or with those of the level."""
+        """Returns why a schema could not be registered: what is incompatible with one version, or with those of the
+        level.
+        """
         parsed, canonical = self.parse(schema, is_new=True, normalize=normalize)
         if number is None:
             return self._incompatibilities(parsed, canonical, self.store.versions(subject), subject)
         return self._incompatibilities(parsed, canonical, [self.version(subject, number)], subject)
 
     def delete_version(self, subject: str, number: int, *, permanent: bool) -> int:
-        """Deletes a version of a subject, softly or, after that, permanently. Returns its number."""
+        """Deletes a version softly, or with `permanent` one that was deleted softly before. Returns its number."""
         self._check_writable(subject)
         version = self.version(subject, number, deleted=True)
         if number == LATEST_NUMBER and not permanent:
@@ -190,7 +192,10 @@ class RegistryService:
         return version.number
 
     def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
-        """Deletes a subject, softly or, after that, permanently. Returns the numbers of the deleted versions."""
+        """Deletes a subject softly, or with `permanent` one that was deleted softly before.
+
+        Returns the deleted numbers.
+        """
         self._check_writable(subject)
         every, left = self.store.versions(subject, deleted=True), self.store.versions(subject)
         if not every:

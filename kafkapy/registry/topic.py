@@ -93,7 +93,7 @@ class SchemaTopic:
             raise
 
     def step_down(self) -> None:
-        """Ends writing by this instance."""
+        """Closes the producer, so that this instance no longer writes."""
         producer, self._producer = self._producer, None
         if producer is not None:
             with suppress(KafkapyError):
@@ -102,7 +102,7 @@ class SchemaTopic:
     def write(self, records: Records) -> None:
         """Writes records in one transaction, and returns when the store has applied them. One thread at a time.
 
-        Raises Fenced if this instance is not the writer any more, and RegistryError for another failure.
+        Raises Fenced if this instance is no longer the writer, and RegistryError for another failure.
         """
         producer = self._producer
         if producer is None:

@@ -21,7 +21,7 @@ _THREADS = 16
 class ClusterClients:
     """The clients of one cluster. The asynchronous methods are called by the event loop's thread.
 
-    A request to consumers may wait for records, so that such requests have threads of their own, one for each of the
+    Requests to consumers may wait for records. They therefore have threads of their own, one for each of the
     `most_consumers` instances.
     """
 
@@ -55,7 +55,10 @@ class ClusterClients:
             raise errors.of_cluster(error) from None
 
     async def describe(self, topic: str, *, is_fresh: bool = False) -> TopicDescription:
-        """Returns the description of a topic, which may be some seconds old. Raises RequestRefused without a topic."""
+        """Returns the description of a topic, which may be some seconds old.
+
+        Raises RequestRefused if it does not exist.
+        """
         now_s = asyncio.get_running_loop().time()
         found = self._described.get(topic)
         if found is None or found[0] < now_s or is_fresh:

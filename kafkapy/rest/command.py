@@ -51,7 +51,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _registry(configuration: Configuration) -> Any:
-    """Returns the client of the schema registry; None without its address."""
+    """Returns the client of the schema registry; None if its address is not configured."""
     from kafkapy.client.schema import RegistryClient
 
     url = configuration.values["schema.registry.url"]

@@ -87,7 +87,8 @@ class ConsumerInstance:
     def records(self, timeout_s: float | None, max_bytes: int | None, largest_bytes: int) -> list[dict[str, Any]]:
         """Returns the next records, in the form of the API.
 
-        Waits for `fetch.min.bytes` of them, or for the time-out. The records are at most `max_bytes`, but at least one.
+        Waits for `fetch.min.bytes` of them, or for the time-out. The records have at most `max_bytes` together; a
+        larger record is returned alone.
         """
         if self._commits and self._received:
             with suppress(KafkapyError):

@@ -405,7 +405,9 @@ def _source(number: int) -> str:
 
 
 async def _objects(content: bytes) -> AsyncIterator[Any]:
-    """Yields the JSON values that follow each other in a body; at last a refusal if the rest is not JSON."""
+    """Yields the JSON values that follow each other in a body, and a RequestRefused at the end if the rest is not
+    JSON.
+    """
     decoder = json.JSONDecoder()
     try:
         text = content.decode()

@@ -20,7 +20,7 @@ AUDIT_TOPIC = "__kafkapy_audit"
 PRODUCED, CONSUMED = "produced", "consumed"
 BUCKET_MS = 10_000
 REPORT_MS = 10_000
-# Counts that could not be written yet are kept for this many pairs of topic and bucket.
+# The greatest number of pairs of topic and bucket whose counts wait to be written.
 MOST_BUCKETS = 100_000
 _VERSION = 1
 
@@ -45,7 +45,7 @@ def pack_count(count: Count) -> bytes:
 
 
 def unpack_count(content: bytes | None) -> Count:
-    """Returns a stored count. Raises ValueError if the bytes are none."""
+    """Returns a stored count. Raises ValueError if the bytes are not a count."""
     import msgpack
 
     try:
@@ -65,8 +65,8 @@ def unpack_count(content: bytes | None) -> Count:
 class AuditReporter:
     """The counts of one client, which are written every ten seconds while it works, and by `close`. Thread-safe.
 
-    A count that the brokers do not take is added to the next one. Beyond `MOST_BUCKETS` pairs of topic and bucket
-    records are not counted, but their number is in `uncounted`.
+    A count that could not be written is added to the next one. There are at most `MOST_BUCKETS` pairs of topic and
+    bucket; `uncounted` has the number of records of further pairs, which are not counted.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ _NUMBER_OPERATORS: dict[str, Callable[[float, float], bool]] = {
 class RecordView:
     """The fields of one record; its value is parsed as JSON at most once.
 
-    `has_invalid_json` is set once a condition asked for JSON in a value that is none.
+    `has_invalid_json` is set when a condition needs JSON and the value is not JSON.
     """
 
     def __init__(self, record: SourceRecord) -> None:
@@ -99,7 +99,7 @@ class Condition(NamedTuple):
     is_negated: bool
 
     def holds(self, view: RecordView) -> bool:
-        """Returns whether a record meets the condition; a record without the field meets only its absence."""
+        """Returns whether a record meets the condition. A record without the field meets only `!FIELD`."""
         found = view.text(self.field, self.path)
         if not self.operator:
             return (found is not None) is not self.is_negated
@@ -134,7 +134,7 @@ def parse_condition(text: str) -> Condition:
         try:
             float(operand)
         except ValueError:
-            raise ConfigError(f"{text!r} compares numbers, and {operand!r} is none") from None
+            raise ConfigError(f"{text!r} compares numbers, and {operand!r} is not a number") from None
     return Condition(field, parts, operator, operand, bool(negation))
 
 

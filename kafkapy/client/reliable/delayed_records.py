@@ -59,7 +59,7 @@ def delayed(
     headers: RecordHeaders = (),
     topic: str = DELAY_TOPIC,
 ) -> Output:
-    """Returns the record to send for a delivery to `target`.
+    """Returns the record to send to the delay service, which delivers it to the topic `target`.
 
     It is delivered at `at_ms` (ms since 1970), or `delay_ms` after its timestamp. A later record with the same key and
     `record_id` replaces this one while it is pending; `cancellation` removes it.
@@ -125,7 +125,7 @@ def pack(record: DelayedRecord) -> bytes:
 
 
 def unpack(content: bytes) -> DelayedRecord:
-    """Returns a stored pending record. Raises ValueError if the bytes are none."""
+    """Returns a stored pending record. Raises ValueError if the bytes are not a pending record."""
     import msgpack
 
     try:

@@ -42,7 +42,7 @@ class FileTail(Closing):
     """Follows files until `stop` is called. `run` is called by one thread, `stop` by any.
 
     patterns: names of files, which may have wildcards; new files are found every two seconds.
-    name: what distinguishes this program from others on the host; if another one starts with the same name, this one
+    name: what distinguishes this program from others on the host; of two programs with the same name, one
         ends with NameTaken. By default the topic.
     begins_at_end: whether files without a stored position are read from their present end on.
     """
@@ -91,7 +91,7 @@ class FileTail(Closing):
     def run(self) -> None:
         """Writes lines until `stop` is called; waits for brokers that cannot be reached.
 
-        Raises NameTaken if another program on the host has started with the same name.
+        Raises NameTaken if another program on the host has taken over the name.
 
         counts: lines, aborted, and those of FollowedFile.
         """

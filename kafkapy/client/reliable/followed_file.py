@@ -31,7 +31,7 @@ class FilePosition(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line without its end, and the offset behind it."""
+    """A line without the newline, and the offset after the newline."""
 
     content: bytes
     end: int
@@ -43,7 +43,7 @@ def digest(content: bytes) -> bytes:
 
 
 class FollowedFile:
-    """The file with a name, whatever happens to it. Not thread-safe.
+    """Reads the file of a name, and goes on when it is rotated, truncated or removed. Not thread-safe.
 
     counts: rotated (a new file has the name), truncated (the file was rewritten from its beginning), vanished (there is
     no file with the name), split (lines that were too long), lost (the stored position belongs to a file that no longer
@@ -67,7 +67,7 @@ class FollowedFile:
         self._file = None
 
     def seek(self, position: FilePosition | None) -> None:
-        """Continues at a stored position, in whatever file it is; without one, in the file with the name."""
+        """Continues at a stored position, in the file that it names, even if that was rotated; None begins the file of the name."""
         self.close()
         self._later = []
         if position is None:

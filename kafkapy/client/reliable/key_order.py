@@ -6,7 +6,7 @@ Place = tuple[str, int]
 
 
 class WaitingKeys:
-    """The numbers of waiting records by partition of an original topic, key and level of the retry chain.
+    """Counts the waiting records of each key, by partition of the original topic and level of the retry chain.
 
     A record may be handled if no record with its key waits at a higher level. Otherwise the record moves to the next
     level, so that it stays behind the earlier ones: every retry topic is read in order, and records only move to higher

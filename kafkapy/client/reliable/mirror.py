@@ -178,7 +178,10 @@ class Mirror(Closing):
     # Internal
 
     def _read_positions(self) -> dict[TopicPartition, int]:
-        """Returns what the group at the source has read, which tools show as its lag; the mirror does not need it."""
+        """Returns the positions to commit for the group at the source, so that tools show its lag.
+
+        The mirror never reads them.
+        """
         assigned = self._consumer.assignment()
         return {partition: offset for partition, offset in self._positions.items() if partition in assigned}
 
@@ -319,7 +322,9 @@ class Mirror(Closing):
             producer.send(self._positions_topic, pack_position(offset), position_key(partition))
 
     def _synchronize_groups(self) -> None:
-        """Commits the translated offsets of groups that have no members at the target, and never backwards."""
+        """Commits the translated offsets of groups without members at the target, unless the group's offset there is
+        greater.
+        """
         if self._groups is None:
             return
         with Admin(admin_keys(self._source)) as admin:

@@ -25,7 +25,7 @@ class Run(NamedTuple):
 
 
 def runs_of(offsets: Iterable[tuple[int, int]]) -> Iterator[Run]:
-    """Yields the runs of pairs of source and target offset, which are in the order of both."""
+    """Yields the runs within pairs of a source and a target offset, which are in ascending order of both."""
     run: Run | None = None
     for source, target in offsets:
         if run is not None and (source, target) == (run.source + run.length, run.target + run.length):
@@ -39,7 +39,7 @@ def runs_of(offsets: Iterable[tuple[int, int]]) -> Iterator[Run]:
 
 
 class OffsetMap:
-    """The latest runs of one partition."""
+    """The latest runs of one partition, at most twice MOST_RUNS."""
 
     def __init__(self) -> None:
         self._runs: list[Run] = []
@@ -96,7 +96,7 @@ def pack_runs(runs: Iterable[Run]) -> bytes:
 
 
 def unpack_runs(content: bytes | None) -> list[Run]:
-    """Returns stored runs. Raises ValueError if the bytes are none."""
+    """Returns stored runs. Raises ValueError if the bytes are not runs."""
     import msgpack
 
     try:

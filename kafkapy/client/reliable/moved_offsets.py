@@ -17,7 +17,10 @@ class MovedOffsets:
     """A set of offsets that is complete below `first`; above, it consists of ranges [begin, end)."""
 
     def __init__(self, first: int, text: str = "") -> None:
-        """Reads the metadata of a committed offset; raises ValueError for a text of this form that is damaged."""
+        """Reads the metadata of a committed offset, which may be another program's.
+
+        Raises ValueError for a damaged text.
+        """
         self.first = first
         self._ranges: list[tuple[int, int]] = []
         if not text.startswith(_MOVED_MARK):

@@ -128,7 +128,7 @@ class PendingRecords(Closing):
             self.keep_only(None, now_ms)
 
     def keep_only(self, partitions: frozenset[int] | None, now_ms: int) -> None:
-        """Removes the records of all other partitions (None: of no partition), and gives back all unused space.
+        """Keeps only the records of `partitions` (None: all records), and gives back all unused space.
 
         Due records that were not released become pending again; the caller must not use their entries any more.
         """

@@ -45,10 +45,10 @@ class Processor(RelayService):
     transaction, so that every input ends once in the outputs or in the dead letters, whatever process is killed. The
     handler may be called again for a record whose transaction was aborted.
 
-    topics: the topics to read; retry topics and dead letters get as many partitions.
+    topics: the topics to read; their retry topics and topics of dead letters get as many partitions as they have.
     retries: the delays before the further attempts, in seconds.
     keeps_order: a record waits while an earlier record with its key is in a retry topic. All topics of a chain need
-        equally many partitions, and all members of the group this setting.
+        equally many partitions, and all members of the group need this setting.
     instance: a name for this process that no other process of the group has at the same time. With it, a process that
         starts again after a crash continues at once; otherwise the old transaction ends after ten seconds. If another
         process starts with the name, `run` raises NameTaken.

@@ -58,7 +58,7 @@ class Output(NamedTuple):
 
 
 class Failure(Exception):
-    """An error of a handler that a retry cannot help: the record becomes a dead letter at once."""
+    """An error of a handler that no further attempt can remove: the record becomes a dead letter at once."""
 
 
 class HandlerTimedOut(Exception):

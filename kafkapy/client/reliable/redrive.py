@@ -28,7 +28,7 @@ class Redrive:
     records; the others stay for a later pass.
 
     target: the topic to move to; None for the topic that the record's headers name (kafkapy's, Spring's or Connect's).
-    most: the most records to move; None for all.
+    most: the greatest number of records to move; None for all.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Redrive:
         most: int | None = None,
         on_record: Callable[[ConsumerRecord, str], object] | None = None,
     ) -> None:
-        """`on_record(record, target)` is called for each record that is moved, or would be."""
+        """`on_record(record, target)` is called for each record that is moved, or that a dry run counts."""
         self._properties = dict(properties)
         self._topic = topic
         self._conditions = conditions

@@ -14,7 +14,7 @@ from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.errors import AuthenticationError, RequestTimedOut, TransactionError, WakeupError
 from kafkapy.client.producer import Producer
 from kafkapy.client.reliable.records import Output
-from kafkapy.client.reliable.takeover import NamedTransaction, NameTaken
+from kafkapy.client.reliable.takeover import NameTaken, check_member
 from kafkapy.errors import ApiError, Error, KafkapyError
 from kafkapy.types import TopicPartition, random_java_uuid
 
@@ -87,9 +87,8 @@ class Transform(Protocol):
 class Batch:
     """The outputs of one transaction, and the offsets that it commits."""
 
-    def __init__(self, producer: Producer, transaction: NamedTransaction) -> None:
+    def __init__(self, producer: Producer) -> None:
         self._producer = producer
-        self._transaction = transaction
         self.offsets: dict[TopicPartition, int] = {}
         self.counts: Counter[str] = Counter()
         self.sent = 0
@@ -115,7 +114,7 @@ class Batch:
     def begin(self) -> None:
         """Begins the transaction unless it has begun."""
         if not self.is_open:
-            self._transaction.begin(self._producer)
+            self._producer.begin_transaction()
             self.is_open = True
 
 
@@ -148,8 +147,7 @@ class Relay(Closing):
         self._is_stopping = False
         self._properties = dict(properties)
         self._transactional_id = f"{group}-{instance or random_java_uuid()}"
-        name = None if instance is None else f"the name {instance} (--instance) in the group {group}"
-        self._transaction = NamedTransaction(name)
+        self._name = f"the name {instance} (--instance) in the group {group}"
         self.consumer = Consumer(
             {
                 "auto.offset.reset": "earliest",
@@ -194,7 +192,7 @@ class Relay(Closing):
     def run_once(self) -> int:
         """Polls once, and relays the records in one transaction; returns the number of records that were read."""
         records = self._poll()
-        batch = Batch(self._live_producer(), self._transaction)
+        batch = Batch(self._live_producer())
         for record in records:
             partition = TopicPartition(record.topic, record.partition)
             self._begun.setdefault(partition, record.offset)
@@ -252,7 +250,7 @@ class Relay(Closing):
         except AuthenticationError:
             raise
         except ApiError as error:
-            self._transaction.check(error, None)
+            check_member(error, self._name)
             if error.error in _FATAL or not (error.error.retriable or isinstance(error, TimeoutError)):
                 raise
             log.warning("The records cannot be read yet: %s", error)
@@ -276,7 +274,7 @@ class Relay(Closing):
     def _check_fatal(self, error: Exception) -> None:
         """Raises an error that a repetition cannot remove, and remembers that the brokers have refused a record."""
         try:
-            self._transaction.check(error, self._producer)
+            check_member(error, self._name)
         except NameTaken:
             self._drop_producer()
             raise

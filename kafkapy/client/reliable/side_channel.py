@@ -35,8 +35,8 @@ class Sender(Protocol):
 class SideChannel:
     """Sends records in the background. `put` may be called by any thread; it neither blocks nor raises.
 
-    A record beyond `most_records` or `most_bytes` is dropped and counted in `dropped`, and so is a record that the
-    brokers do not take; `on_drop` is then called with the record, by any thread. `sent` counts acknowledged ones.
+    A record beyond `most_records` or `most_bytes` is dropped and counted in `dropped`, and so is a record that cannot
+    be written; `on_drop` is then called with the record, by any thread. `sent` counts acknowledged ones.
     `make_producer` is called by the channel's thread, which starts with the first record.
     """
 
@@ -155,7 +155,10 @@ class SideChannel:
 
 
 def channel_producer(properties: Mapping[str, Any]) -> Callable[[], Sender]:
-    """Returns a function that makes the producer of a channel: it fails early rather than filling memory."""
+    """Returns a function that makes the producer of a channel.
+
+    Its time-outs are short, so that records do not pile up.
+    """
 
     def make() -> Sender:
         from kafkapy.client.producer import Producer

@@ -1,7 +1,8 @@
 """The end of a process whose name another process has taken over.
 
 A service's name is part of its transactional id. When another process starts with the same name, the brokers fence the
-producer of the first one. The first process must then end: a new producer would fence the other process in turn.
+producer of the first one. One of the two must then end, because each new producer of one fences that of the other. A
+member of a group ends when its coordinator says so; a process without a group ends when its producer is fenced.
 """
 
 from __future__ import annotations
@@ -11,26 +12,40 @@ import time
 from kafkapy.client.producer import Producer
 from kafkapy.errors import ApiError, Error
 
-# Errors by which a coordinator, or the leader of a partition, refuses a producer whose epoch is not the newest.
-_FENCED = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH))
 # Errors by which a group's coordinator tells a static member that another process has its name.
 _TAKEN_BY_MEMBER = frozenset((Error.FENCED_INSTANCE_ID, Error.UNRELEASED_INSTANCE_ID))
+# Errors by which a coordinator, or the leader of a partition, refuses a producer whose epoch is not the newest.
+_FENCED = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH))
 
 
 class NameTaken(ApiError):
     """Another process uses the same name, so that this one cannot go on. Has the code of the brokers' error."""
 
+    def __init__(self, error: Error, name: str) -> None:
+        super().__init__(
+            error,
+            f"Another process uses {name}, so this process ends. Give each process a name of its own ({error.name})",
+        )
+
+
+def check_member(error: Exception, name: str) -> None:
+    """Raises NameTaken if `error` says that another static member of the group has the name; otherwise returns.
+
+    `name` describes the name in the message, such as "the name a (--instance) in the group g".
+    """
+    if isinstance(error, ApiError) and error.error in _TAKEN_BY_MEMBER:
+        raise NameTaken(error.error, name) from error
+
 
 class NamedTransaction:
-    """The time at which the present transaction of a named process began. Used by one thread.
+    """The time at which the present transaction of a process without a group began. Used by one thread.
 
     The brokers fence a producer in two cases: another process has taken over its name, or its transaction has timed
     out. Only in the second case may the process make another producer. The age of the transaction tells them apart.
     """
 
-    def __init__(self, name: str | None) -> None:
-        """`name` is for the message of NameTaken, such as "the instance a of group g"; None for a process without one,
-        whose random transactional id no other process can have."""
+    def __init__(self, name: str) -> None:
+        """`name` describes the name in the message, such as "the name a (--name) on the host h"."""
         self._name = name
         self._begun_s = 0.0
 
@@ -41,14 +56,7 @@ class NamedTransaction:
 
     def check(self, error: Exception, producer: Producer | None) -> None:
         """Raises NameTaken if `error` says that another process has the name; otherwise returns."""
-        if self._name is None or not isinstance(error, ApiError):
+        if producer is None or not isinstance(error, ApiError) or error.error not in _FENCED:
             return
-        is_fenced = False
-        if error.error in _FENCED and producer is not None:
-            is_fenced = (time.monotonic() - self._begun_s) * 1000 < producer.config["transaction.timeout.ms"]
-        if is_fenced or error.error in _TAKEN_BY_MEMBER:
-            raise NameTaken(
-                error.error,
-                f"Another process uses {self._name}, so this process ends. Give each process a name of its own "
-                f"({error.error.name})",
-            ) from error
+        if (time.monotonic() - self._begun_s) * 1000 < producer.config["transaction.timeout.ms"]:
+            raise NameTaken(error.error, self._name) from error

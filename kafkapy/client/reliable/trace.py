@@ -56,9 +56,9 @@ class Tracer:
 
     `interceptor` is an element of `interceptor.classes` of a producer or a consumer. A producer's record gets the
     header `traceparent`, as a child of the header that the record has already, or of the present span, or of none: then
-    `sample_rate` is the probability that the new trace is recorded. Other programs' decisions are kept.
-
-    The records are lost rather than that the program waits: `dropped` counts them.
+    `sample_rate` is the probability that the new trace is recorded. If the record has a header, its flag decides
+    instead. The program never waits for the trace records: those that do not fit into the queue are dropped and counted
+    in `dropped`.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ def pack_trace(record: TraceRecord) -> bytes:
 
 
 def unpack_trace(content: bytes | None) -> TraceRecord:
-    """Returns a stored trace record. Raises ValueError if the bytes are none."""
+    """Returns a stored trace record. Raises ValueError if the bytes are not a trace record."""
     import msgpack
 
     try:

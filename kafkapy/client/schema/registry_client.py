@@ -23,7 +23,7 @@ LATEST_VERSION = "latest"
 _RETRIED = (408, 429, 500, 502, 503, 504)
 _FIRST_PAUSE_S = 0.1
 LARGEST_RESPONSE = 64 << 20
-# A request that failed on a kept connection, which the server may have closed, is repeated on a new one at once.
+# The number of connections that are kept for further requests.
 _MOST_IDLE = 8
 
 
@@ -31,8 +31,9 @@ class RegistryClient:
     """Registers and finds schemas. Any thread. Schemas by id and ids by schema are cached within `cache_size` entries.
 
     `urls` are the addresses of the registry's instances, with a user and password where it asks for them; the next one
-    is tried if one cannot be reached. `tls` is for https (None: the machine's authorities). A request that fails in a
-    way that may pass is repeated `retries` times. Methods raise RegistryFailure for a request that is refused or fails.
+    is tried if one cannot be reached. `tls` is for https (None: the machine's authorities). A request is repeated
+    `retries` times after an error that a repetition may remove. Methods raise RegistryFailure for a request that is
+    refused or fails.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class RegistryClient:
     # Schemas
 
     def register(self, subject: str, schema: Schema, *, normalize: bool = False) -> RegisteredSchema:
-        """Returns the schema's version of a subject, which is registered if the subject lacks it."""
+        """Returns the version of a subject that has the schema. Registers the schema if the subject lacks it."""
         key = (subject, schema.content_key, normalize)
         found = self._by_schema.get(key)
         if found is None:
@@ -152,14 +153,17 @@ class RegistryClient:
         return found
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """Deletes a subject softly, and with `permanent` afterwards finally. Returns the deleted versions."""
+        """Deletes a subject softly, or with `permanent` one that was deleted softly before.
+
+        Returns the deleted versions.
+        """
         query = {"permanent": "true"} if permanent else {}
         found: list[int] = self.request("DELETE", f"/subjects/{_quoted(subject)}", query)
         self.forget()
         return found
 
     def delete_version(self, subject: str, version: int | str, *, permanent: bool = False) -> int:
-        """Deletes a version softly, and with `permanent` afterwards finally. Returns its number."""
+        """Deletes a version softly, or with `permanent` one that was deleted softly before. Returns its number."""
         query = {"permanent": "true"} if permanent else {}
         found: int = self.request("DELETE", f"/subjects/{_quoted(subject)}/versions/{version}", query)
         self.forget()
@@ -168,7 +172,10 @@ class RegistryClient:
     def incompatibilities(
         self, subject: str, schema: Schema, version: int | str | None = LATEST_VERSION
     ) -> list[str] | None:
-        """Returns None if a schema is compatible with a version, otherwise the reasons; a version of None is all."""
+        """Returns None if a schema is compatible with a version, otherwise the reasons why it is not.
+
+        `version` None compares with the versions that the subject's level requires.
+        """
         path = f"/compatibility/subjects/{_quoted(subject)}/versions" + ("" if version is None else f"/{version}")
         result = self.request("POST", path, {"verbose": "true"}, schema.as_json())
         return None if result["is_compatible"] else list(result.get("messages") or ())

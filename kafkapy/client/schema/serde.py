@@ -55,7 +55,7 @@ class SchemaSerializer(ABC):
         self._registered: dict[str, tuple[RegisteredSchema, bytes]] = {}
 
     def __call__(self, topic: str, value: Any) -> bytes | None:
-        """Returns the frame and the data of a value; None stays None, Kafka's null.
+        """Returns the frame and the data of a value; None for None, which is Kafka's null.
 
         Raises SchemaMismatch for a value that does not fit the schema, and RegistryFailure.
         """

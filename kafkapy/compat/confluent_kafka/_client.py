@@ -36,7 +36,7 @@ _RESOLUTION_ERRORS = ("Name or service not known", "Temporary failure in name re
 
 
 def seconds(timeout: float | None) -> float | None:
-    """Returns a time-out of confluent-kafka as kafkapy takes it: None for one without a limit (a negative number)."""
+    """Returns a time-out as kafkapy's methods accept it; None for a negative number, which means no limit."""
     if timeout is None:
         return None
     if not isinstance(timeout, int | float):
@@ -107,7 +107,7 @@ class Callbacks:
             self.error(KafkaError(code_of("_ALL_BROKERS_DOWN"), f"{count}/{count} brokers are down"))
 
     def _delayed(self, node: Any, delay_ms: int) -> None:
-        """Adds a delay that a broker demands; as in librdkafka, and its end with a time of 0."""
+        """Adds an event for a delay that a broker demands, and one with a time of 0 for its end, as librdkafka does."""
         on_throttle = self._on_throttle
         if on_throttle is None or not (delay_ms or self._throttles):
             return

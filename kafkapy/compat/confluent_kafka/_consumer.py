@@ -63,7 +63,7 @@ class _InnerConsumer(KafkapyConsumer):
         return None if state is None else (state.log_start_offset, state.high_watermark)
 
     def ends_reached(self) -> Iterable[tuple[Place, int]]:
-        """Returns the partitions of which all records were returned, with the position."""
+        """Returns the partitions of which all records were returned, and the position of each."""
         for place, state in self._subscription.partitions.items():
             if state.position is not None and not state.buffers and self.current_lag(place) == 0:
                 yield place, state.position

@@ -108,7 +108,7 @@ class _Parser:
         return self._named(kind, namespace)
 
     def check_defaults(self) -> None:
-        """Raises InvalidSchema for a default that is no value of its field's type."""
+        """Raises InvalidSchema for a default whose field has another type."""
         for node, default, owner in self._to_check if self._checks_defaults else ():
             if not is_default(node, default):
                 raise InvalidSchema(f"Invalid default for field {owner}: {_shown(default)} is not a {node.branch_name}")
@@ -265,7 +265,7 @@ class _Printer:
 
 
 def is_default(node: Node, value: Any) -> bool:
-    """Returns whether a JSON value may be the default of a field; for a union, of its first branch or another one."""
+    """Returns whether a JSON value may be the default of a field of this type; that of a union may have any branch."""
     kind = node.kind
     if kind == "union":
         return any(is_default(each, value) for each in node.children)

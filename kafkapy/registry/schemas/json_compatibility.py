@@ -275,7 +275,7 @@ def _items(schema: Mapping[str, Any]) -> tuple[list[Any], Any]:
 
 
 def _covering(schema: Mapping[str, Any], name: str | None) -> Any:
-    """Returns the schema that applies to a property; None as its name means one that is not named anywhere."""
+    """Returns the schema that applies to a property; `name` None stands for a property that no keyword names."""
     if name is not None:
         properties = schema.get("properties", {})
         if name in properties:

@@ -19,7 +19,7 @@ DIFFERENT = 2
 
 
 def line_of(found: Difference) -> str:
-    """Returns a difference for people."""
+    """Returns a line of text that describes a difference."""
     moment = datetime.fromtimestamp(found.bucket_ms / 1000, UTC).isoformat(timespec="seconds")
     what = f"{found.missing} missing" if found.missing > 0 else f"{-found.missing} too many"
     details = ", ".join(f"{name}: {count}" for name, count in found.clients)

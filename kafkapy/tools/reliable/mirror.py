@@ -17,7 +17,10 @@ _IGNORED = "Accepted for MirrorMaker 1's command lines; has no effect here."
 
 
 def pattern(text: str | None) -> str | None:
-    """Returns a pattern of MirrorMaker 1, in which a comma divides alternatives. Raises UsageError."""
+    """Returns the regular expression of a pattern of MirrorMaker 1, in which a comma divides alternatives.
+
+    Raises UsageError.
+    """
     if text is None:
         return None
     joined = "|".join(part.strip() for part in text.split(",") if part.strip())

@@ -25,7 +25,7 @@ def iso_time(time_us: int) -> str:
 
 
 def line_of(record: TraceRecord, start_us: int) -> str:
-    """Returns a trace record for people; `start_us` is the beginning of its trace."""
+    """Returns a line of text that describes a trace record; `start_us` is the beginning of its trace."""
     place = record.topic if record.offset < 0 else f"{record.topic}-{record.partition}@{record.offset}"
     error = f"  {record.error}" if record.error else ""
     elapsed_ms = (record.time_us - start_us) / 1000
@@ -33,7 +33,7 @@ def line_of(record: TraceRecord, start_us: int) -> str:
 
 
 def span_object(span: Span) -> dict[str, object]:
-    """Returns a span for JSON."""
+    """Returns the fields of a span for JSON, with ids as hexadecimal text."""
     fields = span._asdict()
     return fields | {name: fields[name].hex() for name in ("trace_id", "span_id", "parent_id")}
 
