@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from kafkapy.client import Admin, Producer
+from kafkapy.client import Producer
 from kafkapy.client.reliable import Failure, Output, Processor
 from kafkapy.client.reliable.chain_headers import DUE, origin_of
 from kafkapy.client.reliable.conditions import parse_condition
@@ -181,24 +181,6 @@ def test_an_unreadable_header_of_the_chain_is_counted_and_the_record_handled(boo
         bootstrap, lambda delivery: None, [source], source, lambda counts: counts["handled"] >= 2, retries=[0.1]
     )
     assert counts["invalid_headers"] > 0
-
-
-def test_an_output_topic_that_is_deleted_fails_the_attempts_and_does_not_stop_the_processor(bootstrap, make_topic):
-    source, target = make_topic("in"), make_topic("soon-deleted")
-    properties = {"bootstrap.servers": bootstrap, "max.block.ms": 500, "delivery.timeout.ms": 1500}
-    properties |= {"request.timeout.ms": 1000, "metadata.max.age.ms": 500}
-
-    def handle(delivery):
-        return Output(target, delivery.value)
-
-    with Processor(handle, topics=[source], group=source, properties=properties, retries=[]) as processor:
-        with running(processor.run, processor.stop) as errors:
-            produce(bootstrap, source, [(b"a", b"1")])
-            wait_until(lambda: values_of(bootstrap, target) == [b"1"], errors)
-            with Admin(bootstrap_servers=bootstrap) as admin:
-                admin.delete_topics([target]).check()
-            produce(bootstrap, source, [(b"a", b"2")])
-            wait_until(lambda: values_of(bootstrap, f"{source}.dlt") == [b"2"], errors)
 
 
 def test_a_topic_that_does_not_exist_is_refused(bootstrap):

@@ -142,7 +142,6 @@ class Processor(RelayService):
             self._order.confirm()
 
     def aborted(self, error: Exception) -> None:
-        self._known_topics.clear()
         if self._order is not None:
             self._order.roll_back()
         self._refusals.aborted(error)

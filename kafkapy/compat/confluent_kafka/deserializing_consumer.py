@@ -52,7 +52,7 @@ class DeserializingConsumer(Consumer):
         return message
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Is not implemented, as in confluent-kafka."""
+        """Raises NotImplementedError, as in confluent-kafka."""
         raise NotImplementedError
 
     def close(self) -> None:
