@@ -102,16 +102,17 @@ def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> 
     Advances the position. The network's lock is free while records are decoded. During that time the network only
     appends buffers, or drops them all, which changes the partition's `generation`.
     """
-    while not batch.is_full and len(batch) < batch.max_rows:
+    while not batch.is_full and max(len(batch), batch.scanned) < batch.max_rows:
         with network.lock:
             if not state.buffers or state.is_paused:
                 break
             fetched, generation, is_last = state.buffers[0], state.generation, len(state.buffers) == 1
         if is_last:
             network.try_step()  # sends the next fetch before this one is decoded
-        rows = fetched.fill(batch)
+        scanned = batch.scanned
+        fetched.fill(batch)
         with network.lock:
-            network.metrics.topic(fetched.topic).records.add(rows)
+            network.metrics.topic(fetched.topic).records.add(batch.scanned - scanned)
             if generation != state.generation:
                 break
             state.advance(fetched)
@@ -192,13 +193,15 @@ class RangeReader(Closing):
         timestamp_unit: str = "us",
         timeout: float | None = 120.0,
         pause: float = 1.0,
+        needle: bytes = b"",
     ) -> Iterator[ArrowBatch | None]:
         """Returns an iterator over the records of several partitions, which are fetched together.
 
         `ranges` has the first offset and the exclusive end of each partition. A batch has records of one partition; the
         batches of one partition are in the order of offsets. None is returned when no record has arrived for `pause`
         seconds, so that the caller can end the iteration. The rest is as in `read`; without a `timeout` the iterator
-        waits for ever.
+        waits for ever. With a `needle`, records without these bytes are skipped before they are decoded, as in
+        `ArrowBatch`; a batch may then have no rows, and `scanned` is the number of records that it stands for.
         """
         chosen = tuple(columns)
         states = self._begin(ranges)
@@ -207,8 +210,10 @@ class RangeReader(Closing):
             while states := [state for state in states if not _is_read(state)]:
                 has_read = False
                 for state in states:
-                    batch = ArrowBatch(chosen, max_rows=max_rows, max_bytes=max_bytes, timestamp_unit=timestamp_unit)
-                    if state.buffers and len(fill_columns(self._network, state, batch)):
+                    batch = ArrowBatch(
+                        chosen, max_rows=max_rows, max_bytes=max_bytes, timestamp_unit=timestamp_unit, needle=needle
+                    )
+                    if state.buffers and fill_columns(self._network, state, batch).scanned:
                         self._state = state
                         has_read = True
                         yield batch

@@ -1,7 +1,8 @@
 """Filters of records as data: a field, an operation and a text; no code of a user is ever run.
 
-The first filter that has bytes to search for selects rows of a batch by columns, without the interpreter lock; only
-these rows become Python objects, on which all filters are then checked.
+The longest text that a filter looks for is searched in the fetched bytes, before records are decoded. Of the records
+found, a filter on a key or a value selects rows by columns; only these rows become Python objects, on which all filters
+are then checked.
 """
 
 from __future__ import annotations
@@ -132,12 +133,25 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _needle_of(chosen: Filter) -> bytes | None:
+    """Returns bytes that each record contains that fulfils the filter; None if there are no such bytes."""
+    if chosen.operation not in ("contains", "equals", "starts") or chosen.text == "null":
+        return None
+    if chosen.field == "json" and not (chosen.text.isascii() and chosen.text.isalnum()):
+        return None  # JSON may escape other characters
+    return chosen.text.encode()
+
+
 class BatchFilter:
-    """Finds the records of a batch that fulfil all filters. Immutable."""
+    """Finds the records of a batch that fulfil all filters. Immutable.
+
+    `needle` has bytes that every matching record contains; it is empty if there are none.
+    """
 
     def __init__(self, filters: tuple[Filter, ...]) -> None:
         self._filters = filters
         self._find = self._fast_search()
+        self.needle = max(filter(None, map(_needle_of, filters)), key=len, default=b"")
 
     def _fast_search(self) -> Callable[[ArrowBatch, int], list[int]] | None:
         """Returns a function that finds the candidates of a batch by columns; None if all rows are candidates."""

@@ -110,13 +110,14 @@ class RecordSearch:
             timestamp_unit="ms",
             timeout=None if self._query.start == "live" else _STALL_S,
             pause=_LOOK_S,
+            needle=self._filter.needle,
         )
 
     def _forward(self, reader: RangeReader) -> Iterator[Record | Progress]:
         progress, shown_s = self.progress, self._began_s
         for batch in self._batches(reader, self._ranges):
             if batch is not None:
-                progress.records += len(batch)
+                progress.records += batch.scanned
                 for record in self._filter.matches(batch):
                     progress.matches += 1
                     yield record
@@ -146,7 +147,7 @@ class RecordSearch:
                 if self._stopped.is_set() or self._is_late():
                     return
                 if batch is not None:
-                    progress.records += len(batch)
+                    progress.records += batch.scanned
                     found += self._filter.matches(batch)
                     # Of a window only the newest matches can be shown; the others are dropped early.
                     if len(found) > 4 * self._query.limit:

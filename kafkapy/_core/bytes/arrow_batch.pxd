@@ -32,6 +32,7 @@ cdef class ArrowBatch:
     cdef readonly tuple columns          # names, in the order of the exported columns
     cdef readonly str timestamp_unit
     cdef readonly bint is_full           # True once a fill stopped because `max_bytes` was reached
+    cdef readonly bytes needle           # added records contain it; empty for all records
     cdef bint is_frozen                  # True once exported; no more rows may be added
     cdef bint is_busy                    # True while a fill runs without the interpreter lock
     cdef RecordColumns content

@@ -1,5 +1,7 @@
 """Records as columns for any library that reads Arrow (pyarrow, Spark, pandas), without a copy and without pyarrow."""
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free
 
 from kafkapy._core.bytes.arrow_columns cimport (
@@ -38,10 +40,14 @@ cdef class ArrowBatch:
 
     All columns are nullable. The batch accepts at most `max_rows` rows and about `max_bytes` bytes of keys, values and
     headers; it always accepts the first batch of records. Raises ValueError for an unknown column.
+
+    With a `needle`, `fill` adds records whose key, value or headers may contain these bytes, and skips most others
+    before they are decoded; the caller searches the added rows again. A fill then also stops when about `max_rows`
+    records were searched.
     """
 
     def __cinit__(self, columns=COLUMNS[:7], *, int64_t max_rows=65_536, int64_t max_bytes=64 << 20,
-                  str timestamp_unit not None="us"):
+                  str timestamp_unit not None="us", bytes needle not None=b""):
         self.columns = tuple(columns)
         if timestamp_unit not in ("us", "ms"):
             raise ValueError(f"timestamps are in us or in ms, not in {timestamp_unit}")
@@ -54,6 +60,10 @@ cdef class ArrowBatch:
         self.content.row_limit = min(max_rows, MOST_ROWS)
         self.content.byte_limit = max_bytes
         self.content.timestamp_factor = 1000 if timestamp_unit == "us" else 1
+        self.needle = needle
+        if needle:
+            self.content.needle = <const uint8_t *>PyBytes_AS_STRING(needle)
+            self.content.needle_size = <size_t>PyBytes_GET_SIZE(needle)
         for name in self.columns:
             self.place_of(name)[0] = self.make_column(name)
 
@@ -70,6 +80,11 @@ cdef class ArrowBatch:
     @property
     def row_count(self):
         return self.content.rows
+
+    @property
+    def scanned(self):
+        """The number of records that were read; those that `needle` has skipped are included."""
+        return self.content.scanned if self.needle else self.content.rows
 
     @property
     def max_rows(self):

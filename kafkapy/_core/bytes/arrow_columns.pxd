@@ -44,6 +44,9 @@ cdef struct RecordColumns:
     int64_t row_limit
     int64_t byte_limit                   # approximate bytes of keys and values
     int64_t timestamp_factor             # 1: milliseconds, 1000: microseconds
+    const uint8_t *needle                # bytes that added records contain, or NULL; *borrowed*
+    size_t needle_size
+    int64_t scanned                      # records that were searched for the needle; at most about `row_limit`
     ArrowColumn *key
     ArrowColumn *value
     ArrowColumn *topic

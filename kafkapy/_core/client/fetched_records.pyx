@@ -14,6 +14,9 @@ from kafkapy._core.client.fetched_batches cimport (
 from kafkapy._core.bytes.primitives cimport read_varint, read_varlong
 from kafkapy.errors import ApiError, Error
 
+cdef extern from "string.h" nogil:
+    void *memmem(const void *haystack, size_t size, const void *needle, size_t needle_size)
+
 # The reasons to stop filling columns, in addition to those of fetched_batches.
 cdef enum:
     NO_MORE_ROWS = 100
@@ -315,7 +318,7 @@ cdef class FetchedRecords(FetchedBatches):
         cdef int status
         if columns.value != NULL and columns.rows == 0:  # so that it need not grow; unused memory is never touched
             reserve_data(columns.value, 0, min(self.view.len - self.position, columns.byte_limit))
-        while columns.rows < columns.row_limit:
+        while columns.rows < columns.row_limit and columns.scanned < columns.row_limit:
             if self.span.remaining == 0:
                 status = self.enter_batch()
                 if status == AT_RECORD:
@@ -324,10 +327,48 @@ cdef class FetchedRecords(FetchedBatches):
                     status = self.open_batch()
                 if status != AT_RECORD:
                     return status
-            status = self.fill_from_batch(columns, topic)
+            if columns.needle != NULL and self.is_whole():
+                status = self.fill_found(columns, topic)
+            else:
+                status = self.fill_from_batch(columns, topic)
             if status != AT_RECORD:
                 return status
         return NO_MORE_ROWS
+
+    cdef bint is_whole(self) noexcept nogil:
+        """Returns whether the consumer sees all records of the batch that are left."""
+        return self.header.base_offset + self.header.last_offset_delta < self.until_offset and (
+            self.header.base_offset >= self.next_offset or self.span.pos > 0)
+
+    cdef int fill_found(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
+        """Skips the records before the next place of the needle, and adds the record there; skips all without one.
+
+        Lengths are the only parts of skipped records that are decoded.
+        """
+        cdef const uint8_t *buf = self.span.buf
+        cdef const uint8_t *found = <const uint8_t *>memmem(
+            buf + self.span.pos, <size_t>(self.span.end - self.span.pos), columns.needle, columns.needle_size)
+        cdef Py_ssize_t at
+        cdef int32_t length = 0
+        cdef int64_t limit = columns.row_limit
+        cdef int status
+        if found == NULL:
+            columns.scanned += self.span.remaining
+            self.leave_batch()
+            return AT_RECORD
+        while self.span.remaining > 1:
+            at = read_varint(buf, self.span.pos, self.span.end, &length)
+            if at < 0 or length < 1 or length > self.span.end - at:
+                return DAMAGED_RECORD
+            if buf + at + length > found:
+                break
+            self.span.pos = at + length
+            self.span.remaining -= 1
+            columns.scanned += 1
+        columns.row_limit = columns.rows + 1
+        status = self.fill_from_batch(columns, topic)
+        columns.row_limit = limit
+        return status
 
     cdef bint count_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
         """Adds the number of the batch's records to the rows if no column is requested; otherwise returns False.
@@ -350,6 +391,8 @@ cdef class FetchedRecords(FetchedBatches):
         cdef int64_t first = columns.rows
         cdef int status = put_records(columns, &self.span, &self.next_offset, self.until_offset)
         put_constants(columns, first, topic, self.partition, 1 if self.span.has_log_append_time else 0)
+        if columns.needle != NULL:
+            columns.scanned += columns.rows - first
         if status == ROWS_REACHED_END:
             self.finish()
         elif status == ROWS_FULL:
@@ -386,6 +429,7 @@ cdef class FetchedRecords(FetchedBatches):
             self.next_offset = old.offset + 1
             self.span.remaining -= 1
             self.old_records.pop()
+            columns.scanned += columns.needle != NULL
         self.old_records = None
         self.leave_batch()
         return AT_RECORD

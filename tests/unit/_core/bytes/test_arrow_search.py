@@ -10,6 +10,7 @@ from kafkapy._core.bytes.arrow_batch import COLUMNS, ArrowBatch
 from kafkapy._core.bytes.arrow_search import read_row, rows_containing, rows_equal_to
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy._core.client.fetched_records import FetchedRecords
+from kafkapy.errors import ApiError
 
 
 def batch_of(values, columns=COLUMNS):
@@ -59,3 +60,75 @@ def test_what_cannot_be_searched_is_refused():
         rows_containing(batch_of([b"a"]), "value", b"")
     with pytest.raises(TypeError):
         rows_containing(batch_of([b"a"]), "value", "text")
+
+
+def fetched_of(values, sizes, **bounds):
+    """Returns the values as fetched batches, which have the numbers of records of `sizes` in turn."""
+    data, at = b"", 0
+    for size in sizes:
+        builder = RecordBatchBuilder(at)
+        for number in range(at, min(at + size, len(values))):
+            builder.append(1_000 + number, b"k", values[number], [("h", b"1")])
+        if len(values) > at:
+            data += builder.build()
+        at += size
+    return FetchedRecords(data, "t", 4, bounds.pop("first", 0), **bounds)
+
+
+def found_offsets(fetched, needle, limit):
+    """Returns the offsets of the rows that fills with a needle add, and the sum of `scanned`."""
+    offsets, scanned = [], 0
+    while True:
+        batch = ArrowBatch(("value", "offset"), max_rows=limit, needle=needle)
+        fetched.fill(batch)
+        if not batch.scanned:
+            return offsets, scanned
+        assert len(batch) <= batch.scanned
+        offsets += [read_row(batch, row)["offset"] for row in range(len(batch))]
+        scanned += batch.scanned
+
+
+@given(
+    st.lists(st.text("ab", max_size=4).map(str.encode), min_size=1, max_size=30),
+    st.integers(1, 7),
+    st.text("ab", min_size=1, max_size=3).map(str.encode),
+    st.integers(1, 9),
+    st.integers(0, 29),
+    st.integers(0, 30),
+)
+def test_a_fill_with_a_needle_adds_every_record_that_contains_it(values, size, needle, limit, first, length):
+    until = first + length
+    fetched = fetched_of(values, [size] * len(values), first=first, until_offset=until)
+    offsets, scanned = found_offsets(fetched, needle, limit)
+    expected = [at for at, value in enumerate(values) if first <= at < until and needle in value]
+    assert set(expected) <= set(offsets)
+    assert offsets == sorted(set(offsets))
+    assert all(first <= offset < until for offset in offsets)
+    assert scanned == len(range(first, min(until, len(values))))
+
+
+def test_records_without_the_needle_are_skipped():
+    values = [b"a" * 50 + b"%04d" % number for number in range(1000)]
+    fetched = fetched_of(values, [100] * 10)
+    assert found_offsets(fetched, b"0777", 16) == ([777], 1000)
+    assert fetched.next_offset == 1000
+
+
+def test_a_needle_is_found_in_keys_and_headers_too():
+    assert found_offsets(fetched_of([b"v", b"w"], [2]), b"k", 9) == ([0, 1], 2)
+
+
+def test_a_damaged_record_before_the_needle_is_reported():
+    whole = bytes(fetched_bytes())
+    damaged = bytearray(whole)
+    damaged[61] = 1  # the length of the first record, which becomes negative
+    fetched = FetchedRecords(bytes(damaged), "t", 4, 0, check_crcs=False)
+    with pytest.raises(ApiError, match="has an invalid record"):
+        fetched.fill(ArrowBatch(("value",), needle=b"last"))
+
+
+def fetched_bytes():
+    builder = RecordBatchBuilder(0)
+    for value in (b"first", b"second", b"last"):
+        builder.append(1_000, None, value, [])
+    return builder.build()
