@@ -21,6 +21,7 @@ from kafkapy.service_manager import ServiceManager
 if TYPE_CHECKING:
     from kafkapy.broker import Broker
     from kafkapy.config import BrokerConfig
+    from kafkapy.config.listener import Listener
     from kafkapy.controller_node import ControllerNode
 
 USAGE = """usage: kafkapy broker start [--config server.properties] [--override key=value ...]
@@ -200,6 +201,19 @@ def node_of(config: BrokerConfig, stop_request: StopRequest) -> Broker | Control
     return ControllerNode(config, on_fatal=stop_request.make)
 
 
+def runs_console(config: BrokerConfig) -> bool:
+    """Returns whether the broker runs a console as a child process."""
+    return config.is_broker and bool(config.kafkapy_console_listener)
+
+
+def console_words(config: BrokerConfig, listeners: Sequence[Listener]) -> list[str]:
+    """Returns the command of the console; `listeners` are those for clients. Raises ConfigError, see
+    `console_command`."""
+    from kafkapy.console_child import console_command  # only brokers with a console need it
+
+    return console_command(config.kafkapy_console_listener, config.kafkapy_console_arguments, listeners)
+
+
 def start(arguments: list[str]) -> int:
     """Runs a broker or controller until it is stopped; `arguments` follow the word `start`. Returns the exit code."""
     try:
@@ -223,6 +237,8 @@ def run_node(invocation: Invocation) -> int:
     path, overrides = invocation.config, dict(invocation.overrides)
     try:
         config = BrokerConfig.load(path, overrides)
+        if runs_console(config):
+            console_words(config, config.broker_listeners)  # finds errors before the broker starts
         raise_descriptor_limit()
         set_up_logging(config.kafkapy_log_directory, is_ephemeral=invocation.is_ephemeral)
     except (ConfigError, OSError) as error:
@@ -242,11 +258,20 @@ def run_node(invocation: Invocation) -> int:
         broker.abort()
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
+    console = None
+    if runs_console(config):
+        from kafkapy.console_child import ConsoleChild
+
+        bound = broker.endpoints[: len(config.broker_listeners)]
+        console = ConsoleChild(console_words(config, bound), sys.stderr if invocation.is_ephemeral else sys.stdout)
+        console.start()
     print(broker.endpoints[0].port if invocation.is_ephemeral else broker.ready_line(), flush=True)
     service_manager.ready(broker.ready_line())
     service_manager.watch(broker.reactor.post)
     stop_request.wait(lambda: reload(broker, path, overrides))
     service_manager.stopping()
+    if console is not None:
+        console.stop()
     return broker.stop()
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from kafkapy.config.properties import read_properties
 from kafkapy.console.settings import Login, Settings
+from kafkapy.ephemeral import call_at_end_of_input
 from kafkapy.errors import ConfigError
 from kafkapy.metrics.http_server import parse_address
 from kafkapy.tools.bootstrap import COMMAND_CONFIG
@@ -76,6 +77,8 @@ def run(arguments: Arguments) -> int:
         limits=Limits(arguments["max-connections"]),
         on_ready=print_address,
     )
+    if arguments["until-end-of-input"]:
+        call_at_end_of_input(server.stop)
     with stops_by(server.stop):
         try:
             server.run()
@@ -219,6 +222,7 @@ TOOL = Tool(
             "DIRECTORY",
             completes="directory",
         ),
+        Option("until-end-of-input", "End when the standard input ends, for a process that runs the console."),
         Option("max-connections", "The number of connections at a time.", "COUNT", INTEGER, default=200),
     ),
     needs_arguments=False,

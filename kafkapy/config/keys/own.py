@@ -5,6 +5,17 @@ from kafkapy.config.validator import ADDRESS, ANY, ZNODE_PATH, at_least
 
 ROWS = (
     key(
+        "kafkapy.console.arguments", STRING, "", ANY, LOW, READ_ONLY,
+        "Further arguments of the console that kafkapy.console.listener starts, as in --users FILE --allow-changes. A "
+        "broker without a listener of the security protocol PLAINTEXT needs --command-config FILE here.",
+    ),
+    key(
+        "kafkapy.console.listener", STRING, "", ADDRESS, LOW, READ_ONLY,
+        "Address of the console, a web application that the broker runs as a child process: host:port, or a port on "
+        "loopback, as in localhost:9080. Without a value there is no console. An address outside of the loopback interface "
+        "needs a login in kafkapy.console.arguments.",
+    ),
+    key(
         "kafkapy.fence.dead.brokers.enable", BOOLEAN, True, ANY, LOW, READ_ONLY,
         "Whether the controller fences a broker at once when its heartbeat connection has ended and all its listeners "
         "refuse connections. Switch it off if a firewall refuses the controller's connections.",

@@ -1,0 +1,131 @@
+"""The console as a child process of the broker, for the key kafkapy.console.listener."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import IO
+
+from kafkapy.config.listener import Listener
+from kafkapy.errors import ConfigError
+
+log = logging.getLogger("kafkapy.console")
+
+# A console that was ended by a signal is started again after this time, which doubles for each end that follows soon.
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+# A console that has run for this time is taken to work: its next end is the first one again.
+SETTLED_S = 300.0
+STOP_TIMEOUT_S = 5.0
+_ANY_HOST = ("", "0.0.0.0", "::")
+
+
+def console_command(address: str, arguments: str, listeners: Sequence[Listener]) -> list[str]:
+    """Returns the command that starts the console of a broker.
+
+    `address` and `arguments` are the values of kafkapy.console.listener and kafkapy.console.arguments; `listeners` are
+    those of the broker for clients. The console connects to the first of them without security, or to the first one
+    with the client's configuration that --command-config names in the arguments. Raises ConfigError without either.
+    """
+    try:
+        words = shlex.split(arguments)
+    except ValueError as error:
+        raise ConfigError(f"kafkapy.console.arguments is not a list of arguments: {error}") from None
+    has_config = any(word.partition("=")[0] == "--command-config" for word in words)
+    plain = [each for each in listeners if each.security_protocol == "PLAINTEXT"]
+    if not plain and not has_config:
+        raise ConfigError(
+            "kafkapy.console.listener needs a listener of the security protocol PLAINTEXT, or a client's configuration "
+            "for the console: set kafkapy.console.arguments=--command-config FILE"
+        )
+    chosen = listeners[0] if has_config else plain[0]
+    host = "localhost" if chosen.host in _ANY_HOST else chosen.host
+    program = [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "kafkapy"]
+    server = f"[{host}]:{chosen.port}" if ":" in host else f"{host}:{chosen.port}"
+    own = ["--bootstrap-server", server, "--listener", address, "--until-end-of-input"]
+    return [*program, "console", *own, *words]
+
+
+class ConsoleChild:
+    """Runs the console until `stop`, and starts it again when a signal has ended it.
+
+    A console that ends by itself is not started again, because its arguments are wrong; the log has its last words. The
+    console ends with its standard input, which is a pipe from this process, so that it never outlives the broker. Its
+    output, with the address to open, goes to `output`. Owns a thread that waits for the process.
+    """
+
+    def __init__(self, command: Sequence[str], output: IO[str]) -> None:
+        self._command = list(command)
+        self._output = output
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._run, name="console", daemon=True)
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process; None while it does not run."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def start(self) -> None:
+        """Starts the process and the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the process and the thread. Blocks at most about STOP_TIMEOUT_S seconds."""
+        with self._lock:
+            self._stopping.set()
+            process = self._process
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause_s = FIRST_PAUSE_S
+        while True:
+            began_s = time.monotonic()
+            status = self._run_once()
+            if status is None or self._stopping.is_set():
+                return
+            if status >= 0:
+                log.error("The console has ended with status %d and is not started again", status)
+                return
+            if time.monotonic() - began_s > SETTLED_S:
+                pause_s = FIRST_PAUSE_S
+            log.warning("The console was ended by signal %d; it is started again in %g s", -status, pause_s)
+            if self._stopping.wait(pause_s):
+                return
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    def _run_once(self) -> int | None:
+        """Runs the process and returns its status, which is negative after a signal; None if it cannot be started."""
+        with self._lock:
+            if self._stopping.is_set():
+                return None
+            try:
+                # A session of its own: Ctrl-C goes to the broker, which then stops the console.
+                process = self._process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=self._output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                log.error("The console cannot be started: %s", error)
+                return None
+        try:
+            return process.wait()
+        finally:
+            if process.stdin is not None:
+                process.stdin.close()
