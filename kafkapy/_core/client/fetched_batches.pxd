@@ -48,6 +48,8 @@ cdef class FetchedBatches:
     cdef Py_buffer view
     cdef bint pinned
     cdef bint check_crcs, read_committed
+    cdef bint defers_crcs                    # `enter_batch` leaves the check of uncompressed batches to the caller
+    cdef bint is_unchecked                   # the check of the current batch was left to the caller
     cdef AbortedTransaction *aborted         # by offset
     cdef Py_ssize_t aborted_count, aborted_met
     cdef int64_t *aborted_producers          # producers with an aborted transaction that is open here
@@ -61,6 +63,8 @@ cdef class FetchedBatches:
 
     # Goes to the next batch with records for the consumer; returns an AT_ or DAMAGED_ status.
     cdef int enter_batch(self) noexcept nogil
+    # Checks the current batch if `enter_batch` has not; returns AT_RECORD or DAMAGED_BATCH.
+    cdef int check_batch(self) noexcept nogil
     # Opens the batch's records into `span`; returns AT_RECORD, AT_CLOSED_BATCH or DAMAGED_RECORD.
     cdef int open_batch(self) noexcept nogil
     # Handles a status that needs Python and returns the new one. Raises ApiError for a DAMAGED_ status.

@@ -98,7 +98,11 @@ cdef class FetchedBatches:
                 break
             if status == HEADER_OLD_MAGIC:
                 return AT_OLD_MESSAGES
-            if status != HEADER_OK or self.check_crcs and not crc_is_valid(buf, &self.header):
+            if status != HEADER_OK:
+                return DAMAGED_BATCH
+            self.is_unchecked = self.check_crcs
+            if not (self.defers_crcs and self.header.attributes & (CODEC_MASK | CONTROL_FLAG) == 0) and (
+                    self.check_batch() != AT_RECORD):
                 return DAMAGED_BATCH
             self.leader_epoch = self.header.partition_leader_epoch
             status = self.judge_batch()
@@ -107,6 +111,12 @@ cdef class FetchedBatches:
             self.leave_batch()
         self.is_exhausted = True
         return AT_END
+
+    cdef int check_batch(self) noexcept nogil:
+        if self.is_unchecked and not crc_is_valid(<const uint8_t *>self.view.buf, &self.header):
+            return DAMAGED_BATCH
+        self.is_unchecked = False
+        return AT_RECORD
 
     cdef void leave_batch(self) noexcept nogil:
         self.next_offset = max(self.next_offset, self.header.base_offset + self.header.last_offset_delta + 1)

@@ -10,7 +10,7 @@ from kafkapy._core.client.arrow_records cimport (
     ROWS_DAMAGED, ROWS_FULL, ROWS_NO_MEMORY, ROWS_OK, ROWS_REACHED_END, put_constants, put_records, put_row,
     reserve_row)
 from kafkapy._core.client.fetched_batches cimport (
-    AT_END, AT_RECORD, DAMAGED_RECORD, FetchedBatches)
+    AT_END, AT_RECORD, DAMAGED_BATCH, DAMAGED_RECORD, FetchedBatches)
 from kafkapy._core.bytes.primitives cimport read_varint, read_varlong
 from kafkapy.errors import ApiError, Error
 
@@ -277,6 +277,7 @@ cdef class FetchedRecords(FetchedBatches):
         self.check_idle()
         batch.begin_filling()
         self.is_filling = True
+        self.defers_crcs = batch.content.needle != NULL
         try:
             batch.content.topic_size = PyBytes_GET_SIZE(topic)
             status = self.fill_to_the_end(batch, topic)
@@ -286,7 +287,7 @@ cdef class FetchedRecords(FetchedBatches):
             batch.is_full = True
             return batch.content.rows - rows
         finally:
-            self.is_filling = False
+            self.is_filling = self.defers_crcs = False
             batch.end_filling()
         if status == NO_MEMORY:
             raise MemoryError()
@@ -330,7 +331,9 @@ cdef class FetchedRecords(FetchedBatches):
             if columns.needle != NULL and self.is_whole():
                 status = self.fill_found(columns, topic)
             else:
-                status = self.fill_from_batch(columns, topic)
+                status = self.check_batch()
+                if status == AT_RECORD:
+                    status = self.fill_from_batch(columns, topic)
             if status != AT_RECORD:
                 return status
         return NO_MORE_ROWS
@@ -343,7 +346,8 @@ cdef class FetchedRecords(FetchedBatches):
     cdef int fill_found(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
         """Skips the records before the next place of the needle, and adds the record there; skips all without one.
 
-        Lengths are the only parts of skipped records that are decoded.
+        Lengths are the only parts of skipped records that are decoded. The CRC of a batch without the needle is not
+        checked, which would take more time than the search.
         """
         cdef const uint8_t *buf = self.span.buf
         cdef const uint8_t *found = <const uint8_t *>memmem(
@@ -356,6 +360,8 @@ cdef class FetchedRecords(FetchedBatches):
             columns.scanned += self.span.remaining
             self.leave_batch()
             return AT_RECORD
+        if self.check_batch() != AT_RECORD:
+            return DAMAGED_BATCH
         while self.span.remaining > 1:
             at = read_varint(buf, self.span.pos, self.span.end, &length)
             if at < 0 or length < 1 or length > self.span.end - at:

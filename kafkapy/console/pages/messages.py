@@ -120,8 +120,8 @@ def export(visit: Visit) -> Response:
             yield "partition,offset,timestamp,key,value\r\n"
         with _searches:
             for found in search.run():
-                if isinstance(found, Record):
-                    yield write(found)
+                # An empty text sends the lines that there are.
+                yield write(found) if isinstance(found, Record) else ""
 
     headers = {"content-disposition": f'attachment; filename="{segment(name)}.{kind}{"l" if kind == "json" else ""}"'}
     return StreamedPage(lines(), search.stop, content_type=_EXPORTS[kind], headers=headers)

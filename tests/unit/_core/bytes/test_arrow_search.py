@@ -127,6 +127,17 @@ def test_a_damaged_record_before_the_needle_is_reported():
         fetched.fill(ArrowBatch(("value",), needle=b"last"))
 
 
+def test_the_crc_of_a_batch_with_the_needle_is_checked():
+    damaged = bytearray(fetched_bytes())
+    damaged[-3] ^= 1
+    assert FetchedRecords(bytes(damaged), "t", 4, 0).fill(ArrowBatch(("value",), needle=b"nowhere")) == 0
+    for needle in (b"first", b""):
+        with pytest.raises(ApiError, match="is invalid"):
+            FetchedRecords(bytes(damaged), "t", 4, 0).fill(ArrowBatch(("value",), needle=needle))
+    with pytest.raises(ApiError, match="is invalid"):  # some of its records are not read
+        FetchedRecords(bytes(damaged), "t", 4, 1).fill(ArrowBatch(("value",), needle=b"nowhere"))
+
+
 def fetched_bytes():
     builder = RecordBatchBuilder(0)
     for value in (b"first", b"second", b"last"):
