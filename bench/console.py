@@ -16,6 +16,7 @@ import argparse
 import http.client
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -61,11 +62,15 @@ def search(records: int, rounds: int, directory: Path) -> dict[str, Any]:
         run.produce(TOPIC, records, RECORD_BYTES, *LARGE_BATCHES).result()
         with ConsoleProcess(directory, "--bootstrap-server", server.bootstrap, "--name", "bench") as console:
             visitor = console.visitor()
-            figures: dict[str, list[float]] = {"console": [], "kcat": [], "first_hit_s": []}
+            figures: dict[str, list[float]] = {"console": [], "kcat": [], "first_hit_s": [], "cpu": [], "kcat_cpu": []}
             for _ in range(rounds):
                 figures["first_hit_s"].append(_first_hit_s(visitor))
+                spent = cpu_seconds(console.pid)
                 figures["console"].append(records / _timed(lambda: _read_to_the_end(visitor)))
+                figures["cpu"].append((cpu_seconds(console.pid) - spent) / records * 1e6)
+                spent = _children_seconds()
                 figures["kcat"].append(records / _timed(lambda: _kcat(server.bootstrap)))
+                figures["kcat_cpu"].append((_children_seconds() - spent) / records * 1e6)
             stop_s = _stop_s(visitor, console.pid)
             memory = memory_mb(console.pid, peak=True)
     finally:
@@ -76,6 +81,8 @@ def search(records: int, rounds: int, directory: Path) -> dict[str, Any]:
         "kcat_records_s": round(median(figures["kcat"])),
         "ratio": round(median(ratios), 2),
         "ratios": [round(each, 2) for each in ratios],
+        "console_cpu_s_per_million": round(median(figures["cpu"]), 3),
+        "kcat_cpu_s_per_million": round(median(figures["kcat_cpu"]), 3),
         "first_hit_s": round(median(figures["first_hit_s"]), 3),
         "stop_s": round(stop_s, 3),
         "peak_memory_mb": round(memory),
@@ -130,6 +137,12 @@ def _kcat(bootstrap: str) -> None:
     subprocess.run(["grep", "-F", "-a", ABSENT], stdin=kcat.stdout, stdout=subprocess.DEVNULL, check=False)
     if kcat.wait():
         raise RuntimeError(f"kcat ended with {kcat.returncode}")
+
+
+def _children_seconds() -> float:
+    """Returns the processor time of the programs that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _stop_s(visitor: Visitor, pid: int) -> float:
