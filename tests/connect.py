@@ -76,7 +76,7 @@ class _Worker(ServerProcess):
 class ConnectWorker(_Worker):
     """A worker of the group `connect` whose source connectors write in transactions."""
 
-    def __init__(self, kafka: Path, directory: Path, bootstrap: str) -> None:
+    def __init__(self, kafka: Path, directory: Path, bootstrap: str, plugins: Path | None = None) -> None:
         settings = {
             "bootstrap.servers": bootstrap,
             "group.id": "connect",
@@ -91,6 +91,8 @@ class ConnectWorker(_Worker):
         for name in ("config", "offset", "status"):
             settings |= {f"{name}.storage.topic": f"connect-{name}", f"{name}.storage.replication.factor": "1"}
         super().__init__(directory, kafka, "ConnectDistributed", settings)
+        if plugins is not None:  # the jars of further connectors
+            self._class_path += f":{plugins}/*"
 
 
 class StandaloneWorker(_Worker):

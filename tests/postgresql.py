@@ -38,9 +38,13 @@ def jdbc_driver() -> Path:
 
 
 class PostgreSQL:
-    """A server on loopback without passwords, with a database `postgres`. Its context manager removes it at the end."""
+    """A server on loopback without passwords, with a database `postgres`. Its context manager removes it at the end.
 
-    def __init__(self) -> None:
+    `settings` are further ones of the server.
+    """
+
+    def __init__(self, **settings: str) -> None:
+        self._settings = settings
         (self.port,) = free_ports(1)
         # not below pytest's folder, which is closed to other users
         self._directory = Path(tempfile.mkdtemp(prefix="kafkapy-postgresql-"))
@@ -57,6 +61,7 @@ class PostgreSQL:
         try:
             self._run("initdb", "-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
             options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._directory}"
+            options += "".join(f" -c {name}={value}" for name, value in self._settings.items())
             self._run("pg_ctl", "-D", "data", "-l", "log", "-w", "-t", "60", "-o", options, "start")
         except BaseException:
             shutil.rmtree(self._directory)

@@ -128,25 +128,37 @@ class TopicReader:
         self._topic = topic
         self.records: list[ConsumerRecord] = []
 
-    def read(self) -> None:
+    def read(self) -> list[ConsumerRecord]:
+        """Waits shortly for further records; returns all records so far."""
         found = [*self._consumer.poll(0.2)] if self._consumer.assignment() else []
         self.records += found
         if not found:  # the topic may have been created or may have grown
             partitions = self._consumer.partitions_for(self._topic)
             self._consumer.assign([TopicPartition(self._topic, info.partition) for info in partitions])
+        return self.records
 
     @property
     def values(self) -> list[bytes]:
         return [record.value for record in self.records]
 
+    def read_all(self) -> None:
+        """Reads until the ends of the partitions at the time of the call."""
+        ends = self._consumer.end_offsets(
+            TopicPartition(self._topic, info.partition) for info in self._consumer.partitions_for(self._topic)
+        )
+
+        def is_at_end() -> bool:
+            self.read()
+            return all(self._consumer.position(each) >= end for each, end in ends.items())
+
+        self.read()
+        wait_until(is_at_end, lambda: f"{len(self.records)} records in {self._topic}, whose ends are {ends}")
+
     def wait_for(self, count: int) -> None:
         """Reads until the topic has held `count` records."""
-
-        def is_complete() -> bool:
-            self.read()
-            return len(self.records) >= count
-
-        wait_until(is_complete, lambda: f"{len(self.records)} of {count} records in {self._topic}")
+        wait_until(
+            lambda: len(self.read()) >= count, lambda: f"{len(self.records)} of {count} records in {self._topic}"
+        )
 
     def __enter__(self) -> TopicReader:
         return self

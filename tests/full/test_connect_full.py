@@ -45,6 +45,7 @@ class Lines:
 
 def test_an_exactly_once_source_writes_each_line_once_through_kills(tmp_path: Path, kafka_43: Path) -> None:
     lines, sink = Lines(tmp_path / "source.txt"), tmp_path / "sink.txt"
+    sink.touch()
     with (
         BrokerProcess(tmp_path / "broker") as broker,
         ConnectWorker(kafka_43, tmp_path / "worker-1", broker.bootstrap) as first,

@@ -39,8 +39,8 @@ def settings(addresses: dict[str, str]) -> dict[str, str]:
     found |= {"topics": "from-.*", "groups": "group-.*", "sync.group.offsets.enabled": "true", "offset.lag.max": "0"}
     found |= {"refresh.topics.interval.seconds": "3", "refresh.groups.interval.seconds": "3"}
     found |= {"sync.group.offsets.interval.seconds": "2", "emit.checkpoints.interval.seconds": "2"}
-    internal = ("", "checkpoints.topic.", "heartbeats.topic.", "offset-syncs.topic.")
-    internal += ("offset.storage.", "status.storage.", "config.storage.")
+    internal = ["", "checkpoints.topic.", "heartbeats.topic.", "offset-syncs.topic."]
+    internal += ["offset.storage.", "status.storage.", "config.storage."]
     return found | {f"{name}replication.factor": "1" for name in internal}
 
 
@@ -62,10 +62,9 @@ def contents(bootstrap: str, topic: str, count: int) -> dict[int, list[object]]:
     with TopicReader(bootstrap, topic) as reader:
 
         def found() -> dict[tuple[object, ...], None]:
-            reader.read()
             return {
                 (each.partition, each.key, each.value, each.timestamp, tuple(each.headers)): None
-                for each in reader.records
+                for each in reader.read()
             }
 
         wait_until(lambda: len(found()) >= count, lambda: f"{len(found())} of {count} in {topic}")
@@ -76,7 +75,7 @@ def committed(bootstrap: str, group: str, topic: str) -> list[int | None]:
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     with Consumer({"bootstrap.servers": bootstrap, "group.id": group}) as consumer:
         found = consumer.committed(partitions)
-    return [found[each].offset if found.get(each) else None for each in partitions]
+    return [known.offset if (known := found[each]) else None for each in partitions]
 
 
 def test_records_configurations_and_offsets_are_copied_both_ways(tmp_path: Path, kafka_43: Path) -> None:
