@@ -1,4 +1,4 @@
-"""sarama (Go), which Metricbeat and other agents use: the programs of its module, and a copier with transactions."""
+"""The Go library sarama, which Metricbeat and others use: its module's programs, and a copier with transactions."""
 
 from __future__ import annotations
 
@@ -112,8 +112,7 @@ def test_a_group_with_transactions_copies_each_record_once(tmp_path: Path, progr
 
             def is_copied() -> bool:
                 copier.keep_running()
-                output.read()
-                return len(output.records) >= written
+                return len(output.read()) >= written
 
             try:
                 for _ in range(3):
