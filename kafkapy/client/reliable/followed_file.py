@@ -67,7 +67,7 @@ class FollowedFile:
         self._file = None
 
     def seek(self, position: FilePosition | None) -> None:
-        """Continues at a stored position, in the file that it names, even if that was rotated; None begins the file of the name."""
+        """Continues at a position, in the file that it names, even a rotated one; None begins the current file."""
         self.close()
         self._later = []
         if position is None:
