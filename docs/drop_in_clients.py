@@ -98,12 +98,11 @@ PACKAGES: tuple[Package, ...] = (
         },
         notes=(
             "`produce` copies the record at once, so that its buffers can be changed afterwards.",
-            "`purge` fails the records that were not sent; records in flight are reported when their outcome is known.",
+            "`purge` returns when the records have failed, whatever `blocking` says.",
             "Within `on_assign`, `assign` chooses the offsets; the partitions must be those that the group assigned. "
             "While topics are subscribed, `assign` is refused elsewhere.",
             "`include_authorized_operations` and `broker` of AdminClient's calls are refused with `_NOT_IMPLEMENTED`.",
             "Statistics have librdkafka's names, without the fields of its internal queues.",
-            "`oauth_cb` has to return a JSON web token; its expiry is read from the token.",
         ),
         parts=("cimpl",),
         keys={"accepted without an effect": ACCEPTED, "refused unless it has its default": REFUSED_KEYS},

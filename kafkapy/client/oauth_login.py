@@ -13,6 +13,7 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from random import random
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -28,7 +29,7 @@ from kafkapy.client.token_endpoint import (
 from kafkapy.errors import ConfigError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.security.jaas import JaasEntry
-from kafkapy.security.sasl.oauth_client import OauthClient
+from kafkapy.security.sasl.oauth_client import OauthClient, check_extensions
 
 if TYPE_CHECKING:
     from kafkapy.client.security_values import SecurityValues
@@ -77,6 +78,24 @@ class Token(NamedTuple):
         return f"Token(expires {self.expires_s})"
 
 
+class RetrievedToken(NamedTuple):
+    """The result of an application's function that knows more of a token than its text.
+
+    expires_s: the wall-clock time in seconds at which the token expires; None if it is a JSON web token that says so.
+    extensions: SASL extensions (KIP-342) that are sent with the token, in addition to those of `sasl.jaas.config`.
+    """
+
+    text: str
+    expires_s: float | None = None
+    extensions: Mapping[str, str] = MappingProxyType({})
+
+    def __repr__(self) -> str:
+        return f"RetrievedToken(expires {self.expires_s})"
+
+
+Retriever = Callable[[], str | RetrievedToken]
+
+
 def parse_token(text: str, now_s: float) -> Token:
     """Returns a token with its times, without a check of its signature. Raises AuthenticationError."""
     try:
@@ -90,18 +109,19 @@ def parse_token(text: str, now_s: float) -> Token:
 class OauthLogin:
     """Owns the current token of a client and the thread that renews it. Any thread."""
 
-    def __init__(self, retrieve: Callable[[], str], renewal: Renewal, extensions: Mapping[str, str]) -> None:
+    def __init__(self, retrieve: Retriever, renewal: Renewal, extensions: Mapping[str, str]) -> None:
         """Retrieves the first token; blocks. Raises AuthenticationError."""
         self._retrieve = retrieve
         self._renewal = renewal
-        self._extensions = dict(extensions)
+        self._configured_extensions = dict(extensions)
         self._is_closed = threading.Event()
-        self._token = parse_token(retrieve(), time.time())
+        self._current = self._next()
         threading.Thread(target=self._run, name="kafkapy-oauth-login", daemon=True).start()
 
     def mechanism(self, host: str) -> OauthClient:
         """Returns the mechanism for one authentication, with the current token."""
-        return OauthClient(self._token.text, self._extensions)
+        token, extensions = self._current
+        return OauthClient(token.text, extensions)
 
     def close(self) -> None:
         """Ends the thread. The current token stays usable."""
@@ -109,16 +129,31 @@ class OauthLogin:
 
     def _run(self) -> None:
         now_s = time.time()
-        at_s = self._renewal.at_s(now_s, self._token)
+        at_s = self._renewal.at_s(now_s, self._current[0])
         while not self._is_closed.wait(max(at_s - now_s, 0)):
             try:
-                self._token = parse_token(self._retrieve(), time.time())
+                self._current = self._next()
                 now_s = time.time()
-                at_s = self._renewal.at_s(now_s, self._token)
+                at_s = self._renewal.at_s(now_s, self._current[0])
             except Exception as error:  # a callable of the application may raise anything
                 log.warning("The OAuth token could not be renewed: %s", error)
                 now_s = time.time()
                 at_s = now_s + _PAUSE_AFTER_FAILURE_S
+
+    def _next(self) -> tuple[Token, dict[str, str]]:
+        """Returns a new token with the extensions to send. Raises AuthenticationError."""
+        retrieved, now_s = self._retrieve(), time.time()
+        if isinstance(retrieved, str):
+            return parse_token(retrieved, now_s), self._configured_extensions
+        text, expires_s, extensions = retrieved
+        token = parse_token(text, now_s) if expires_s is None else Token(text, now_s, expires_s)
+        if token.expires_s <= now_s:
+            raise AuthenticationError(f"The OAuth token has expired {now_s - token.expires_s:.0f} s ago")
+        try:
+            check_extensions(extensions)
+        except ValueError as error:
+            raise AuthenticationError(f"The OAuth token cannot be sent: {error}") from error
+        return token, {**self._configured_extensions, **extensions}
 
 
 def oauth_login(values: SecurityValues, entry: JaasEntry) -> OauthLogin:
@@ -141,7 +176,7 @@ def oauth_login(values: SecurityValues, entry: JaasEntry) -> OauthLogin:
     return OauthLogin(retrieve, renewal, extensions)
 
 
-def _retriever(values: SecurityValues, entry: JaasEntry) -> Callable[[], str] | None:
+def _retriever(values: SecurityValues, entry: JaasEntry) -> Retriever | None:
     """Returns the function that retrieves a token; None if the configuration describes one without a signature."""
     handler = values[HANDLER_KEY]
     if handler is not None and handler not in _KAFKAS_HANDLERS:
@@ -179,7 +214,7 @@ def _retriever(values: SecurityValues, entry: JaasEntry) -> Callable[[], str] | 
     return client_credentials(endpoint, client_id, secret, scope, urlencoded=is_encoded)
 
 
-def _own_retriever(handler: Any) -> Callable[[], str]:
+def _own_retriever(handler: Any) -> Retriever:
     """Returns the application's function; a class is instantiated, and its instance called."""
     found = load_object(HANDLER_KEY, handler) if isinstance(handler, str) else handler
     if isinstance(found, type):
@@ -189,9 +224,10 @@ def _own_retriever(handler: Any) -> Callable[[], str]:
             f"Invalid value {handler} for configuration {HANDLER_KEY}: not a function that returns a token"
         )
 
-    def retrieve() -> str:
+    def retrieve() -> str | RetrievedToken:
         try:
-            return str(found())
+            retrieved = found()
+            return retrieved if isinstance(retrieved, RetrievedToken) else str(retrieved)
         except Exception as error:
             raise AuthenticationError(f"{HANDLER_KEY} gave no token: {error}") from error
 

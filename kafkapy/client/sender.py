@@ -257,7 +257,7 @@ class Sender:
             return
         if len(batches) == 1 and _is_single_success(response):
             [only] = response.responses[0].partition_responses
-            if only.index == batches[0].queue.partition:
+            if only.index == batches[0].queue.partition and batches[0] in self.in_flight:
                 self._complete(batches[0], only.base_offset, only.log_append_time_ms)
                 return
         found: dict[tuple[str | bytes, int], ProduceResponse.PartitionProduceResponse] = {}
@@ -271,6 +271,8 @@ class Sender:
             result = found.get((name, batch.queue.partition))
             if result is None:
                 self._handle_error(batch, ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the partition"))
+            elif batch not in self.in_flight:
+                continue
             elif not result.error_code:
                 self._complete(batch, result.base_offset, result.log_append_time_ms)
             else:
@@ -346,6 +348,14 @@ class Sender:
                     self._identity.on_sequence_given_up()
                 self._fail(batch, error)
             self._accumulator.retire(queue)
+
+    def fail_in_flight(self, error: Exception) -> None:
+        """Fails the batches in flight, the oldest ones first. The broker may have written them; responses to them are
+        ignored."""
+        for batch in sorted(self.in_flight, key=lambda each: each.created_ms):
+            if batch.has_sequence:
+                self._identity.on_sequence_given_up()
+            self._fail(batch, error)
 
 
 def _is_single_success(response: ProduceResponse) -> bool:

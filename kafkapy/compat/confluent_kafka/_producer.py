@@ -39,7 +39,10 @@ _TOO_LARGE = KafkaError(10, "Unable to produce message: Broker: Message size too
 
 
 class _Purged(KafkapyError):
-    """The error of a record that `Producer.purge` has removed."""
+    """The error of a record that `Producer.purge` has removed. Its message is the name of librdkafka's error."""
+
+
+_FROM_QUEUE, _FROM_FLIGHT = _Purged("_PURGE_QUEUE"), _Purged("_PURGE_INFLIGHT")
 
 
 class _Report(_Fields):
@@ -79,7 +82,7 @@ class _Report(_Fields):
 
 def _delivery_error(error: BaseException) -> KafkaError:
     if isinstance(error, _Purged):
-        return KafkaError(code_of("_PURGE_QUEUE"))
+        return KafkaError(code_of(str(error)))
     if isinstance(error, RequestTimedOut):
         return KafkaError(MSG_TIMED_OUT)
     return error_of(error)
@@ -117,10 +120,13 @@ class _InnerProducer(KafkapyProducer):
         with self._network.lock:
             self._sender.flushing -= 1
 
-    def purge(self) -> None:
-        """Fails the records that were not sent yet."""
+    def purge(self, *, queued: bool, in_flight: bool) -> None:
+        """Fails the records that were not sent yet, those of unanswered requests, or both."""
         with self._network.lock:
-            self._sender.fail_all(_Purged("purged"))
+            if in_flight:
+                self._sender.fail_in_flight(_FROM_FLIGHT)
+            if queued:
+                self._sender.fail_all(_FROM_QUEUE)
 
 
 class Producer(Client):
@@ -441,20 +447,20 @@ class Producer(Client):
             self._client.stop_flushing()
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
-        """Fails the records that have not been sent yet, with `_PURGE_QUEUE`.
+        """Fails the records that have not been sent yet with `_PURGE_QUEUE`, those in flight with `_PURGE_INFLIGHT`.
 
-        Records in flight are not interrupted: their outcome is reported when it is known.
+        A record in flight may have been written. `blocking` has no effect: both are done when the call returns.
         """
         self._check_open()
         if in_queue:
             self._purge_unknown()
-            self._client.purge()
+        self._client.purge(queued=in_queue, in_flight=in_flight)
 
     def _purge_unknown(self) -> None:
         """Fails the records that wait for the partitions of their topic."""
         with self._unknown_lock:
             for records in self._unknown.values():
-                self._failed.extend((record[-1], _Purged("purged")) for record in records)
+                self._failed.extend((record[-1], _FROM_QUEUE) for record in records)
                 self._unknown_count -= len(records)
                 records.clear()
 

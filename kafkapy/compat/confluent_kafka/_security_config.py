@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from kafkapy.client.oauth_login import RetrievedToken
+
 _MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -129,8 +131,7 @@ def _oauth(settings: Values, invalid: Callable[[str], Exception]) -> dict[str, A
     callback = settings.callbacks.get("oauth_cb")
     if callback is not None:
         config = settings["sasl.oauthbearer.config"] or ""
-        # The callback returns the token, its expiry and perhaps more; kafkapy reads the expiry in the token.
-        found["sasl.login.callback.handler.class"] = lambda: callback(config)[0]
+        found["sasl.login.callback.handler.class"] = lambda: _retrieved(*callback(config))
     elif settings["sasl.oauthbearer.method"] == "oidc":
         if settings["sasl.oauthbearer.grant.type"] == _ASSERTION_GRANT:
             found["sasl.oauthbearer.jwt.retriever.class"] = _ASSERTION_RETRIEVER
@@ -149,6 +150,11 @@ def _oauth(settings: Values, invalid: Callable[[str], Exception]) -> dict[str, A
         )
     found["sasl.jaas.config"] = _login("OAUTHBEARER", options)
     return found
+
+
+def _retrieved(token: str, expires_s: float, principal: str = "", extensions: Any = None) -> RetrievedToken:
+    """Returns what `oauth_cb` has returned. The broker reads the principal in the token."""
+    return RetrievedToken(token, float(expires_s), dict(extensions or {}))
 
 
 def _pairs(text: str | None, separator: str) -> list[tuple[str, str]]:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from kafkapy.security.sasl.client_mechanism import GS2_HEADER
 
 _SEPARATOR = "\x01"
+# The names and values of extensions (KIP-342).
+EXTENSION_NAME = re.compile("[A-Za-z]+")
+EXTENSION_VALUE = re.compile("[\x21-\x7e \t\r\n]+")
+_TOKENS_NAME = "auth"
+
+
+def check_extensions(extensions: Mapping[str, str]) -> None:
+    """Raises ValueError for an extension whose name or value KIP-342 does not allow."""
+    for name, value in extensions.items():
+        if not isinstance(name, str) or not EXTENSION_NAME.fullmatch(name) or name == _TOKENS_NAME:
+            raise ValueError(f"the SASL extension {name!r} needs a name of ASCII letters other than {_TOKENS_NAME!r}")
+        if not isinstance(value, str) or not EXTENSION_VALUE.fullmatch(value):
+            raise ValueError(f"the SASL extension {name} needs a value of printable ASCII characters")
 
 
 class OauthClient:

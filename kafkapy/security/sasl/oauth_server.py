@@ -10,10 +10,9 @@ from typing import NamedTuple
 from kafkapy.security.oauth.json_web_token import InvalidToken
 from kafkapy.security.oauth.token_validation import ValidToken
 from kafkapy.security.principal import USER_TYPE, Principal
+from kafkapy.security.sasl.oauth_client import EXTENSION_NAME, EXTENSION_VALUE
 from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism
 
-_KEY = re.compile("[A-Za-z]+")
-_VALUE = re.compile("[\x21-\x7e \t\r\n]+")
 _SASL_NAME = re.compile(r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+")
 _AUTHORIZATION = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_.a-zA-Z0-9]+)", re.ASCII)
 # The message of a client that has received the reason why its token was refused.
@@ -49,7 +48,7 @@ def parse_initial_response(message: bytes) -> InitialResponse:
         raise malformed
     for pair in body.split("\x01")[:-1]:
         key, equals, value = pair.partition("=")
-        if not equals or not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
+        if not equals or not EXTENSION_NAME.fullmatch(key) or not EXTENSION_VALUE.fullmatch(value):
             raise malformed
         pairs[key] = value
     authorization = _AUTHORIZATION.fullmatch(pairs.pop("auth", ""))

@@ -268,7 +268,10 @@ def test_tokens_come_from_oauth_cb(ours):
         "oauth_cb": lambda config: (f"token for {config}", 1e10),
     }
     found = config.Settings(config.ADMIN, conf, {}).properties()
-    assert found["sasl.login.callback.handler.class"]() == "token for scope=all"
+    assert found["sasl.login.callback.handler.class"]() == ("token for scope=all", 1e10, {})
+    conf["oauth_cb"] = lambda config: ("token", 1e10, "me", {"traceId": "7"})
+    found = config.Settings(config.ADMIN, conf, {}).properties()
+    assert found["sasl.login.callback.handler.class"]() == ("token", 1e10, {"traceId": "7"})
     del conf["oauth_cb"]
     with pytest.raises(ours.top.KafkaException, match="OAUTHBEARER needs oauth_cb"):
         config.Settings(config.ADMIN, conf, {}).properties()

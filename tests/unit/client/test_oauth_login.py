@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from kafkapy.client import AuthenticationError, ConfigError
 from kafkapy.client.configuration import security_values
-from kafkapy.client.oauth_login import OauthLogin, Renewal, Token, oauth_login, parse_token
+from kafkapy.client.oauth_login import OauthLogin, Renewal, RetrievedToken, Token, oauth_login, parse_token
 from kafkapy.security.jaas import JaasEntry
 
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
@@ -27,6 +28,11 @@ def token(**claims: Any) -> str:
 
 def login(options: dict[str, str], **properties: str) -> OauthLogin:
     values = security_values({key.replace("_", "."): text for key, text in properties.items()})
+    return oauth_login(values, JaasEntry(MODULE, "REQUIRED", options))
+
+
+def login_by(function: Callable[[], RetrievedToken], options: dict[str, str]) -> OauthLogin:
+    values = {**security_values({}), "sasl.login.callback.handler.class": function}
     return oauth_login(values, JaasEntry(MODULE, "REQUIRED", options))
 
 
@@ -95,6 +101,30 @@ def test_a_token_without_an_end_is_refused(text: str) -> None:
     with pytest.raises(AuthenticationError, match="exp") as caught:
         parse_token(text, 0)
     assert len(text) < 2 or text not in str(caught.value)
+
+
+def test_a_function_may_return_the_end_of_the_token_and_extensions() -> None:
+    end_s = time.time() + 3600
+    made = login_by(
+        lambda: RetrievedToken("opaque", end_s, {"tenant": "two", "trace": "id"}),
+        {"extension_tenant": "one", "extension_zone": "a"},
+    )
+    assert first_message(made) == "n,,\x01auth=Bearer opaque\x01tenant=two\x01zone=a\x01trace=id\x01\x01"
+
+
+@pytest.mark.parametrize(
+    ("expires_s", "extensions", "reason"),
+    [
+        (1.0, {}, "has expired"),
+        (4e9, {"auth": "x"}, "'auth' needs a name"),
+        (4e9, {"a1": "x"}, "'a1' needs a name"),
+        (4e9, {"a": ""}, "extension a needs a value"),
+        (4e9, {"a": "\x01b=c"}, "extension a needs a value"),
+    ],
+)
+def test_a_token_that_cannot_be_sent_is_refused(expires_s: float, extensions: dict[str, str], reason: str) -> None:
+    with pytest.raises(AuthenticationError, match=reason):
+        login_by(lambda: RetrievedToken("opaque", expires_s, extensions), {})
 
 
 def test_the_time_of_the_renewal() -> None:
