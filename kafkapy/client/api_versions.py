@@ -49,6 +49,7 @@ def choose_version(
 ) -> int:
     """Returns the newest version that client and broker support and that is at most `highest`.
 
+    A `highest` below the client's range is the version of a request that no other version can replace.
     `served` are the versions that the broker serves, `spoken` those of this side, as in SPOKEN. Raises ApiError with
     UNSUPPORTED_VERSION if there is no such version.
     """
@@ -56,6 +57,7 @@ def choose_version(
     low, high = spoken.get(key, (api.lowest, api.highest - api.latest_version_unstable))
     if highest is not None:
         high = min(high, highest)
+        low = min(low, highest)
     served_range = served.get(key)
     if served_range is None:
         raise ApiError(Error.UNSUPPORTED_VERSION, f"The broker does not support {api.name}")

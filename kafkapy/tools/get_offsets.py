@@ -19,7 +19,7 @@ from kafkapy.errors import ApiError
 from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, SERVERS_HELP, admin_properties
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
-from kafkapy.tools.option import Arguments, Option, ToolError
+from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
 from kafkapy.tools.tool import run_tool
 from kafkapy.tools.topic_filter import topic_filter
 from kafkapy.types import TopicPartition
@@ -109,30 +109,36 @@ def print_offsets(arguments: Arguments) -> None:
         else by_topic_and_partitions(arguments["topic"], arguments["partitions"] or "")
     )
     time = parse_time(arguments["time"])
+    limit = arguments["offsets"]
+    if limit < 1:
+        raise ToolError(f"--offsets expects a number of at least 1, but received: {limit}")
     with Admin(admin_properties(arguments)) as admin:
         partitions = _partitions(admin, chooses, excludes_internal=arguments.has("exclude-internal-topics"))
         if not partitions:
             raise ToolError("Could not match any topic-partitions with the specified filters")
-        found = admin.list_offsets(dict.fromkeys(partitions, time))
-        shown = []
+        times = dict.fromkeys(partitions, time)
+        found = admin.list_offsets(times) if limit == 1 else admin.list_segment_offsets(times, limit)
+        shown: list[tuple[str, int, list[int]]] = []
         for partition in partitions:
             try:
-                offset = found[partition].offset
+                result = found[partition]
             except ApiError as error:
                 what = f"Skip getting offsets for topic-partition {partition} due to error: {error.message}"
                 print(what, file=sys.stderr)
                 continue
-            if offset >= 0:
-                shown.append((*partition, offset))
+            offsets = result if isinstance(result, list) else [result.offset]
+            if limit > 1 or offsets[0] >= 0:
+                shown.append((*partition, offsets))
         _print(shown, as_json=arguments["json"])
 
 
-def _print(rows: list[tuple[str, int, int]], *, as_json: bool) -> None:
+def _print(rows: list[tuple[str, int, list[int]]], *, as_json: bool) -> None:
     if as_json:
-        print_json([{"topic": topic, "partition": number, "offset": offset} for topic, number, offset in rows])
+        found = [(topic, number, offset) for topic, number, offsets in rows for offset in offsets]
+        print_json([{"topic": topic, "partition": number, "offset": offset} for topic, number, offset in found])
         return
-    for topic, number, offset in rows:
-        print(f"{topic}:{number}:{offset}")
+    for topic, number, offsets in rows:
+        print(f"{topic}:{number}:{','.join(map(str, offsets))}")
 
 
 def _partitions(admin: Admin, chooses: PartitionFilter, *, excludes_internal: bool) -> list[TopicPartition]:
@@ -180,6 +186,16 @@ TOOL = Tool(
             "<timestamp> / -1 or latest / -2 or earliest / -3 or max-timestamp / -4 or earliest-local / -5 or "
             "latest-tiered / -6 or earliest-pending-upload",
             default="latest",
+        ),
+        Option(
+            "offsets",
+            "Print up to this number of offsets of each partition, the greatest first: the end of the log and the "
+            "first offset of each segment, as before Kafka 3.0. With a timestamp: of the segments that were last "
+            "written before it. Brokers of Apache Kafka 4 do not support numbers above 1.",
+            "count",
+            type=INTEGER,
+            default=1,
+            is_ours=True,
         ),
         COMMAND_CONFIG,
         Option(

@@ -87,10 +87,7 @@ OLD_FLAGS: dict[str, dict[str, OldFlag]] = {
         "authorizer": OldFlag(True, "--bootstrap-server"),
         "authorizer-properties": OldFlag(True, "--bootstrap-server or --zookeeper", _zookeeper_of_authorizer),
     },
-    "get-offsets": {
-        "offsets": _VALUE,
-        "max-wait-ms": _VALUE,
-    },
+    "get-offsets": {"max-wait-ms": _VALUE},
     "producer-perf-test": {
         "broker-list": _renamed("bootstrap-server"),
         "topics": _renamed("topic"),

@@ -17,7 +17,9 @@ The output differs from that of the books (Apache Kafka 0.10 to 2.0) in the foll
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -159,6 +161,31 @@ def test_offsets_of_keyed_records(shell: Shell) -> None:
     assert shell.out("get-offsets --topic=keyed --time -2 --partitions 0,1") == "keyed:0:0\nkeyed:1:0\n"
     class_name = run_ours("get-offsets", "--broker-list", shell.bootstrap, "--topic", "keyed")
     assert class_name.out.splitlines() == found
+
+
+def test_the_offsets_of_segments(shell: Shell) -> None:
+    """`--offsets` prints the end of the log and the beginnings of its segments, the greatest first."""
+    shell.out("topics --create --topic rolled --partitions 2 --config segment.bytes=1048576")
+    with Producer(bootstrap_servers=shell.bootstrap, batch_size=0) as producer:
+        for _ in range(5):
+            producer.send("rolled", bytes(500_000), partition=0).result(30)
+    form = "get-offsets --broker-list {} --topic rolled --max-wait-ms 1000"
+    assert run_ours(*form.format(shell.bootstrap).split(), "--time", "-1", "--offsets", "9").out == (
+        "rolled:0:5,4,2,0\nrolled:1:0\n"
+    )
+    assert shell.out("get-offsets --topic rolled --partitions 0 --offsets 3") == "rolled:0:5,4,2\n"
+    assert shell.out("get-offsets --topic rolled --partitions 0 --offsets 3 --time -2") == "rolled:0:0\n"
+    now_ms = time.time_ns() // 1_000_000
+    assert shell.out(f"get-offsets --topic rolled --partitions 0 --offsets 2 --time {now_ms}") == "rolled:0:4,2\n"
+    assert shell.out("get-offsets --topic rolled --partitions 0 --offsets 3 --time 1000") == "rolled:0:\n"
+    assert json.loads(shell.out("get-offsets --topic rolled --offsets 2 --json")) == [
+        {"topic": "rolled", "partition": 0, "offset": 5},
+        {"topic": "rolled", "partition": 0, "offset": 4},
+        {"topic": "rolled", "partition": 1, "offset": 0},
+    ]
+    refused = run_ours("get-offsets", "--bootstrap-server", shell.bootstrap, "--topic", "rolled", "--offsets", "0")
+    assert refused.code == 1
+    assert "--offsets expects a number of at least 1, but received: 0" in refused.err
 
 
 def test_offsets_of_a_group(shell: Shell) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys
-from kafkapy.client.admin.requests import AdminRequest, error_of
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of
 from kafkapy.client.admin.results import Results
 from kafkapy.client.offset_lookup import OffsetAndTimestamp
 from kafkapy.errors import ApiError, Error
@@ -22,6 +22,7 @@ MAX_TIMESTAMP: Final = -3  # the record with the greatest timestamp (KIP-734)
 EARLIEST_LOCAL: Final = -4  # the first one that is not in remote storage only (KIP-405)
 LATEST_TIERED: Final = -5  # the last one in remote storage (KIP-1005)
 EARLIEST_PENDING_UPLOAD: Final = -6  # the first one that is not in remote storage yet (KIP-1023)
+_VERSION_OF_SEGMENTS = 0  # the only version of ListOffsets that returns several offsets
 _SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 
 
@@ -68,6 +69,35 @@ class OffsetOperations(AdminLookups):
 
         return self._request_by_key(list(wanted), self._find_leaders, make_request, read_response, deadline_ms)
 
+    def list_segment_offsets(
+        self, partitions: Mapping[TopicPartition, int], limit: int, *, timeout: float | None = None
+    ) -> Results[TopicPartition, list[int]]:
+        """Returns up to `limit` offsets of each partition, the greatest first: the log end and those at which segments
+        begin. Blocks.
+
+        `partitions` maps each partition to LATEST, to EARLIEST, which finds the first offset only, or to a timestamp in
+        ms since 1970, which finds the segments that were last written before it. Apache Kafka 4 no longer has this
+        request: the error is then UNSUPPORTED_VERSION.
+        """
+        wanted = as_partition_keys(partitions)
+        deadline_ms = self._deadline_ms(timeout)
+
+        def make_request(node_id: int, keys: list[TopicPartition]) -> AdminRequest:
+            request = _list_offsets({each: wanted[each] for each in keys}, 0, 0, limit)
+            return AdminRequest(
+                self._broker(node_id), ApiKey.LIST_OFFSETS, constant(request), highest=_VERSION_OF_SEGMENTS
+            )
+
+        def read_response(response: Any, keys: Collection[TopicPartition]) -> Results[TopicPartition, list[int]]:
+            results: Results[TopicPartition, list[int]] = Results()
+            for topic in response.topics:
+                for result in topic.partitions:
+                    found = list(result.old_style_offsets)
+                    results.put(TopicPartition(topic.name, result.partition_index), error_of(result) or found)
+            return results
+
+        return self._request_by_key(list(wanted), self._find_leaders, make_request, read_response, deadline_ms)
+
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], *, timeout: float | None = None
     ) -> Results[TopicPartition, int]:
@@ -108,13 +138,15 @@ class OffsetOperations(AdminLookups):
         return self._request_by_key(list(wanted), self._find_leaders, make_request, read_response, deadline_ms)
 
 
-def _list_offsets(wanted: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int) -> ListOffsetsRequest:
+def _list_offsets(
+    wanted: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int, limit: int = 1
+) -> ListOffsetsRequest:
     topics = [
         ListOffsetsRequest.ListOffsetsTopic(
             name=topic,
             partitions=[
                 ListOffsetsRequest.ListOffsetsPartition(
-                    partition_index=number, timestamp=wanted[TopicPartition(topic, number)]
+                    partition_index=number, timestamp=wanted[TopicPartition(topic, number)], max_num_offsets=limit
                 )
                 for number in numbers
             ],

@@ -45,7 +45,7 @@ class AdminRequest:
     """One request and, when it is done, its response or error. Accessed with the network's lock held.
 
     `find_error(response)` returns the error of the response as a whole, or None. A request with a retriable error is
-    repeated.
+    repeated. The request is sent in version `highest` at most.
     """
 
     __slots__ = (
@@ -53,6 +53,7 @@ class AdminRequest:
         "build",
         "error",
         "find_error",
+        "highest",
         "is_done",
         "is_in_flight",
         "is_repeated",
@@ -68,11 +69,14 @@ class AdminRequest:
         key: ApiKey,
         build: Callable[[int], Message],
         find_error: Callable[[Any], ApiError | None] = no_error,
+        *,
+        highest: int | None = None,
     ) -> None:
         self.target = target
         self.key = key
         self.build = build
         self.find_error = find_error
+        self.highest = highest
         self.response: Any = None
         self.error: ApiError | None = None
         self.is_done = False
@@ -144,7 +148,8 @@ class RequestQueue:
             return
         if node_id is not None:
             request.is_in_flight = True
-            self._network.submit(node_id, request.key, request.build, partial(self._on_response, request))
+            on_done = partial(self._on_response, request)
+            self._network.submit(node_id, request.key, request.build, on_done, highest=request.highest)
 
     def _on_response(self, request: AdminRequest, response: Any, version: int, error: Exception | None) -> None:
         request.is_in_flight = False

@@ -38,7 +38,7 @@ EXAMPLES = [
         "--broker-list a:1 --topic t --messages 9 --threads 1",
         "--bootstrap-server a:1 --topic t --messages 9",
     ),
-    ("get-offsets", "--broker-list a:1 --topic t --time -1 --offsets 1", "--broker-list a:1 --topic t --time -1"),
+    ("get-offsets", "--broker-list a:1 --topic t --time -1 --max-wait-ms 5", "--broker-list a:1 --topic t --time -1"),
     ("acls", "--authorizer-properties zookeeper.connect=z:2181 --list", "--zookeeper z:2181 --list"),
     ("acls", "--authorizer-properties zookeeper.set.acl=true --list", "--list"),
 ]
