@@ -87,6 +87,22 @@ TOOLS = {
         "kafkapy.tools.preferred_replica_election",
         "elect preferred replicas as leaders (Kafka 0.8 to 2.8)",
     ),
+    "consumer-offset-checker": (
+        "kafkapy.tools.zookeeper.offset_checker",
+        "print the offsets of a group that uses ZooKeeper (Kafka 0.8 to 0.10)",
+    ),
+    "export-zk-offsets": (
+        "kafkapy.tools.zookeeper.export_offsets",
+        "write offsets in ZooKeeper to a file (Kafka 0.8 to 0.10)",
+    ),
+    "import-zk-offsets": (
+        "kafkapy.tools.zookeeper.import_offsets",
+        "set offsets in ZooKeeper from a file (Kafka 0.8 to 0.10)",
+    ),
+    "zookeeper-security-migration": (
+        "kafkapy.tools.zookeeper.security_migration",
+        "set or remove the ACLs of Kafka's znodes (Kafka 0.9 to 3.9)",
+    ),
     "zookeeper-shell": ("kafkapy.tools.zookeeper.shell", "show and change znodes, as ZooKeeper's shell does"),
     "find": ("kafkapy.tools.short.find", "print the records of a topic that have a key"),
     "tail": ("kafkapy.tools.reliable.tail", "write the lines of growing files to a topic"),
@@ -132,7 +148,9 @@ OUR_OWN = (
     "describe",
     "doctor",
     "explain",
+    "export-zk-offsets",
     "find",
+    "import-zk-offsets",
     "jobs",
     "ls",
     "metrics",
@@ -156,6 +174,7 @@ OTHER_SCRIPTS = {
     "kafka-e2e-latency": "end-to-end-latency",
     "trogdor": "trogdor",
     "kafka-mirror-maker": "mirror",
+    "zookeeper-security-migration": "zookeeper-security-migration",
     "zookeeper-shell": "zookeeper-shell",
 }
 RUN_CLASS = "kafka-run-class"
@@ -226,6 +245,10 @@ CLASSES = {
     "org.apache.kafka.tools.VerifiableConsumer": "verifiable-consumer",
     "org.apache.kafka.tools.VerifiableProducer": "verifiable-producer",
     "org.apache.kafka.tools.VerifiableShareConsumer": "verifiable-share-consumer",
+    "kafka.admin.ZkSecurityMigrator": "zookeeper-security-migration",
+    "kafka.tools.ConsumerOffsetChecker": "consumer-offset-checker",
+    "kafka.tools.ExportZkOffsets": "export-zk-offsets",
+    "kafka.tools.ImportZkOffsets": "import-zk-offsets",
     "org.apache.zookeeper.ZooKeeperMain": "zookeeper-shell",
     "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka": "zookeeper-shell",
 }

@@ -98,6 +98,8 @@ def _check_reset(arguments: Arguments, has_group: bool, scope: str) -> None:
 
 def run(arguments: Arguments) -> int:
     """Carries out the action; returns the exit code."""
+    if arguments.has("zookeeper"):
+        return _run_with_zookeeper(arguments)
     check(arguments)
     if arguments.has("validate-regex"):
         return validate_regex(arguments["validate-regex"])
@@ -112,6 +114,19 @@ def run(arguments: Arguments) -> int:
             print(f"\nError: Executing consumer group command failed due to {reason}")
             return 0 if script_name() else 1  # Apache Kafka's script exits with 0 after errors too
     return 0
+
+
+def _run_with_zookeeper(arguments: Arguments) -> int:
+    """Carries out the action on the groups that use ZooKeeper; returns the exit code."""
+    from kafkapy.tools.zookeeper.errors import ZooKeeperRequestError  # seldom needed
+    from kafkapy.tools.zookeeper.group_command import run as run_with_zookeeper
+
+    try:
+        is_done = run_with_zookeeper(arguments)
+    except (ApiError, ZooKeeperRequestError) as error:
+        print(f"Error while executing consumer group command {error}")
+        is_done = False
+    return 0 if is_done or script_name() else 1  # Apache Kafka's script exits with 0 after errors too
 
 
 def validate_regex(expression: str) -> int:
@@ -325,6 +340,13 @@ def _chosen(words: list[str], known: tuple[str, ...], what: str, plural: str) ->
 _EXAMPLE = "Example: --bootstrap-server localhost:9092 --describe --group group1"
 OPTIONS = (
     BOOTSTRAP_SERVER,
+    Option(
+        "zookeeper",
+        "The address of ZooKeeper, or of a listener for its clients, as HOST:PORT[,HOST:PORT...][/CHROOT]: lists, "
+        "describes or deletes the groups of consumers that use ZooKeeper, as in Kafka 0.9 to 1.1.",
+        "hosts",
+        is_deprecated=True,
+    ),
     Option("group", "The consumer group we wish to act on.", "consumer group"),
     Option(
         "topic",

@@ -40,7 +40,7 @@ _CONFIG_FLAGS = (
     "config",
 )
 # Flags that name a source other than brokers.
-_OTHER_SOURCES = ("bootstrap-controller", "directory")
+_OTHER_SOURCES = ("bootstrap-controller", "directory", "zookeeper")
 # Flags whose values are keys of a client's configuration.
 _PROPERTY_FLAGS = ("command-property", "producer-props", "producer-property", "consumer-property")
 _READABLE_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH

@@ -16,6 +16,7 @@ from tests.chaos_proxy import ChaosProxy
 from tests.clients.legacy.installation import jars_of, java_command
 from tests.harness.quorum_nodes import wait_until
 from tests.ports import free_port
+from tests.tools.tool_host import run_ours
 from tests.zookeeper.real_zookeeper import POM, RELEASE, RealZooKeeper
 
 pytestmark = pytest.mark.peer
@@ -290,3 +291,31 @@ def test_a_request_on_a_lost_connection_fails_and_a_missing_server_is_named(serv
     absent = ZooKeeperClient(f"127.0.0.1:{free_port()}")
     with pytest.raises(ConnectError, match="Connection refused"):
         absent.connect(patience_s=0)
+
+
+def test_the_security_migration_gives_the_nodes_to_their_creator_and_to_everybody_again(server):
+    def migrate(*words):
+        return run_ours("zookeeper-security-migration", "--zookeeper.connect", f"{server.zookeeper}/secured", *words)
+
+    def acls(path):
+        return [f"{identity.scheme} {permissions}" for permissions, identity in client.get_acl(path)[0]]
+
+    with ZooKeeperClient(server.zookeeper) as other, ZooKeeperClient(f"{server.zookeeper}/secured") as client:
+        other.create("/secured")
+        for path in ("/consumers/g", "/brokers/topics/t", "/config/users/u"):
+            client.ensure(path)
+        assert migrate("--zookeeper.acl", "secure").err.startswith("zookeeper.acl secure needs the identity")
+        assert migrate("--zookeeper.acl", "safe").err.startswith("zookeeper.acl is safe")
+        digest = ("--digest", "kafka:secret")
+        checked = migrate("--zookeeper.acl", "secure", *digest, "--enable.path.check")
+        assert "These paths do not exist: /admin, /cluster" in checked.err
+        assert migrate("--zookeeper.acl", "secure", *digest) == (0, "", "")
+        assert acls("/brokers/topics/t") == ["digest 31", "world 1"]
+        assert acls("/consumers") == acls("/consumers/g") == ["world 31"]
+        with pytest.raises(ZooKeeperRequestError, match="NoAuth for /config/users/u"):
+            client.get("/config/users/u")
+        refused = migrate("--zookeeper.acl", "unsecure", "--digest", "kafka:wrong")
+        assert "may not change them" in refused.err or "NoAuth" in refused.err
+        assert migrate("--zookeeper.acl", "unsecure", *digest) == (0, "", "")
+        assert acls("/config/users/u") == ["world 31"]
+        assert other.delete_all("/secured")
