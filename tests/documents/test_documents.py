@@ -40,6 +40,7 @@ RUN_BY = {
         ("docs/testing.md", heading): "tests/unit/testing/test_plugin.py"
         for heading in ("With pytest", "In a program", "In other languages")
     },
+    ("docs/zookeeper.md", "A walk through the znodes"): "tests/documents/test_zookeeper_page.py",
     ("docs/index.md", "API reference"): "tests/documents/test_reference.py",
     ("docs/operations.md", "Migration from Apache Kafka"): "tests/swap/test_migration_document.py",
     ("docs/operations.md", "Migration back to Apache Kafka"): "tests/swap/test_migration_document.py",

@@ -15,6 +15,8 @@ from kafkapy.types import TopicPartition
 CONSUMERS_PATH = "/consumers"
 TOPICS_PATH = "/brokers/topics"
 UNKNOWN = "unknown"
+# The time in which the coordinator's offsets must be found; a group that uses only ZooKeeper may have no coordinator.
+_COORDINATOR_TIMEOUT_S = 10.0
 
 
 class OwnedPartition(NamedTuple):
@@ -134,7 +136,7 @@ class OldGroups:
 def _committed(admin: Admin, group: str, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
     """Returns the offsets that the group has committed to its coordinator; none if there is no coordinator."""
     try:
-        found = admin.list_group_offsets({group: partitions}).check()[group]
+        found = admin.list_group_offsets({group: partitions}, timeout=_COORDINATOR_TIMEOUT_S).check()[group]
     except ApiError:
         return {}
     return {partition: committed.offset for partition, committed in found.items()}
