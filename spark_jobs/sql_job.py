@@ -32,6 +32,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_source
+from kafkapy_jobs.connect import is_remote
 from kafkapy_jobs.program import run
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import await_queries, show_stream
@@ -64,8 +65,11 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def properties_path(option: str | None) -> str | None:
-    """Returns the path of the file, from the option or from the driver's system property; None without a file."""
-    if option:
+    """Returns the path of the file, from the option or from the driver's system property; None without a file.
+
+    With Spark Connect there is no driver here, and only the option counts.
+    """
+    if option or is_remote():
         return option
     # The session, whose master the file may set, is created later: this starts only the driver's JVM.
     SparkContext._ensure_initialized()

@@ -91,7 +91,8 @@ def trends(
     # A window of twice the length has the window before in its first half.
     both = F.window("timestamp", f"{2 * window_ms} milliseconds", f"{window_ms} milliseconds", window_start)
     is_now = F.col("timestamp") >= F.col("window.start") + F.expr(f"interval {window_ms} milliseconds")
-    marked = _counted(rows, lateness, normalise).withColumn("window", both).withColumn("is_now", is_now)
+    # On Spark Connect, a window that `withColumn` adds has no watermark.
+    marked = _counted(rows, lateness, normalise).select("*", both.alias("window")).select("*", is_now.alias("is_now"))
     keys = ["window", "tenant", "term"]
     if per_address is not None:
         keys_of_address = [*keys, "address"]

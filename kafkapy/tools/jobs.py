@@ -105,7 +105,11 @@ def submit(words: Sequence[str]) -> int:
     environment = spark_submit.spark_environment(spark_submit.find_spark_submit(os.environ), os.environ)
     program = spark_submit.find_spark_submit(environment)
     if not {"-h", "--help"} & set(words[index + 1 :]):
-        check_requirements(program.resolve().parent.parent, environment)
+        remote = spark_submit.connect_server(words[:index])
+        if remote is None:
+            check_requirements(program.resolve().parent.parent, environment)
+        else:
+            spark_submit.require_connect_server(remote)
     command = spark_submit.job_program(program, words[:index], job, words[index + 1 :], environment)
     process = subprocess.Popen(command.words, env=command.environment)
     received: list[int] = []

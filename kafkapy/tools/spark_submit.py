@@ -11,11 +11,13 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.job_catalog import JOBS_DIRECTORY
@@ -36,6 +38,8 @@ _SCALA = re.compile(r"Scala version (\d+\.\d+)")
 _SWITCHES = frozenset(
     ("--help", "-h", "--load-spark-defaults", "--supervise", "--usage-error", "--verbose", "-v", "--version")
 )
+_CONNECT_PORT = 15002
+_CONNECT_TIMEOUT_S = 10.0
 # Options with which spark-submit only prints something.
 _QUESTIONS = frozenset(("--help", "-h", "--usage-error", "--version"))
 _NO_SPARK = (
@@ -137,6 +141,10 @@ def job_program(
 
     This is the driver as a Python program, or spark-submit if the driver runs elsewhere.
     """
+    remote = connect_server(spark_words)
+    if remote is not None:
+        changed = {**environment, "SPARK_REMOTE": remote, "SPARK_CONNECT_MODE_ENABLED": "1"}
+        return _driver_program(submit, job, job_words, changed, driver_python(spark_words, changed))
     options = submit_options(submit, spark_words, job_words, environment)
     if _is_remote(spark_words):
         return Program([str(submit), *options, str(job), *job_words], dict(environment))
@@ -146,13 +154,48 @@ def job_program(
     workers_python = _setting(spark_words, "spark.pyspark.python")
     if workers_python is not None:
         changed["PYSPARK_PYTHON"] = workers_python
-    python = driver_python(spark_words, changed)
+    return _driver_program(submit, job, job_words, changed, driver_python(spark_words, changed))
+
+
+def _driver_program(
+    submit: Path, job: Path, job_words: Sequence[str], environment: Mapping[str, str], python: str
+) -> Program:
+    """Returns the Python program of a job whose driver, or client of Spark Connect, runs on this machine."""
+    changed = dict(environment)
     modules = [str(path) for path in _pyspark_of_distribution(submit, python)]
     if job.parent != JOBS_DIRECTORY:  # a bundled job has the library in its own folder
         modules.append(str(JOBS_DIRECTORY))
     if modules:
         changed["PYTHONPATH"] = os.pathsep.join(filter(None, [*modules, changed.get("PYTHONPATH")]))
     return Program([python, str(job), *job_words], changed)
+
+
+def connect_server(spark_words: Sequence[str]) -> str | None:
+    """Returns the address of the Spark Connect server in the option --remote; None without this option.
+
+    Raises ToolError if it is no such address, or if there are other options, which only the server could obey.
+    """
+    remote = _value(spark_words, "--remote")
+    if remote is None:
+        return None
+    if not remote.startswith("sc://") or not urlsplit(remote).hostname:
+        raise ToolError(f"--remote {remote}: the address of a Spark Connect server is sc://HOST or sc://HOST:PORT")
+    others = [word for word in spark_words if word not in ("--remote", remote, f"--remote={remote}")]
+    if others:
+        raise ToolError(f"{others[0]} is an option of the server, which --remote does not start")
+    return remote
+
+
+def require_connect_server(remote: str) -> None:
+    """Raises ToolError if nothing accepts a connection at the address, where Spark would try for minutes."""
+    address = urlsplit(remote.partition(";")[0])
+    place = (address.hostname or "", address.port or _CONNECT_PORT)
+    try:
+        socket.create_connection(place, _CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise ToolError(
+            f"--remote {remote}: {error}; start a server there with start-connect-server.sh of a Spark distribution"
+        ) from error
 
 
 def driver_python(spark_words: Sequence[str], environment: Mapping[str, str]) -> str:

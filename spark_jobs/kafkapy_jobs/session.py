@@ -11,6 +11,7 @@ import pyspark
 from pyspark.sql import GroupedData, SparkSession
 
 from kafkapy_jobs.arguments import fail
+from kafkapy_jobs.connect import is_remote
 from kafkapy_jobs.preflight import check_job
 from kafkapy_jobs.tables import session_settings
 
@@ -40,27 +41,29 @@ def require_stateful_processors() -> None:
 def start_session(name: str, arguments: Any, master: str = "") -> SparkSession:
     """Starts a session with the job's name.
 
-    Settings of spark-submit take precedence; so does its master, unless a job's own file names another. Ends the
-    program if a broker, a topic or a file that the job needs cannot be reached.
+    Settings of spark-submit take precedence; so does its master, unless a job's own file names another. A session of
+    Spark Connect has the master and the log of its server. Ends the program if a broker, a topic or a file that the job
+    needs cannot be reached.
     """
     check_job(name, arguments)
     builder = SparkSession.builder.appName(name)
-    if master:
+    if master and not is_remote():
         builder = builder.master(master)
     for key, value in session_settings(arguments):
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     # Python learns spark-submit's settings from the JVM, so they can be compared only now.
-    given = spark.sparkContext.getConf()
+    is_given = spark.conf.getAll.__contains__ if is_remote() else spark.sparkContext.getConf().contains
     for key, value in _settings(arguments):
-        if not given.contains(key):
+        if not is_given(key):
             spark.conf.set(key, value)
     if arguments.time_zone:
         spark.conf.set("spark.sql.session.timeZone", arguments.time_zone)
         # Rows that are collected have dates of this process's zone.
         os.environ["TZ"] = arguments.time_zone
         time.tzset()
-    _set_log_levels(spark, is_verbose=arguments.verbose)
+    if not is_remote():
+        _set_log_levels(spark, is_verbose=arguments.verbose)
     return spark
 
 

@@ -8,6 +8,7 @@ does a topic, see `transactional_topic`; the console prints a batch again if a r
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from kafkapy_jobs.arguments import AVAILABLE_NOW
+from kafkapy_jobs.connect import ConsoleRows, is_remote, observed_rows, streams_of
 from kafkapy_jobs.dead_letters import dead_letters
 from kafkapy_jobs.live_page import LivePage
 from kafkapy_jobs.observation import Observation
@@ -25,6 +27,7 @@ from kafkapy_jobs.source import connection_options, register
 from kafkapy_jobs.tables import FILES, LAKES, create_namespace, start_stream, write_batch
 from kafkapy_jobs.transactional_topic import TransactionalTopic
 
+_TRANSACTIONS = "kafka.transactional.id"
 # Turns the rows of a batch into lines of text.
 Printer = Callable[[list[Row]], Iterable[str]]
 # Turns the rows of a batch into a heading and entries, which are names and numbers in their order.
@@ -75,9 +78,12 @@ def run_stream(
     if arguments.dead_letter_topic:
         letters = dead_letters(rows.where(F.col("reason").isNotNull()))
         starts.append(_topic_writer(letters, arguments, "dead-letters", arguments.dead_letter_topic, "append").start)
-    streams, report = result.sparkSession.streams, Report(arguments.sink[0])
+    streams, report = streams_of(result.sparkSession), Report(arguments.sink[0])
     streams.addListener(report)
-    streams.resetTerminated()  # the failure of an earlier query must not end this job
+    if not is_remote():
+        streams.resetTerminated()  # the failure of an earlier query must not end this job
+    elif "console" in arguments.sink:
+        streams.addListener(ConsoleRows("console", result.schema, show))
     try:
         with Observation(streams, arguments, page):
             queries = [start() for start in starts]
@@ -100,6 +106,8 @@ def _stream_start(
     """Returns the function that starts the query of a sink."""
     if sink == "topic":
         return _start_of(_topic_writer(records, arguments, sink, arguments.output_topic, mode))
+    if sink == "console" and is_remote():
+        return _start_of(_writer(observed_rows(result), arguments, sink, mode).format("noop"))
     writer = _writer(result, arguments, sink, mode)
     if sink in (*FILES, *LAKES):
         if sink == "iceberg":
@@ -119,6 +127,8 @@ def await_queries(spark: SparkSession, queries: list[StreamingQuery]) -> None:
     Stops the queries that still run.
     """
     try:
+        if is_remote():
+            streams_of(spark).await_end(queries)
         while any(query.isActive for query in queries):
             spark.streams.awaitAnyTermination()
             spark.streams.resetTerminated()
@@ -132,9 +142,18 @@ def await_queries(spark: SparkSession, queries: list[StreamingQuery]) -> None:
 
 
 def show_stream(rows: DataFrame, arguments: Any, name: str) -> StreamingQuery:
-    """Starts a query that appends the rows to the console, in the form of Spark's tables."""
+    """Starts a query that appends the rows to the console, in the form of Spark's tables, or as JSON on Connect."""
+    if is_remote():
+        shown = ConsoleRows(name, rows.schema, lambda found: print_rows(found, _json_lines))
+        streams_of(rows.sparkSession).addListener(shown)
+        remote = observed_rows(rows).writeStream.format("noop").outputMode("append").queryName(name)
+        return _triggered(remote, arguments).start()
     writer = rows.writeStream.format("console").outputMode("append").queryName(name).option("truncate", "false")
     return _triggered(writer, arguments).start()
+
+
+def _json_lines(rows: list[Row]) -> list[str]:
+    return [json.dumps(row.asDict(recursive=True), ensure_ascii=False, default=str) for row in rows]
 
 
 def run_batch(
@@ -187,12 +206,17 @@ def _topic_options(arguments: Any, topic: str) -> dict[str, str]:
 def _topic_writer(records: DataFrame, arguments: Any, sink: str, topic: str, mode: str) -> Any:
     """Returns a writer of a stream to a topic.
 
-    Spark's own connector has no transactions, so it writes every record at least once.
+    Spark's own connector has no transactions, so it writes every record at least once. On Spark Connect the tasks write
+    in transactions, which the data source commits.
     """
     source = _topic_format(arguments)
     writer = _writer(records, arguments, sink, mode)
     if source == "kafkapy" and arguments.delivery == "exactly-once":
         options = {**connection_options(arguments), **dict(arguments.sink_option)}
+        if is_remote():  # the producer on the driver would have to run on the server
+            options = {_TRANSACTIONS: "kafkapy-jobs", **options, "topic": topic}
+            register(records.sparkSession, source)
+            return writer.format(source).options(**options)
         return writer.foreachBatch(TransactionalTopic(topic, {_client_key(key): options[key] for key in options}))
     register(records.sparkSession, source)
     return writer.format(source).options(**_topic_options(arguments, topic))

@@ -204,3 +204,12 @@ def test_bad_arguments_of_the_generator_are_named(capsys):
     assert "weather" in capsys.readouterr().err
     assert jobs.main(["generate", "--data", "quotes", "--bootstrap-server", "localhost:1"]) == 1
     assert "localhost:1" in capsys.readouterr().err
+
+
+def test_a_connect_server_replaces_master_and_submit_arguments(submit):
+    found = job_program(
+        submit, ["--remote", "sc://here:15002"], JOB, ["--top", "3"], {"PYSPARK_PYTHON": sys.executable}
+    )
+    assert found.words == [sys.executable, str(JOB), "--top", "3"]
+    assert found.environment["SPARK_REMOTE"] == "sc://here:15002"
+    assert "PYSPARK_SUBMIT_ARGS" not in found.environment
