@@ -67,6 +67,7 @@ missing_packages() {
     command -v npm >/dev/null || names+=(npm)
     command -v go >/dev/null || names+=(golang-go)
     compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || names+=(postgresql)
+    command -v redis-server >/dev/null || names+=(redis-server)
     command -v systemd-analyze >/dev/null || names+=(systemd)
     [ -x /usr/sbin/logrotate ] || names+=(logrotate)
     command -v zsh >/dev/null || names+=(zsh)

@@ -2,7 +2,8 @@
 
 A value is an address. Minutes are aligned to the epoch, so a burst across two minutes is not recognised. Every
 micro-batch in which an address is at or above the threshold lists it again, and its time on the list restarts. A
-compacted topic holds the list: the address is the key, and a null value removes it.
+compacted topic holds the list: the address is the key, and a null value removes it. `--sink redis` holds it as keys
+`blacklist:ADDRESS`, whose values are the requests, and which Redis removes when the entry ends.
 
 Needs PySpark 4.1 or newer, and protobuf.
 """
@@ -21,10 +22,13 @@ from kafkapy_jobs.arguments import (
     add_stream,
     count,
     duration,
+    fail,
     length_or_zero,
     milliseconds,
 )
+from kafkapy_jobs.connect import is_remote
 from kafkapy_jobs.program import run
+from kafkapy_jobs.redis_list import RedisList, connect
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import require_stateful_processors, start_session
 from kafkapy_jobs.sink import run_stream
@@ -32,6 +36,7 @@ from kafkapy_jobs.source import read_stream
 from kafkapy_jobs.values import add_reason, member, trimmed, with_text
 
 TOPIC = "access-log"
+REDIS_URL = "redis://localhost:6379/0"
 ENTRY = "ip string, is_listed boolean, requests long, time timestamp, until timestamp"
 
 
@@ -142,16 +147,21 @@ def parser() -> JobParser:
         "--lateness", type=length_or_zero, default=duration("10 s"), metavar="LENGTH", help="default 10 s; may be 0 s"
     )
     options.add_argument("--field", default="client", metavar="NAME", help="of JSON and msgpack values; default client")
-    return add_stream(options, TOPIC)
+    options.add_argument("--redis-url", default=REDIS_URL, metavar="URL", help=f"of --sink redis; default {REDIS_URL}")
+    return add_stream(options, TOPIC, more_sinks=("redis",))
 
 
 def main(words: Sequence[str] | None = None) -> None:
     arguments = parser().parse_args(words)
     require_stateful_processors()
+    has_redis = "redis" in arguments.sink
+    if has_redis and is_remote():
+        fail("--sink redis writes from the driver, which with --remote is the server: use another sink")
+    own_sinks = {"redis": RedisList(connect(arguments.redis_url))} if has_redis else {}
     spark = start_session("ip-blacklist-checker", arguments)
     rows = with_addresses(read_stream(spark, arguments), arguments.value_format, arguments.field)
     entries = blacklist(observed(rows), arguments.threshold, milliseconds(arguments.expiry), arguments.lateness)
-    run_stream(rows, entries, list_records(entries), arguments, lines)
+    run_stream(rows, entries, list_records(entries), arguments, lines, own_sinks=own_sinks)
 
 
 if __name__ == "__main__":

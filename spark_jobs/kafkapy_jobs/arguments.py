@@ -150,6 +150,7 @@ def add_stream(
     value_formats: Sequence[str] = VALUE_FORMATS,
     is_final: bool = True,
     files_at_once: bool = False,
+    more_sinks: Sequence[str] = (),
 ) -> JobParser:
     """Adds the options of every job over a stream and returns the parser.
 
@@ -157,7 +158,7 @@ def add_stream(
     """
     parser.set_defaults(files_at_once=files_at_once)
     add_source(parser, topic, is_stream=True, value_formats=value_formats)
-    add_sinks(parser, is_stream=True, is_final=is_final)
+    add_sinks(parser, is_stream=True, is_final=is_final, more=more_sinks)
     add_session(parser)
     return parser
 
@@ -254,14 +255,19 @@ def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str, *, 
 
 
 def add_sinks(
-    parser: argparse.ArgumentParser, *, is_stream: bool, is_final: bool = True, names: Sequence[str] = ()
+    parser: argparse.ArgumentParser,
+    *,
+    is_stream: bool,
+    is_final: bool = True,
+    names: Sequence[str] = (),
+    more: Sequence[str] = (),
 ) -> None:
-    """Adds the options of the sinks, of which a job may have several: `names`, by default all that fit.
+    """Adds the options of the sinks, of which a job may have several: `names`, by default all that fit, and `more`.
 
     Without `is_final` later rows replace the rows of a result, so that there is no option to write them to files.
     """
     tables = ["parquet", "delta", "iceberg"] if is_final else []
-    names = names or ["console", "topic", *tables, *([] if is_stream else ["jdbc"])]
+    names = names or ["console", "topic", *tables, *([] if is_stream else ["jdbc"]), *more]
     group = parser.add_argument_group("sinks")
     parser.set_defaults(default_sink=names[0])
     group.add_argument("--sink", choices=names, action="append", help=f"may be repeated; default {names[0]}")

@@ -13,11 +13,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kafkapy_jobs.arguments import RegistryFormat, fail
+from kafkapy_jobs.redis_list import without_password
 from kafkapy_jobs.source import connection_options, refuse_python, topic_options
 from kafkapy_jobs.tables import destination
 
 # A broker that accepts a connection and does not answer is given up after this long.
 _TIMEOUT_MS = "10000"
+# The options of jobs that read more topics than one.
+_FURTHER_TOPICS = ("right_topic", "profile_topic", "search_topic")
 
 
 def check_job(name: str, arguments: Any) -> None:
@@ -91,6 +94,7 @@ def destinations(arguments: Any) -> Iterator[str]:
     names = {
         "console": "standard output",
         "topic": f"topic {given.get('output_topic')}",
+        "redis": f"Redis {without_password(str(given.get('redis_url')))}",
         "jdbc": f"table {given.get('jdbc_table')} of {str(given.get('jdbc_url')).partition('?')[0]}",
     }
     sinks = given.get("sink") or ["console"]
@@ -107,7 +111,8 @@ def _topics(arguments: Any) -> str:
     """Returns the topics of a job with the number of their partitions and records, after a look at the cluster."""
     from kafkapy.errors import ApiError, ConfigError
 
-    topics = [None, *([arguments.right_topic] if vars(arguments).get("right_topic") else [])]
+    given = vars(arguments)
+    topics = [None, *(given[name] for name in _FURTHER_TOPICS if given.get(name))]
     is_stream = "trigger" in vars(arguments)
     end = {} if is_stream else {"endingOffsets": arguments.ending_offsets}
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -32,6 +32,8 @@ _TRANSACTIONS = "kafka.transactional.id"
 Printer = Callable[[list[Row]], Iterable[str]]
 # Turns the rows of a batch into a heading and entries, which are names and numbers in their order.
 Ranking = Callable[[list[Row]], tuple[str, list[tuple[str, float]]]]
+# Writes a micro-batch, of which it gets the rows and the number.
+BatchSink = Callable[[DataFrame, int], None]
 
 
 def print_rows(rows: list[Row], printer: Printer) -> None:
@@ -59,12 +61,14 @@ def run_stream(
     *,
     mode: str = "append",
     ranking: Ranking | None = None,
+    own_sinks: Mapping[str, BatchSink] | None = None,
 ) -> None:
     """Starts a query for each sink, and waits until the queries end.
 
     With --http and a `ranking`, the page shows the entries of the last rows that the console has printed.
 
-    `parquet` gets `result`, `topic` gets `records`, `console` the lines that `printer` makes of `result`. One more
+    `parquet` gets `result`, `topic` gets `records`, `console` the lines that `printer` makes of `result`, and a sink of
+    `own_sinks`, which only this job has, gets `result`. One more
     query writes the `rows` with a `reason` to the topic of dead letters.
     """
     page = LivePage(_title(arguments), vars(arguments).get("language", "en"))
@@ -74,7 +78,13 @@ def run_stream(
         if found and ranking is not None:
             page.show(*ranking(found))
 
-    starts = [_stream_start(result, records, arguments, sink, show, mode) for sink in arguments.sink]
+    own = own_sinks or {}
+    starts = [
+        _start_of(_writer(result, arguments, sink, mode).foreachBatch(own[sink]))
+        if sink in own
+        else _stream_start(result, records, arguments, sink, show, mode)
+        for sink in arguments.sink
+    ]
     if arguments.dead_letter_topic:
         letters = dead_letters(rows.where(F.col("reason").isNotNull()))
         starts.append(_topic_writer(letters, arguments, "dead-letters", arguments.dead_letter_topic, "append").start)
@@ -206,14 +216,15 @@ def _topic_options(arguments: Any, topic: str) -> dict[str, str]:
 def _topic_writer(records: DataFrame, arguments: Any, sink: str, topic: str, mode: str) -> Any:
     """Returns a writer of a stream to a topic.
 
-    Spark's own connector has no transactions, so it writes every record at least once. On Spark Connect the tasks write
-    in transactions, which the data source commits.
+    Spark's own connector has no transactions, so it writes every record at least once. On Spark Connect, and in jobs
+    with many results, the tasks write in transactions, which the data source commits.
     """
     source = _topic_format(arguments)
     writer = _writer(records, arguments, sink, mode)
     if source == "kafkapy" and arguments.delivery == "exactly-once":
         options = {**connection_options(arguments), **dict(arguments.sink_option)}
-        if is_remote():  # the producer on the driver would have to run on the server
+        # With Spark Connect, the producer of the driver would have to run on the server.
+        if is_remote() or vars(arguments).get("is_written_by_tasks"):
             options = {_TRANSACTIONS: "kafkapy-jobs", **options, "topic": topic}
             register(records.sparkSession, source)
             return writer.format(source).options(**options)

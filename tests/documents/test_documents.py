@@ -95,6 +95,10 @@ NOT_RUN = {
     ("docs/spark-jobs.md", "Back-tests of stock rules"): "it needs quotes; tests/spark/test_stock_backtest.py has some",
     ("docs/mirroring.md", "Mirroring"): "it names two hosts; tests/reliable/test_mirror.py runs the mirror",
     ("docs/reliable.md", "Traces"): "it names a trace; tests/reliable/test_trace_and_audit.py runs the command",
+    (
+        "docs/spark-jobs.md",
+        "Clicks, late events, reprocessing",
+    ): "it needs dead letters; tests/spark/test_reprocess.py fills a topic",
     ("docs/spark-jobs.md", "Tables"): "it needs a topic; tests/spark/test_archive.py fills one",
 }
 

@@ -105,6 +105,15 @@ def test_zodiac(bootstrap):
     ]
 
 
+def test_surnames(bootstrap):
+    """Frequent names have partitions 0 to 4, the others share 5 and 6, and rare ones are in 7."""
+    lines = run("surnames", bootstrap, "surnames")
+    names = [[word[0] for word in line.partition(": ")[2].split()] for line in lines]
+    assert names[:5] == [["王"], ["李"], ["张"], ["刘"], ["陈"]]
+    assert len(names[5]) > 1 and len(names[6]) > 1 and set(names[5] + names[6]) == set("杨赵黄周吴徐孙胡朱高")
+    assert set(names[7]) == set("欧司诸上")
+
+
 def test_commit_per_partition(bootstrap):
     lines = run("commit_per_partition", bootstrap, "committed", "groupb", "30")
     assert lines[0] == "sent 30 records to committed"

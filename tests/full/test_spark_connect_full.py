@@ -1,4 +1,4 @@
-"""The bundled jobs on Spark Connect print what they print in local mode."""
+"""The data source on Spark Connect, and the bundled jobs, which print there what they print in local mode."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tests.broker_process import BrokerProcess
 from tests.spark.test_submit import SMALL, kafkapy
+from tests.spark.topic_content import read_topic
 from tests.spark_connect import ConnectServer
 from tests.spark_session import ROOT
 
@@ -20,6 +21,23 @@ DATA = {
     "access-log": ("account-access-log", 500),
     "server-metrics": ("server-metrics", 500),
 }
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+from kafkapy.spark import register
+
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+register(spark)
+servers = {"kafka.bootstrap.servers": sys.argv[2]}
+rows = spark.read.format("kafkapy").options(**servers, subscribe=sys.argv[3]).load()
+print("READ", rows.count(), rows.where("value is null").count())
+rows.select("key", "value").write.format("kafkapy").options(**servers, topic=sys.argv[4]).mode("append").save()
+stream = spark.readStream.format("kafkapy").options(**servers, subscribe=sys.argv[3], startingOffsets="earliest").load()
+exactly_once = {"topic": sys.argv[5], "kafka.transactional.id": "copy", "checkpointLocation": sys.argv[6]}
+writer = stream.select("key", "value").writeStream.format("kafkapy").options(**servers, **exactly_once)
+writer.trigger(availableNow=True).start().awaitTermination()
+spark.stop()
+"""
 STREAM = ("--trigger", "available-now")
 # The options of each run.
 RUNS = {
@@ -37,6 +55,16 @@ RUNS = {
     "stream-table": (*STREAM, "--topic", "words-search"),
     "stream-joins": (*STREAM, "--topic", "words-search", "--right-topic", "access-log", "--join", "tables"),
     "envelope": (*STREAM, "--topic", "server-metrics"),
+    "out-of-order": (*STREAM, "--topic", "stock-quotes"),
+    "click-enrichment": (
+        *STREAM,
+        "--topic",
+        "stock-quotes",
+        "--profile-topic",
+        "access-log",
+        "--search-topic",
+        "words-search",
+    ),
 }
 
 
@@ -87,3 +115,25 @@ def test_an_archive_is_written_by_the_server(server, bootstrap, tmp_path):
     done = kafkapy("jobs", "submit", "--remote", server.url, "archive", *words)
     assert done.returncode == 0, done.stderr[-6000:]
     assert list(tmp_path.glob("archive/hour=*/*.parquet"))
+
+
+def test_a_program_reads_and_writes_in_batches_and_streams(server, bootstrap, tmp_path):
+    words = [server.url, bootstrap, "words-search", "batch", "stream", str(tmp_path / "checkpoint")]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr[:4000]
+    assert "READ 3000 0" in done.stdout
+    written = [[value for _, value, _ in read_topic(bootstrap, topic)] for topic in ("words-search", "batch", "stream")]
+    assert written[1] == written[2] == written[0] != []
+
+
+def test_a_second_run_of_a_job_writes_nothing_again(server, bootstrap, tmp_path):
+    words = ("--bootstrap-server", bootstrap, *STREAM, "--checkpoint", str(tmp_path / "checkpoint"))
+    words += ("--sink", "topic", "--output-topic", "hot")
+    counts = []
+    for _ in range(2):
+        done = kafkapy("jobs", "submit", "--remote", server.url, "hot-search", *words)
+        assert done.returncode == 0, done.stderr[:4000]
+        counts.append(len(read_topic(bootstrap, "hot")))
+    assert counts[0] == counts[1] > 0
