@@ -149,7 +149,9 @@ def _places(tools: Iterable[Tool]) -> Iterator[_Place]:
 
 
 def _kind(option: Option) -> str:
-    """Returns the kind of an option's value: what it declares, or names of the broker if its name tells so."""
+    """Returns the kind of an option's value: what it declares, or a kind of names on the broker that the option's name
+    implies.
+    """
     return option.completes or (NAMES_BY_OPTION.get(option.name, "") if option.argument is not None else "")
 
 

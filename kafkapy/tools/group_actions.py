@@ -1,4 +1,4 @@
-"""The base of the tools for groups: the choice of the action, and the flags that all of them have."""
+"""The base class of the tools for groups: the choice of the action, and the flags that all of them have."""
 
 from __future__ import annotations
 

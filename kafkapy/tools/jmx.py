@@ -53,7 +53,7 @@ class Query:
     """The name of a bean, `kafka.server:type=BrokerTopicMetrics,name=MessagesInPerSec`, with `*` for any text."""
 
     def __init__(self, text: str) -> None:
-        """Raises UsageError for a text that is no object name."""
+        """Raises UsageError for a text that is not an object name."""
         domain, colon, rest = text.partition(":")
         pairs = [each.partition("=") for each in rest.split(",") if each != "*"]
         if not colon or not domain or not all(equals for _, equals, _ in pairs):
@@ -132,7 +132,7 @@ def chosen(found: Iterable[Attribute], queries: list[Query], wanted: frozenset[s
 def page_address(arguments: Arguments) -> PageAddress:
     """Returns the address of the page. Raises UsageError for an address that is neither HTTP's nor JMX's.
 
-    Of the address of a JMX service host and port count: they are those of the metrics listener.
+    Only host and port of a JMX service's address are used: they must be those of the metrics listener.
     """
     if arguments.has("config"):
         return address_in_file(arguments["config"])
@@ -155,7 +155,7 @@ class Report:
         self._keys: list[str] | None = None
 
     def print(self, values: Mapping[str, str]) -> None:
-        """Prints the values of one look; in the format "original", with a head whenever the names change."""
+        """Prints the values of one reading; in the format "original", with a head whenever the names change."""
         now = wall_ms()
         values = {"time": str(now) if self._dates is None else self._dates.format(now), **values}
         keys = ["time", *sorted(values.keys() - {"time"})]
@@ -192,8 +192,10 @@ def run(arguments: Arguments) -> int:
 
 
 def _first_look(address: PageAddress, queries: list[Query], wanted: frozenset[str], *, waits: bool) -> dict[str, str]:
-    """Returns the values of the first look; with `waits`, when each query has a value. Raises ToolError if that takes
-    too long."""
+    """Returns the values of the first reading.
+
+    With `waits`, reads again until each query has a value. Raises ToolError if that takes too long.
+    """
     end_s = time.monotonic() + _FIRST_LOOK_S
     while True:
         values = chosen(attributes_of(fetch(address)), queries, wanted)

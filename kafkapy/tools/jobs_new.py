@@ -23,7 +23,7 @@ Run the test with pytest, and the job with kafkapy jobs submit NAME/NAME.py
 def new_job(words: Sequence[str]) -> int:
     """Writes a job into a new folder of the working directory and prints how to run it.
 
-    Raises ToolError if the name is no module's name or belongs to a bundled job, or if the folder exists.
+    Raises ToolError if the name cannot be that of a module, if it belongs to a bundled job, or if the folder exists.
     """
     if not words or words[0] in ("--help", "-h"):
         print(HELP, end="")
@@ -41,7 +41,9 @@ def new_job(words: Sequence[str]) -> int:
 def write_job(name: str, directory: Path) -> list[Path]:
     """Writes the files of a job into a new folder of `directory`; returns their paths, the job first."""
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
-        raise ToolError(f"{name!r} is no name of a job: use lower-case letters, digits and hyphens, such as page-views")
+        raise ToolError(
+            f"{name!r} cannot be the name of a job: use lower-case letters, digits and hyphens, such as page-views"
+        )
     module = name.replace("-", "_")
     if keyword.iskeyword(module) or name.replace("_", "-") in job_paths() or module == "kafkapy_jobs":
         raise ToolError(f"the name {name} is taken by a bundled job or by Python; choose another one")

@@ -46,7 +46,7 @@ def delete_committed(
 
 
 def print_outcomes(rows: Iterable[tuple[TopicPartition, ApiError | None]]) -> None:
-    """Prints a table of partitions and what became of their offsets."""
+    """Prints a table of partitions and the outcome of the deletion for each."""
     print_table(
         [
             ("TOPIC", 15, lambda row: row[0].topic),

@@ -1,4 +1,4 @@
-"""The flags of Apache Kafka 0.8 to 3.x that its tools no longer have, and their translation into flags of today.
+"""The flags of Apache Kafka 0.8 to 3.x that its tools no longer have, and their translation into present flags.
 
 `--zookeeper` is not among them: the tools accept it (`bootstrap.ZOOKEEPER`).
 """

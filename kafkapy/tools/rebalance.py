@@ -161,7 +161,9 @@ def _sizes(directories: Directories) -> Counter[TopicPartition]:
 def traffic(
     before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int], seconds: float
 ) -> dict[TopicPartition, float]:
-    """Returns the bytes per second by which logs have grown; 0 for a log of which old segments were deleted."""
+    """Returns the bytes per second by which logs have grown; 0 for a log that has shrunk because segments were
+    deleted.
+    """
     return {key: max(size - before.get(key, size), 0) / seconds for key, size in after.items()}
 
 

@@ -34,10 +34,10 @@ class GroupState(NamedTuple):
     lag: int | None
 
 
-class Sight(NamedTuple):
-    """The state of a cluster at one time. `seen_s` is a monotonic time, `ends` the end offset of each partition."""
+class ClusterSample(NamedTuple):
+    """The state of a cluster at one time. `taken_s` is a monotonic time, `ends` the end offset of each partition."""
 
-    seen_s: float
+    taken_s: float
     cluster: ClusterDescription
     topics: dict[str, TopicDescription]
     ends: dict[TopicPartition, int]
@@ -53,7 +53,7 @@ class Sight(NamedTuple):
         return found
 
 
-def look(admin: Admin) -> Sight:
+def take_sample(admin: Admin) -> ClusterSample:
     """Reads the state of a cluster: a few requests to each broker, and one for each shown group. Blocks."""
     cluster = admin.describe_cluster()
     topics = admin.describe_all_topics()
@@ -71,57 +71,57 @@ def look(admin: Admin) -> Sight:
         committed = offsets.get(each.group_id, {})
         lags = [max(ends[key] - value.offset, 0) for key, value in committed.items() if key in ends]
         groups.append(GroupState(each.group_id, each.state or "-", sum(lags) if lags else None))
-    return Sight(time.monotonic(), cluster, topics, ends, groups, len(listings))
+    return ClusterSample(time.monotonic(), cluster, topics, ends, groups, len(listings))
 
 
-def page_of(sight: Sight, before: Sight | None, width: int, height: int) -> list[str]:
+def page_of(sample: ClusterSample, before: ClusterSample | None, width: int, height: int) -> list[str]:
     """Returns a page of at most `height` lines of at most `width` characters.
 
-    Rates are those since the sight `before`; without it they are unknown.
+    Rates are those since the sample `before`; without it they are unknown.
     """
-    partitions = [each for topic in sight.topics.values() for each in topic.partitions]
-    rates = _rates(sight, before)
+    partitions = [each for topic in sample.topics.values() for each in topic.partitions]
+    rates = _rates(sample, before)
     total = "-" if before is None else f"{sum(rates.values()):.0f}"
     out_of_sync = sum(len(each.isr) < len(each.replicas) for each in partitions)
     leaderless = sum(each.leader < 0 for each in partitions)
     lines = [
-        f"cluster {sight.cluster.cluster_id}   brokers {len(sight.cluster.brokers)}   topics {len(sight.topics)}   "
+        f"cluster {sample.cluster.cluster_id}   brokers {len(sample.cluster.brokers)}   topics {len(sample.topics)}   "
         f"partitions {len(partitions)}   out of sync {out_of_sync}   "
         f"without leader {leaderless}   records/s {total}",
         "",
     ]
     rows = max((height - len(lines) - 3) // 2, _LEAST_ROWS)
-    ends = sight.topic_ends()
-    busiest = sorted(sight.topics, key=lambda name: (-rates.get(name, 0.0), -ends[name], name))[:rows]
+    ends = sample.topic_ends()
+    busiest = sorted(sample.topics, key=lambda name: (-rates.get(name, 0.0), -ends[name], name))[:rows]
     lines.append(_line(width, "TOPIC", "PARTITIONS", "END OFFSETS", "RECORDS/S"))
     for name in busiest:
         rate = f"{rates[name]:.1f}" if name in rates else "-"
-        lines.append(_line(width, name, str(len(sight.topics[name].partitions)), str(ends[name]), rate))
+        lines.append(_line(width, name, str(len(sample.topics[name].partitions)), str(ends[name]), rate))
     lines.append("")
     lines.append(_line(width, "GROUP", "STATE", "LAG", "CHANGE/S"))
-    for group in sorted(sight.groups, key=lambda each: (-(each.lag or 0), each.name))[:rows]:
+    for group in sorted(sample.groups, key=lambda each: (-(each.lag or 0), each.name))[:rows]:
         lag = "-" if group.lag is None else str(group.lag)
-        lines.append(_line(width, group.name, group.state, lag, _lag_change(group, sight, before)))
-    if sight.group_count > len(sight.groups):
-        lines.append(f"({sight.group_count - len(sight.groups)} groups are not shown)")
+        lines.append(_line(width, group.name, group.state, lag, _lag_change(group, sample, before)))
+    if sample.group_count > len(sample.groups):
+        lines.append(f"({sample.group_count - len(sample.groups)} groups are not shown)")
     return [line[:width] for line in lines[:height]]
 
 
-def _rates(sight: Sight, before: Sight | None) -> Mapping[str, float]:
+def _rates(sample: ClusterSample, before: ClusterSample | None) -> Mapping[str, float]:
     """Returns the records per second of each topic that both sights have."""
-    if before is None or sight.seen_s <= before.seen_s:
+    if before is None or sample.taken_s <= before.taken_s:
         return {}
     earlier = before.topic_ends()
-    seconds = sight.seen_s - before.seen_s
-    return {name: max(end - earlier[name], 0) / seconds for name, end in sight.topic_ends().items() if name in earlier}
+    seconds = sample.taken_s - before.taken_s
+    return {name: max(end - earlier[name], 0) / seconds for name, end in sample.topic_ends().items() if name in earlier}
 
 
-def _lag_change(group: GroupState, sight: Sight, before: Sight | None) -> str:
+def _lag_change(group: GroupState, sample: ClusterSample, before: ClusterSample | None) -> str:
     """Returns by how much the lag grows each second, with a sign."""
     earlier = next((each.lag for each in before.groups if each.name == group.name), None) if before else None
-    if before is None or earlier is None or group.lag is None or sight.seen_s <= before.seen_s:
+    if before is None or earlier is None or group.lag is None or sample.taken_s <= before.taken_s:
         return "-"
-    return f"{(group.lag - earlier) / (sight.seen_s - before.seen_s):+.1f}"
+    return f"{(group.lag - earlier) / (sample.taken_s - before.taken_s):+.1f}"
 
 
 def _line(width: int, name: str, *cells: str) -> str:
@@ -140,17 +140,17 @@ def run(arguments: Arguments) -> int:
     is_terminal = sys.stdout.isatty()
     stopped = Event()
     with stops_by(stopped.set), Admin(connection_properties(arguments)) as admin:
-        before: Sight | None = None
+        before: ClusterSample | None = None
         shown = 0
         if is_terminal:
             sys.stdout.write(_HIDE_CURSOR + _CLEAR)
         try:
             while not stopped.is_set() and (count is None or shown < count):
-                sight = look(admin)
+                sample = take_sample(admin)
                 size = shutil.get_terminal_size(_TERMINAL) if is_terminal else None
                 width, height = (size.columns, size.lines - 1) if size is not None else _TERMINAL
-                _write(page_of(sight, before, width, height), is_terminal=is_terminal)
-                before, shown = sight, shown + 1
+                _write(page_of(sample, before, width, height), is_terminal=is_terminal)
+                before, shown = sample, shown + 1
                 if count is None or shown < count:
                     stopped.wait(interval_s)
         finally:

@@ -24,7 +24,7 @@ COMMAND_CONFIG = Option(
 
 
 class Closeable(Protocol):
-    """A client."""
+    """A client that can be closed."""
 
     def close(self) -> None:
         """Closes the client."""

@@ -24,7 +24,8 @@ _FURTHER_TOPICS = ("right_topic", "profile_topic", "search_topic")
 
 
 def check_job(name: str, arguments: Any) -> None:
-    """Ends the program with one line if broker, topics, options or files are not there; otherwise prints what it reads.
+    """Ends the program with one line if a broker, a topic or a file is missing or an option is wrong; otherwise prints
+    what it reads.
 
     The line is printed on standard error. Nothing is checked of Spark's own source, which has a client of its own, and
     of a job whose own file names the broker, because it is read with a session.

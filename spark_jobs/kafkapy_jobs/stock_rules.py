@@ -128,7 +128,7 @@ def _call(name: str, arguments: list[ast.expr], series: Mapping[str, Values], si
             day > 0 and bool(today[day]) and today[day - 1] is not None and not today[day - 1] for day in range(size)
         ]
     known = ", ".join((*_WINDOWS, "previous", "crosses_above", "crosses_below"))
-    raise RuleError(f"{name} with {len(arguments)} arguments is no function of rules; there are {known}")
+    raise RuleError(f"{name} with {len(arguments)} arguments is not a function of rules; there are {known}")
 
 
 def _days(tree: ast.expr) -> int:

@@ -77,7 +77,7 @@ def _decoded(content: bytes, encoding: str) -> str | None:
 
 
 def parse_file(content: bytes) -> Iterator[VendorQuote]:
-    """Yields the rows of a file; a file that is no text, or lacks a column, is one row with a reason."""
+    """Yields the rows of a file; a file that is not text, or lacks a column, is one row with a reason."""
     text = decode(content)
     if text is None or "\0" in text:
         yield VendorQuote(reason="not UTF-8, UTF-16 or GBK")

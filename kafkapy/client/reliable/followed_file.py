@@ -67,7 +67,10 @@ class FollowedFile:
         self._file = None
 
     def seek(self, position: FilePosition | None) -> None:
-        """Continues at a position, in the file that it names, even a rotated one; None begins the current file."""
+        """Continues at a stored position, in the file that it names, even if that was rotated.
+
+        None begins at the start of the file of the name, or at its end if `begins_at_end` is set.
+        """
         self.close()
         self._later = []
         if position is None:

@@ -10,6 +10,9 @@ from typing import Any
 
 from kafkapy.named_tuple import NamedTuple
 
+# The limits of the schemas to which a schema refers, in all and in a chain.
+MOST_REFERENCES = 1000
+DEEPEST_REFERENCE = 100
 AVRO, JSON, PROTOBUF = SCHEMA_TYPES = ("AVRO", "JSON", "PROTOBUF")
 
 

@@ -15,7 +15,13 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from kafkapy.client.schema.bounded_cache import BoundedCache
 from kafkapy.client.schema.errors import RegistryFailure
-from kafkapy.client.schema.model import RegisteredSchema, Schema, SchemaReference
+from kafkapy.client.schema.model import (
+    DEEPEST_REFERENCE,
+    MOST_REFERENCES,
+    RegisteredSchema,
+    Schema,
+    SchemaReference,
+)
 from kafkapy.errors import ConfigError
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
@@ -119,17 +125,28 @@ class RegistryClient:
         return found
 
     def referred(self, schema: Schema, *, format: str = "") -> dict[str, Schema]:
-        """Returns all schemas to which a schema refers, by the names of the references, each after its own ones."""
+        """Returns all schemas to which a schema refers, directly or not, by the names of the references.
+
+        A schema follows those that it refers to itself. Raises RegistryFailure also for references in a circle, for a
+        chain of more than DEEPEST_REFERENCE references, and for more than MOST_REFERENCES in all.
+        """
         found: dict[str, Schema] = {}
 
-        def add(references: tuple[SchemaReference, ...]) -> None:
+        def add(references: tuple[SchemaReference, ...], path: tuple[SchemaReference, ...]) -> None:
             for each in references:
-                if each.name not in found:
-                    target = self.version(each.subject, each.version, deleted=False, format=format).schema
-                    add(target.references)
-                    found[each.name] = target
+                if each in path:
+                    raise RegistryFailure(f"the schemas of {each.subject} refer to each other in a circle")
+                if each.name in found:
+                    continue
+                if len(path) >= DEEPEST_REFERENCE:
+                    raise RegistryFailure(f"a chain of references has more than {DEEPEST_REFERENCE} schemas")
+                if len(found) >= MOST_REFERENCES:
+                    raise RegistryFailure(f"the schema refers to more than {MOST_REFERENCES} schemas")
+                target = self.version(each.subject, each.version, deleted=False, format=format).schema
+                add(target.references, (*path, each))
+                found[each.name] = target
 
-        add(schema.references)
+        add(schema.references, ())
         return found
 
     def versions_of_id(self, schema_id: int) -> list[tuple[str, int]]:

@@ -123,7 +123,7 @@ def _is_none(name: str, value: Any) -> bool:
 
 
 def unknown_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
-    """Returns the names that are no options of a client."""
+    """Returns the names that are not options of the client."""
     return set(given) - set(defaults)
 
 

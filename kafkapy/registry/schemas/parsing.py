@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkapy.client.schema.model import AVRO, JSON, SCHEMA_TYPES, Schema, SchemaReference
+from kafkapy.client.schema.model import (
+    AVRO,
+    DEEPEST_REFERENCE,
+    JSON,
+    MOST_REFERENCES,
+    SCHEMA_TYPES,
+    Schema,
+    SchemaReference,
+)
 from kafkapy.registry.errors import InvalidSchema
 from kafkapy.registry.schemas import avro_compatibility, json_compatibility, protobuf
 from kafkapy.registry.schemas.avro import AvroSchema
@@ -15,7 +23,6 @@ from kafkapy.registry.schemas.protobuf import ProtobufSchema
 ParsedSchema = AvroSchema | JsonSchema | ProtobufSchema
 # Returns the schema that a reference names; None if it does not exist.
 Resolve = Callable[[SchemaReference], Schema | None]
-MOST_REFERENCES = 1000
 
 
 def parse(schema: Schema, resolve: Resolve, *, is_new: bool) -> ParsedSchema:
@@ -49,7 +56,7 @@ def referred_schemas(schema: Schema, resolve: Resolve) -> dict[str, str]:
                 )
             if reference.name in found or reference in path:
                 continue
-            if len(found) >= MOST_REFERENCES or len(path) >= MOST_REFERENCES // 10:
+            if len(found) >= MOST_REFERENCES or len(path) >= DEEPEST_REFERENCE:
                 raise InvalidSchema(f"the schema has more than {MOST_REFERENCES} references, or a long chain of them")
             add(target, (*path, reference))
             found[reference.name] = target.text

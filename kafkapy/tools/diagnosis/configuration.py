@@ -52,7 +52,7 @@ def _copies(config: BrokerConfig) -> Findings:
 
 
 def _copies_in_a_cluster(config: BrokerConfig) -> Findings:
-    """Yields findings on a node of a cluster, whose number of brokers its configuration does not tell."""
+    """Yields findings on the replication factors of a node of a cluster, whose number of brokers is not known."""
     if not config.is_broker:
         return
     for key in INTERNAL_REPLICATION_KEYS:

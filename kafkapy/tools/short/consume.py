@@ -79,7 +79,7 @@ def _contents(record: ConsumerRecord) -> Iterator[str]:
 class Ranges:
     """The ranges of offsets that are read, one for each partition. Not thread-safe.
 
-    A progress bar shows how far they are read, if standard output is no terminal; `close` erases the bar.
+    If standard output is not a terminal, a progress bar shows how far they are read; `close` erases the bar.
     """
 
     def __init__(self, consumer: Consumer, ends: Mapping[TopicPartition, int]) -> None:

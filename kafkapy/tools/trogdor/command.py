@@ -33,7 +33,7 @@ def run(arguments: Arguments) -> int:
     spec = read_specification(arguments["exec"])
     if spec.workload not in WORKLOADS:
         known = ", ".join(f"{name}Spec" for name in WORKLOADS)
-        raise ToolError(f"{spec.fields.get('class')} is no workload that can be run here: {known}")
+        raise ToolError(f"{spec.fields.get('class')} is not a workload that can be run here: {known}")
     nodes = _nodes_of(spec)
     if arguments.has("node-name") and nodes and arguments["node-name"] not in nodes:
         print(
@@ -66,7 +66,7 @@ def _pretty(value: Mapping[str, Any]) -> str:
 
 
 def _nodes_of(spec: Specification) -> list[str]:
-    """Returns the names of the nodes on which the workload runs; [] if the specification does not tell."""
+    """Returns the names of the nodes on which the workload runs; [] if the specification does not name any."""
     for name in _NODE_FIELDS:
         value = spec.fields.get(name)
         if value:

@@ -36,7 +36,7 @@ class ConnectionStress(Workload):
         """Opens the connections. Raises ToolError without a duration or for an unknown action."""
         spec = self.specification
         if spec.text("action") not in _ACTIONS:
-            raise ToolError(f"{spec.text('action')} is no action of ConnectionStress: {', '.join(_ACTIONS)}")
+            raise ToolError(f"{spec.text('action')} is not an action of ConnectionStress: {', '.join(_ACTIONS)}")
         spec.number("durationMs")
         try:
             addresses = parse_addresses(each.strip() for each in spec.text("bootstrapServers").split(","))

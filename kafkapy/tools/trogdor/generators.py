@@ -33,4 +33,4 @@ def generator_of(fields: Mapping[str, Any]) -> Generator:
         return lambda number: random.Random(seed + number).randbytes(max(size - padding, 0)).ljust(size, b"\0")
     if kind == "timestampConstant":
         return lambda number: (time.time_ns() // 1_000_000).to_bytes(8, "little").ljust(size, b"\0")[:size]
-    raise ToolError(f"{kind} is no type of generator that is supported: {', '.join(_TYPES)}")
+    raise ToolError(f"{kind} is not a supported type of generator: {', '.join(_TYPES)}")

@@ -27,11 +27,11 @@ class Specification:
         self.workload = matched[1] if matched is not None else ""
 
     def number(self, name: str, default: int | None = None) -> int:
-        """Returns a number. Raises ToolError if it is missing without a default, or is no whole number."""
+        """Returns a whole number. Raises ToolError for another value, and if it is missing and has no default."""
         return int(self._value(name, default, (int,), "a whole number"))
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Returns a text. Raises ToolError if it is missing without a default, or is no text."""
+        """Returns a text. Raises ToolError for another value, and if it is missing and has no default."""
         return str(self._value(name, default, (str,), "a text"))
 
     def flag(self, name: str) -> bool:
@@ -66,7 +66,10 @@ class Specification:
 
 
 def read_specification(text: str) -> Specification:
-    """Returns the specification in a file, or that which `text` itself is. Raises ToolError if it is no JSON object."""
+    """Returns the specification in a file, or that which `text` itself is.
+
+    Raises ToolError if it is not a JSON object.
+    """
     source = "the specification"
     if not text.lstrip().startswith("{"):
         source = text
@@ -114,7 +117,7 @@ def topics_of(active: Mapping[str, Any], source: str = "activeTopics") -> dict[s
 def partitions_of(names: list[str]) -> tuple[list[str], list[TopicPartition]]:
     """Returns the topics without partitions, and the partitions, that `foo[1-2]:[0-2]` and the like name.
 
-    Raises ToolError for a partition that is no number.
+    Raises ToolError for a partition that is not a number.
     """
     topics: list[str] = []
     partitions: list[TopicPartition] = []
@@ -125,5 +128,5 @@ def partitions_of(names: list[str]) -> tuple[list[str], list[TopicPartition]]:
         elif number.isdigit():
             partitions.append(TopicPartition(topic, int(number)))
         else:
-            raise ToolError(f"activeTopics: {name} is no partition; it is written as topic:number")
+            raise ToolError(f"activeTopics: {name} is not a partition; a partition is written as topic:number")
     return topics, partitions

@@ -45,7 +45,7 @@ class Workload(ABC):
 
 
 class Pace:
-    """A limit of actions per second for one thread; a negative rate, or 0, is no limit."""
+    """A limit of actions per second for one thread; a rate of 0 or less means no limit."""
 
     def __init__(self, per_second: float) -> None:
         self._pause_s = 1 / per_second if per_second > 0 else 0.0

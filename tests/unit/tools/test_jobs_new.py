@@ -26,7 +26,7 @@ def test_a_job_is_written_with_its_test(tmp_path):
 
 @pytest.mark.parametrize("name", ["Page", "1st", "page views", "../x", "", "hot-search", "hot_search", "class"])
 def test_other_names_are_refused(tmp_path, name):
-    with pytest.raises(ToolError, match=r"is no name of a job|is taken by"):
+    with pytest.raises(ToolError, match=r"cannot be the name of a job|is taken by"):
         write_job(name, tmp_path)
     assert list(tmp_path.iterdir()) == []
 

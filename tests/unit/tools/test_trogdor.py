@@ -37,7 +37,7 @@ def test_generators():
     assert generator_of({"type": "null"})(0) is None
     uniform = generator_of({"type": "uniformRandom", "size": 10, "padding": 4, "seed": 1})
     assert (len(uniform(3) or b""), uniform(3), (uniform(3) or b"")[-4:]) == (10, uniform(3), b"\0" * 4)
-    with pytest.raises(ToolError, match="is no type of generator"):
+    with pytest.raises(ToolError, match="is not a supported type of generator"):
         generator_of({"type": "other"})
 
 
@@ -54,7 +54,10 @@ def test_a_file_may_have_comments(tmp_path: Path):
     [
         ("agent --exec /nowhere/spec.json", "/nowhere/spec.json cannot be read: No such file or directory"),
         ("agent --exec {", "the specification is no JSON: "),
-        ('agent --exec {"class":"x.SleepSpec"}', "x.SleepSpec is no workload that can be run here: ProduceBenchSpec, "),
+        (
+            'agent --exec {"class":"x.SleepSpec"}',
+            "x.SleepSpec is not a workload that can be run here: ProduceBenchSpec, ",
+        ),
         ('agent --exec {"class":"ProduceBenchSpec"}', "the specification lacks the field bootstrapServers: a text"),
     ],
 )

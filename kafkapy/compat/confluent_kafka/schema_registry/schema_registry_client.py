@@ -144,7 +144,7 @@ class SchemaRegistryClient(Closing):
         return list(self._send("GET", "/subjects", query))
 
     def delete_subject(self, subject_name: str, permanent: bool = False) -> list[int]:
-        """Deletes a subject softly, or with `permanent` finally. Returns the deleted versions."""
+        """Deletes a subject softly, or with `permanent` one that was deleted softly. Returns the deleted versions."""
         with refusals():
             return self.registry.delete_subject(subject_name, permanent=permanent)
 
@@ -189,7 +189,7 @@ class SchemaRegistryClient(Closing):
         return list(self._send("GET", f"{_subject(subject_name)}/versions", query))
 
     def delete_version(self, subject_name: str, version: int, permanent: bool = False) -> int:
-        """Deletes a version softly, or with `permanent` finally. Returns its number."""
+        """Deletes a version softly, or with `permanent` one that was deleted softly. Returns its number."""
         with refusals():
             return self.registry.delete_version(subject_name, version, permanent=permanent)
 

@@ -277,7 +277,7 @@ def _describe_request(group_ids: Sequence[str]) -> Any:
 
 
 def _decoded(kind: Any, data: bytes) -> Any:
-    """Returns a member's subscription or assignment as a dict; bytes that cannot be read unchanged, None for none."""
+    """Returns a member's subscription or assignment as a dict. Empty or unreadable bytes are returned unchanged."""
     if not data:
         return data
     try:

@@ -1,4 +1,4 @@
-"""The requests of KafkaAdminClient: sent as they are, with responses as dictionaries of the protocol's fields.
+"""The requests of KafkaAdminClient: their responses are dictionaries of the protocol's fields.
 
 kafka-python's administration client returns what the protocol says. So do these modules: they use the requests of
 kafkapy's admin client, with its look-ups and retries, and not its operations.

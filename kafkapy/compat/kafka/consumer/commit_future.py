@@ -19,7 +19,7 @@ class OffsetCommitResponse(NamedTuple):
 class CommitFuture(Future):
     """The outcome of an asynchronous commit. For the thread that uses the consumer.
 
-    To ask whether it is done runs the callbacks of all commits that have finished.
+    Asking whether it is done runs the callbacks of all commits that have finished.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ _SAME = (
 
 
 class _Consumer(Consumer):
-    """A Consumer with the settings of the options that are no configuration keys, open to this package."""
+    """A Consumer with the options that are not configuration keys, whose parts this package may use."""
 
     def __init__(self, settings: ClientSettings, *, in_flight_limit: int) -> None:
         self._environment = settings.environment

@@ -52,7 +52,7 @@ _SAME = (
 
 
 class _Producer(Producer):
-    """A Producer with the settings of the options that are no configuration keys."""
+    """A Producer with the options that are not configuration keys."""
 
     def __init__(self, settings: ClientSettings, *, creates_topics: bool) -> None:
         self._environment = settings.environment
@@ -343,7 +343,7 @@ class KafkaProducer(Closing):
 
 
 def client_offsets(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[Any, ClientOffset]:
-    """Returns offsets as kafkapy's client takes them."""
+    """Returns offsets in the form that kafkapy's client accepts."""
     return {
         partition: ClientOffset(
             each.offset or 0, each.metadata or "", -1 if each.leader_epoch is None else each.leader_epoch
