@@ -433,7 +433,7 @@ def _line(value: dict[str, Any]) -> bytes:
 
 
 def _timestamp(given: Any) -> int | None:
-    """Returns a timestamp in milliseconds. Raises RequestRefused for another text than that of RFC 3339."""
+    """Returns a timestamp in ms since 1970. Raises RequestRefused unless the text has the form of RFC 3339."""
     if given is None:
         return None
     try:

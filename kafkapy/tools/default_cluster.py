@@ -124,7 +124,7 @@ def _servers_in_zookeeper(found: Found, config_flags: Sequence[str]) -> str:
 
 
 def _check_servers(servers: str, source: str) -> None:
-    """Raises ToolError, with the name of their source, unless `servers` is a list of addresses."""
+    """Raises ToolError unless `servers` is a list of addresses; `source` says in the message where they come from."""
     from kafkapy.client.cluster import parse_addresses  # the source is seldom the environment
 
     try:

@@ -109,7 +109,7 @@ def destinations(arguments: Any) -> Iterator[str]:
 
 
 def _topics(arguments: Any) -> str:
-    """Returns the topics of a job with the number of their partitions and records, after a look at the cluster."""
+    """Looks up the topics of a job in the cluster; returns them with the numbers of their partitions and records."""
     from kafkapy.errors import ApiError, ConfigError
 
     given = vars(arguments)

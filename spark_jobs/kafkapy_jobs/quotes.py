@@ -1,8 +1,8 @@
-"""Daily quotes of stocks: eight columns, as text separated by commas, or JSON and msgpack objects of these members.
+"""Daily quotes of stocks, as text separated by commas, or as JSON or msgpack objects.
 
-stock_name, stock_code, trade_date, previous_close, open, high, low, close. Text is split plainly at commas: the
-single quotes around name, code and date belong to the data, and a ninth column is allowed. As in Java's split, empty
-columns at the end of a row do not count.
+The columns, or members, are stock_name, stock_code, trade_date, previous_close, open, high, low and close. Text is
+split at each comma: the single quotes around name, code and date belong to the data, and a ninth column is allowed. As
+in Java's split, empty columns at the end of a row do not count.
 """
 
 from __future__ import annotations

@@ -8,9 +8,10 @@ import json
 import pytest
 
 from kafkapy.client import Producer
+from kafkapy.client.reliable import FileTail
 from kafkapy.tools.option_parser import OptionParser
 from kafkapy.tools.short.find import TOOL, run
-from tests.reliable.running import records_of, values_of, wait_until
+from tests.reliable.running import records_of, running, values_of, wait_until
 from tests.reliable.tool_process import ToolProcess
 
 
@@ -45,6 +46,23 @@ def test_lines_are_written_once_through_rotations_and_kills(bootstrap, make_topi
         assert json.loads(tail.log().splitlines()[-1])["lines"] == 40
     assert values_of(bootstrap, topic) == [b"line %d" % each for each in range(90)]
     assert dict(records_of(bootstrap, topic)[0].headers) == {"kafkapy.file": str(path).encode()}
+
+
+def test_a_file_that_is_gone_is_closed_and_its_name_can_be_used_again(bootstrap, make_topic, tmp_path):
+    topic, path = make_topic("gone"), tmp_path / "day-1.log"
+    path.write_text("a\n")
+    patterns = [str(tmp_path / "*.log")]
+    properties = {"bootstrap.servers": bootstrap}
+    with (
+        FileTail(patterns, topic, properties, name=topic, forgets_after_s=0) as tail,
+        running(tail.run, tail.stop) as errors,
+    ):
+        wait_until(lambda: values_of(bootstrap, topic) == [b"a"], errors)
+        assert tail.followed == {str(path)}
+        path.unlink()
+        wait_until(lambda: not tail.followed, errors)
+        path.write_text("b\n")
+        wait_until(lambda: values_of(bootstrap, topic) == [b"a", b"b"], errors)
 
 
 @pytest.mark.parametrize("flags", ["", "--hashed", "--last", "--hashed --last -n 1"])

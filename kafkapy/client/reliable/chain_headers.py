@@ -52,7 +52,7 @@ class ErrorText(NamedTuple):
 
 
 def error_text(error: BaseException) -> ErrorText:
-    """Returns the description of an error, limited in length; an error of a child process has one already."""
+    """Returns a description of an error, limited in length, or that which an error of a child process has already."""
     description = getattr(error, "description", None)
     if isinstance(description, ErrorText):
         return description
@@ -75,7 +75,7 @@ def is_chain_header(name: str) -> bool:
 
 
 def without_chain(headers: Iterable[tuple[str, bytes | None]]) -> RecordHeaders:
-    """Returns the headers of the application."""
+    """Returns the headers that do not belong to a retry chain, which are the application's."""
     return tuple(each for each in headers if not is_chain_header(each[0]))
 
 

@@ -1,9 +1,9 @@
 """Conditions on records as text, such as `header.type=order` or `json.amount>=100`. Pure.
 
-A condition is a field, an operator and an operand; a field alone means that the record has it, `!FIELD` that it lacks
-it. Fields are topic, partition, offset, timestamp (ms), key, value, header.NAME, and json.PATH in a value that is JSON:
-names and indexes that are divided by dots. The operators are = and != (equal as text), ^= (begins with), $= (ends
-with), ~ (contains), and the comparisons <, <=, > and >= of numbers.
+A condition is a field, an operator and an operand; a field alone means that the record has the field, and `!FIELD` that
+it does not. Fields are topic, partition, offset, timestamp (ms), key, value, header.NAME, and json.PATH in a value that
+is JSON: names and indexes that are divided by dots. The operators are = and != (equal as text), ^= (begins with), $=
+(ends with), ~ (contains), and the comparisons <, <=, > and >= of numbers.
 """
 
 from __future__ import annotations

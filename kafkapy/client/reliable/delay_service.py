@@ -189,7 +189,7 @@ class DelayService(RelayService):
         relay.counts["restored"] += len(entries)
 
     def _drop_others(self) -> None:
-        """Removes the records of partitions that are not restored."""
+        """Removes from memory the pending records of all partitions except the restored ones."""
         self._ready.clear()
         self._pending.keep_only(frozenset(self._restored), self._clock.wall_ms())
 

@@ -45,6 +45,8 @@ class FileTail(Closing):
     name: what distinguishes this program from others on the host; of two programs with the same name, one
         ends with NameTaken. By default the topic.
     begins_at_end: whether files without a stored position are read from their present end on.
+    forgets_after_s: a file that a wildcard has found and that is gone for so long is closed; if its name is used again,
+        the new file is followed.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class FileTail(Closing):
         key: bytes | None = None,
         begins_at_end: bool = False,
         positions_topic: str = POSITIONS_TOPIC,
+        forgets_after_s: float = 600.0,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         if not patterns:
@@ -70,11 +73,13 @@ class FileTail(Closing):
         self._key = key
         self._begins_at_end = begins_at_end
         self._positions_topic = positions_topic
+        self._forgets_after_s = forgets_after_s
         self._sleep = sleep
         self._is_stopping = False
         self._producer: Producer | None = None
         self._positions: dict[str, FilePosition] = {}
         self._files: dict[str, FollowedFile] = {}
+        self._gone_since_s: dict[str, float] = {}
         self._find_at_s = 0.0
         self.counts: Counter[str] = Counter()
 
@@ -87,6 +92,11 @@ class FileTail(Closing):
         self._drop_producer()
         for each in self._files.values():
             each.close()
+
+    @property
+    def followed(self) -> frozenset[str]:
+        """The absolute paths of the files that are followed now."""
+        return frozenset(self._files)
 
     def run(self) -> None:
         """Writes lines until `stop` is called; waits for brokers that cannot be reached.
@@ -115,6 +125,7 @@ class FileTail(Closing):
         producer = self._producer or self._begin()
         if time.monotonic() >= self._find_at_s:
             self._find_at_s = time.monotonic() + _FIND_FILES_S
+            self._forget_files()
             self._find_files()
         found = 0
         changed: list[tuple[str, FollowedFile]] = []
@@ -182,6 +193,16 @@ class FileTail(Closing):
             file.seek(self._positions.get(path))
         self._producer = producer
         return producer
+
+    def _forget_files(self) -> None:
+        """Closes the files of wildcards whose names were removed long ago, which would otherwise stay open for ever."""
+        now_s = time.monotonic()
+        for path in self._files.keys() - set(self._patterns):
+            if not self._files[path].is_gone:
+                self._gone_since_s.pop(path, None)
+            elif now_s - self._gone_since_s.setdefault(path, now_s) >= self._forgets_after_s:
+                self._files.pop(path).close()
+                del self._gone_since_s[path]
 
     def _find_files(self) -> None:
         for pattern in self._patterns:

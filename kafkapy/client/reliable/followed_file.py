@@ -93,6 +93,12 @@ class FollowedFile:
         head = os.pread(self._file.fileno(), HEAD_BYTES, 0)[: self._offset]
         return FilePosition(os.fstat(self._file.fileno()).st_ino, self._offset, len(head), digest(head))
 
+    @property
+    def is_gone(self) -> bool:
+        """Returns whether no file has the name, and nothing of the file that had it is left to read."""
+        is_read = self._file is None or os.fstat(self._file.fileno()).st_size <= self._offset
+        return is_read and not self._later and not self.path.exists()
+
     def read(self, most_bytes: int) -> list[Line]:
         """Returns the next complete lines, about `most_bytes`; none if there are none now. Raises OSError."""
         if self._file is None and not self._open(self.path):

@@ -354,21 +354,21 @@ class Relay(Closing):
 
 
 def consumer_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the properties that a consumer has, so that one file can configure consumer and producer."""
+    """Returns those of the properties that are keys of a consumer, so that one file can configure all clients."""
     from kafkapy.config.client_table import CONSUMER_ROWS
 
     return {name: value for name, value in properties.items() if name in CONSUMER_ROWS}
 
 
 def producer_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the properties that a producer has."""
+    """Returns those of the properties that are keys of a producer."""
     from kafkapy.config.client_table import PRODUCER_ROWS
 
     return {name: value for name, value in properties.items() if name in PRODUCER_ROWS}
 
 
 def admin_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the properties that an admin client has."""
+    """Returns those of the properties that are keys of an admin client."""
     from kafkapy.config.client_table import ADMIN_ROWS
 
     return {name: value for name, value in properties.items() if name in ADMIN_ROWS}
@@ -380,7 +380,9 @@ def is_refusal(error: Exception) -> bool:
 
 
 def unfinished(records: Iterable[Any], done: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Returns the offset of the first record of each partition that is not done; `done` has the next offsets."""
+    """Returns the offset of each partition's first record that is not done; `done` has the offsets after the last done
+    ones.
+    """
     found: dict[TopicPartition, int] = {}
     for record in records:
         partition = TopicPartition(record.topic, record.partition)

@@ -181,7 +181,7 @@ class TraceInterceptor:
         return changed, on_delivery
 
     def on_consume(self, records: list[Any]) -> list[Any]:
-        """Records that sampled records were received, and returns them unchanged.
+        """Writes a trace record for each sampled record that was received; returns all records unchanged.
 
         A program that uses `Tracer.processing` needs no interceptor in its consumer.
         """

@@ -1,4 +1,4 @@
-"""Avro by the library fastavro, with schemas of a registry."""
+"""The serializer and the deserializer of Avro, which use the library fastavro and the schemas of a registry."""
 
 from __future__ import annotations
 

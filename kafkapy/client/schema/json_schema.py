@@ -1,4 +1,6 @@
-"""JSON that is validated by the library jsonschema, with schemas of a registry."""
+"""The serializer and the deserializer of JSON, which validate it by the library jsonschema and the schemas of a
+registry.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Protobuf messages by the library protobuf, with schemas of a registry."""
+"""The serializer and the deserializer of Protobuf messages, which use the library protobuf and the schemas of a
+registry.
+"""
 
 from __future__ import annotations
 

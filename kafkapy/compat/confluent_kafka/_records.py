@@ -165,7 +165,7 @@ class Message:
         return (*place, self.headers(), self.timestamp(), self._error)
 
     def _changed(self) -> _Fields:
-        """Returns the content as fields that can be changed."""
+        """Returns the content as a `_Fields`, which replaces the consumer's record at the first change."""
         record = self._record
         if record.__class__ is not _Fields:
             fields = _Fields()

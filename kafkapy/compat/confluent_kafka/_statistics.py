@@ -64,7 +64,7 @@ def _broker(network: Network, node_id: int, label: str, metrics: NodeMetrics) ->
 
 
 def _client(settings: Settings, network: Network) -> dict[str, Any]:
-    """Returns the fields of every client."""
+    """Returns the statistics that producers, consumers and admin clients have in common."""
     metrics = network.metrics
     kind = "consumer" if metrics.kind == "consumer" else "producer"
     nodes = list(metrics.nodes.items())

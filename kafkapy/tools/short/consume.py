@@ -37,7 +37,7 @@ _WIDTHS = (9, 10, 24, 16, 0)
 
 
 class YamlFormatter(JsonFormatter):
-    """A formatter of records as a YAML list of the objects that JSON has."""
+    """A formatter that prints records as a YAML list, each with the fields of the JSON format."""
 
     def format(self, record: ConsumerRecord) -> bytes:
         return yaml_text([json.loads(super().format(record))]).encode()

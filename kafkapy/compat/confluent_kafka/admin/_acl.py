@@ -123,5 +123,5 @@ class AclBindingFilter(AclBinding):
 
 
 def operations_of(values: list[Any] | None) -> list[AclOperation] | None:
-    """Returns operations as members; None if `values` is None."""
+    """Returns operations as members of AclOperation; None if `values` is None."""
     return [to_enum(each, AclOperation) for each in values] if values else None

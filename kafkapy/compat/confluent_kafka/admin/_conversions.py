@@ -134,7 +134,7 @@ def _entry(found: kafkapy.ConfigEntry) -> ConfigEntry:
 
 
 def change(entry: ConfigEntry) -> kafkapy.ConfigChange:
-    """Returns the change that an entry describes. Raises ValueError without an operation."""
+    """Returns the change that an entry describes. Raises ValueError if the entry has no operation."""
     if not isinstance(entry.incremental_operation, AlterConfigOpType):
         raise ValueError(f"Expected incremental_operation of {entry.name} to be an AlterConfigOpType")
     operation = kafkapy.ConfigOperation(entry.incremental_operation.value)

@@ -184,7 +184,8 @@ class GroupOperations(PartitionOperations):
     def reset_group_offsets(
         self, group_id: str, offset_specs: Mapping[TopicPartition, Any], group_coordinator_id: int | None = None
     ) -> dict[TopicPartition, dict[str, Any]]:
-        """Commits an offset of each partition: of an OffsetSpec, of an OffsetTimestamp, or the offset itself.
+        """Commits an offset for each partition: a number, or the offset that an OffsetSpec or OffsetTimestamp stands
+        for.
 
         An offset outside of the log becomes the nearest one inside. Returns the error class and the offset of each.
         """
