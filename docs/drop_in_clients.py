@@ -125,7 +125,7 @@ and asynchronous), SimpleConsumer, and the high-level consumer with its streams.
 named by `metadata.broker.list` or `bootstrap.servers`, and offsets are committed to Kafka.
 
 An option or argument of the original that cannot be honoured raises an error that says so. The tables are made by
-reflection over the installed originals. It counts the public names of their modules, the methods, fields and
+reflection over the installed originals. They count the public names of their modules, the methods, fields and
 enumeration members of their classes, and their configuration options. A method is covered if ours accepts each of its
 parameters.
 

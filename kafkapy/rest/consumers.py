@@ -119,7 +119,12 @@ class ConsumerInstance:
                 or (found and not self._settings["least_bytes"])
             ):
                 return found
-            self._pending.extend(self.consumer.poll(min(left_s, _POLL_S)))
+            try:
+                self._pending.extend(self.consumer.poll(min(left_s, _POLL_S)))
+            except KafkapyError:
+                if found:
+                    return found  # an error that lasts is reported by the next request
+                raise
 
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None) -> None:
         """Commits the given offsets, or those of all received records."""
@@ -203,18 +208,23 @@ class ConsumerInstances:
             raise errors.unprocessable(f"Unrecognized field: {sorted(unknown)[0]}")
         name = str(body.get("name") or body.get("id") or f"rest-consumer-{uuid.uuid4()}")
         decoders = (self._formats.decoder(form, "key"), self._formats.decoder(form, "value"))
-        with self._lock:
-            if (group, name) in self._instances:
-                raise errors.instance_exists()
-            if len(self._instances) >= self._most:
-                raise RequestRefused(50301, f"The proxy has {self._most} consumer instances, the most it accepts")
+        self._check_place(group, name)
         instance = self._make(group, form, decoders, body)
-        with self._lock:
-            if (group, name) not in self._instances:
+        try:
+            with self._lock:
+                self._check_place(group, name)
                 self._instances[group, name] = instance
-                return name
-        instance.close()
-        raise errors.instance_exists()
+        except RequestRefused:
+            instance.close()
+            raise
+        return name
+
+    def _check_place(self, group: str, name: str) -> None:
+        """Raises RequestRefused if there is an instance with the name, or no room for another one."""
+        if (group, name) in self._instances:
+            raise errors.instance_exists()
+        if len(self._instances) >= self._most:
+            raise RequestRefused(50301, f"The proxy has {self._most} consumer instances, the most it accepts")
 
     def _make(
         self, group: str, form: str, decoders: tuple[Decode, Decode], body: Mapping[str, Any]

@@ -59,7 +59,7 @@ def test_volumes():
         ("close", "is a number and not a condition"),
         ("average(close, 5)", "is a number and not a condition"),
         ("price > 1", "'price' is not allowed"),
-        ("__import__('os') > 1", "no function of rules"),
+        ("__import__('os') > 1", "not a function of rules"),
         ("close.real > 1", "not allowed"),
         ("close > 'a'", "not allowed"),
         ("close > True", "is not a number"),
