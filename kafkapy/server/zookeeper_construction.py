@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from kafkapy.metadata.delta import MetadataDelta
-from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.internal_topics import ZOOKEEPER_TREE_TOPIC
 from kafkapy.server.broker_requests import BrokerRequests
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
@@ -51,25 +52,34 @@ def build_zookeeper_offsets(
 
 
 class ViewFollower:
-    """Notifies the service of new images; images that follow each other quickly are shown once."""
+    """Notifies the service of new images and of the topics that have changed; images that follow each other quickly are
+    shown once."""
 
     def __init__(self, services: Services, service: ZooKeeperService) -> None:
         self._post = services.reactor.post
         self._service = service
-        self._is_posted = False
+        self._lock = threading.Lock()
+        self._topics: set[str] | None = None  # changed topics; None if no call is posted
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Is called on the quorum thread."""
-        if not self._is_posted:
-            self._is_posted = True
+        names = {topic.name for topic in (*delta.changed_topics.values(), *delta.deleted_topics.values())}
+        names |= {name for resource_type, name in delta.changed_configs if resource_type == TOPIC_RESOURCE}
+        with self._lock:
+            is_posted = self._topics is not None
+            self._topics = names if self._topics is None else self._topics | names
+        if not is_posted:
             self._post(self._show)
 
     def _show(self) -> None:
-        self._is_posted = False
-        self._service.on_image()
+        with self._lock:
+            topics, self._topics = self._topics or set(), None
+        self._service.on_image(topics)
 
 
 def start_zookeeper(services: Services, service: ZooKeeperService) -> None:
     """Lets the service follow the metadata, and creates its topic."""
-    services.quorum.follow(ViewFollower(services, service))
+    following = services.quorum.follow(ViewFollower(services, service))
+    # The tree may have been loaded before, and would miss what has changed in between.
+    following.add_done_callback(lambda done: services.reactor.post(service.on_image))
     service.start()

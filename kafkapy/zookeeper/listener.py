@@ -6,6 +6,7 @@ accept -> the first four bytes: a four-letter word -> its text, then the end of 
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 from collections import Counter
@@ -13,6 +14,8 @@ from collections.abc import Callable
 from itertools import count
 
 from kafkapy._core.reactor.reactor import OutgoingConnection, Reactor, Watch
+from kafkapy.purgatory.delayed_operation import TimerEntry
+from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.zookeeper.client import Client
 from kafkapy.zookeeper.server import ZooKeeperServer
 from kafkapy.zookeeper.settings import ZooKeeperSettings
@@ -24,6 +27,16 @@ _MOST_ACCEPTS = 32
 _WAITING_CLIENTS = 128
 # A connection that has sent no complete request after this time is closed.
 _FIRST_BYTES_MS = 10_000
+# Accepting stops for this time when the process has no descriptor or no memory left for a connection.
+_ACCEPT_PAUSE_MS = 500
+_NO_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+# With more unsent bytes than the first number, no further request of the connection is read; with more than the second
+# one, which only watch events can cause, the connection is closed.
+_PAUSE_BYTES = 1 << 20
+_MOST_UNSENT_BYTES = 64 << 20
+# The interval at which a connection whose client does not read is inspected, and the longest time without inspection.
+_UNSENT_INTERVAL_MS = 5
+_LONGEST_PAUSE_MS = 3_600_000
 # How long an incomplete beginning of a connection waits for more bytes before it is read again.
 _PARTIAL_RETRY_MS = 20
 
@@ -50,6 +63,7 @@ class Listener:
         self._watch: Watch | None = None
         self._beginnings: dict[_Beginning, None] = {}
         self._addresses: Counter[str] = Counter()
+        self._accept_timer: TimerEntry | None = None
         self._numbers = count()
         self._socket = self._bind()
         self.port = self._socket.getsockname()[1]
@@ -93,6 +107,9 @@ class Listener:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
+        if self._accept_timer is not None:
+            self._accept_timer.cancel()
+            self._accept_timer = None
         self._socket.close()
         for beginning in list(self._beginnings):
             beginning.close()
@@ -103,8 +120,10 @@ class Listener:
         for _ in range(_MOST_ACCEPTS):
             try:
                 accepted, address = self._socket.accept()
-            except OSError:  # no client waits, a client has gone, or no descriptor is left
-                return
+            except OSError as error:
+                if error.errno in _NO_RESOURCES:
+                    self._pause_accepting(error)
+                return  # otherwise no client waits, or a client has gone
             host = str(address[0]).removeprefix("::ffff:")
             limit = self._settings.max_connections_per_address
             if limit and self._addresses[host] >= limit:
@@ -115,6 +134,13 @@ class Listener:
             accepted.setblocking(False)
             beginning = _Beginning(accepted, host, int(address[1]), self._reactor, self._begin, self._forget)
             self._beginnings[beginning] = None
+
+    def _pause_accepting(self, error: OSError) -> None:
+        """Accepts no connection for a while; otherwise the waiting client would wake the reactor again and again."""
+        assert self._watch is not None
+        logger.warning("Accepting no ZooKeeper client for %d ms: %s", _ACCEPT_PAUSE_MS, error.strerror)
+        self._watch.pause()
+        self._accept_timer = self._reactor.schedule(_ACCEPT_PAUSE_MS, self._watch.resume)
 
     def _forget(self, beginning: _Beginning) -> None:
         """Forgets a connection that has ended before its first frame."""
@@ -145,7 +171,7 @@ class Listener:
             on_closed=lambda connection: self._ended(server, client),
             max_response_bytes=self._settings.max_request_bytes,
         )
-        client = Client(_Frames(connection))
+        client = Client(_Frames(connection, self._reactor.schedule))
         server.connected(client)
 
     def _ended(self, server: ZooKeeperServer, client: Client) -> None:
@@ -154,16 +180,36 @@ class Listener:
 
 
 class _Frames:
-    """The port of a client to its connection."""
+    """The port of a client to its connection. Limits what waits for a client that does not read."""
 
-    __slots__ = ("_connection", "peer_host")
+    __slots__ = ("_connection", "_is_paused", "_schedule", "peer_host")
 
-    def __init__(self, connection: OutgoingConnection) -> None:
+    def __init__(self, connection: OutgoingConnection, schedule: Schedule) -> None:
         self._connection = connection
+        self._schedule = schedule
+        self._is_paused = False
         self.peer_host = connection.peer_host
 
     def send(self, frame: bytes) -> None:
-        self._connection.send((frame,))
+        connection = self._connection
+        connection.send((frame,))
+        unsent = connection.unsent_bytes
+        if unsent > _MOST_UNSENT_BYTES and not connection.is_closed:
+            logger.warning("Closing the connection of /%s, which does not read %d bytes", self.peer_host, unsent)
+            connection.close("its client does not read")
+        elif unsent > _PAUSE_BYTES and not self._is_paused:
+            self._is_paused = True
+            self._pause()
+
+    def _pause(self) -> None:
+        """Reads no request until the client has read most of what waits."""
+        connection = self._connection
+        if connection.is_closed or connection.unsent_bytes <= _PAUSE_BYTES:
+            self._is_paused = False
+            connection.unmute()
+        else:
+            connection.mute(_LONGEST_PAUSE_MS)
+            self._schedule(_UNSENT_INTERVAL_MS, self._pause)
 
     def close(self, reason: str) -> None:
         self._connection.close(reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from kafkapy._core.reactor.reactor import Reactor
 from kafkapy.config.broker_config import BrokerConfig
@@ -86,11 +86,12 @@ class ZooKeeperService:
         self._create_topic()
         self._timer = self._schedule(_CREATE_TOPIC_INTERVAL_MS, self.start)
 
-    def on_image(self) -> None:
-        """Shows the newest image in the tree, if this broker serves the tree."""
+    def on_image(self, topics: Collection[str] | None = None) -> None:
+        """Shows the newest image in the tree, if this broker serves the tree. `topics` has the topics that have changed
+        since the last call, or None if that is not known."""
         if self._view is not None and self.server is not None and self.server.commands is not None:
             image = self._image()
-            self._view.follow(image, self._facts())
+            self._view.follow(image, self._facts(), topics)
             self.server.commands.follow(image)
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:

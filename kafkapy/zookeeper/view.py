@@ -7,7 +7,7 @@ two images share the objects that no record between them changed, so that an unc
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
@@ -34,6 +34,7 @@ _EMPTY_NODES = (
 # The protocols by their numbers in registrations.
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 UNNAMED_ENTITY = "<default>"
+TOPIC_PART_PREFIX = "topic "
 _NO_QUOTAS: dict[str, float] = {}
 _NO_CREDENTIALS: dict[int, ScramCredential] = {}
 
@@ -100,18 +101,24 @@ class ViewPart(NamedTuple):
     make: Callable[[], Nodes]
 
 
-def view_parts(image: MetadataImage, facts: ClusterFacts) -> Iterator[ViewPart]:
-    """Yields the parts of the view of an image; parents are in earlier parts than their children."""
+def topic_part_name(topic: str) -> str:
+    return f"{TOPIC_PART_PREFIX}{topic}"
+
+
+def view_parts(image: MetadataImage, facts: ClusterFacts, topics: Collection[str] | None = None) -> Iterator[ViewPart]:
+    """Yields the parts of the view of an image; parents are in earlier parts than their children. Of the topics, only
+    those in `topics`, or all with None."""
     yield ViewPart("cluster", (facts.cluster_id,), partial(_cluster_nodes, facts))
     yield ViewPart("controller", (facts.controller_id, image.epoch), partial(_controller_nodes, image, facts))
     for broker in image.brokers.values():
         if not broker.fenced:
             yield ViewPart(f"broker {broker.broker_id}", (broker,), partial(broker_nodes, broker, facts))
-    for topic in image.topics.by_name.values():
-        if topic.name != ZOOKEEPER_TREE_TOPIC:
+    for topic_name in image.topics.by_name if topics is None else topics:
+        topic = image.topics.by_name.get(topic_name)
+        if topic is not None and topic.name != ZOOKEEPER_TREE_TOPIC:
             config = image.config(TOPIC_RESOURCE, topic.name)
             make = partial(topic_nodes, topic, config, image.epoch)
-            yield ViewPart(f"topic {topic.name}", (topic, config), make)
+            yield ViewPart(topic_part_name(topic.name), (topic, config), make)
     for (kind, name), config in image.configs.items():
         if kind == BROKER_RESOURCE:
             yield ViewPart(f"broker config {name}", (config,), partial(_broker_config_nodes, name, config))

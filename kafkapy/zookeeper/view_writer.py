@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.zookeeper.acl import OPEN_ACL, Acl
@@ -10,7 +10,7 @@ from kafkapy.zookeeper.acl_nodes import TYPE_FOLDERS
 from kafkapy.zookeeper.node import Node
 from kafkapy.zookeeper.paths import ROOT_PATH, parent_of
 from kafkapy.zookeeper.tree import Transaction, Tree
-from kafkapy.zookeeper.view import ClusterFacts, Nodes, ViewNode, view_parts
+from kafkapy.zookeeper.view import TOPIC_PART_PREFIX, ClusterFacts, Nodes, ViewNode, topic_part_name, view_parts
 
 # The largest number of changed nodes in one transaction.
 _MOST_CHANGES = 500
@@ -44,13 +44,21 @@ class ViewWriter:
         self._is_awaited = is_awaited
         self._sources: dict[str, tuple[object, ...]] = {}
         self._nodes: dict[str, Nodes] = {}
+        self._other_parts: set[str] = set()  # the names of the parts that are not topics
 
-    def follow(self, image: MetadataImage, facts: ClusterFacts) -> None:
-        """Makes the tree show the image."""
+    def follow(self, image: MetadataImage, facts: ClusterFacts, topics: Collection[str] | None = None) -> None:
+        """Makes the tree show the image. `topics` has the topics that have changed since the last call, or None if that
+        is not known."""
         is_first = not self._sources
+        if is_first:
+            topics = None
         changes = _Changes(self._begin, self._commit)
-        remaining = dict.fromkeys(self._sources)
-        for part in view_parts(image, facts):
+        if topics is None:
+            remaining = dict.fromkeys(self._sources)
+        else:
+            names = [*self._other_parts, *map(topic_part_name, topics)]
+            remaining = {name: None for name in names if name in self._sources}
+        for part in view_parts(image, facts, topics):
             remaining.pop(part.name, None)
             before = self._sources.get(part.name)
             if before is not None and _are_same(before, part.sources):
@@ -60,9 +68,12 @@ class ViewWriter:
             for path, node in nodes.items():
                 self._show(self._chroot + path, node, changes)
             self._sources[part.name], self._nodes[part.name] = part.sources, nodes
+            if not part.name.startswith(TOPIC_PART_PREFIX):
+                self._other_parts.add(part.name)
         for name in remaining:
             self._remove(list(self._nodes.pop(name)), changes)
             del self._sources[name]
+            self._other_parts.discard(name)
         changes.finish()
         if is_first:
             self._remove_leftovers()

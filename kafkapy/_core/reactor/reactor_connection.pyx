@@ -251,6 +251,11 @@ cdef class Connection:
         native.max_frame_bytes = self.shared.max_request_bytes
         native.gated_until_ms = INT64_MAX if lifetime_ms < 0 else self.shared.monotonic_ms + lifetime_ms
 
+    @property
+    def unsent_bytes(self):
+        """The number of bytes that the kernel has not accepted yet."""
+        return self.native.output_bytes
+
     def close_unauthenticated(self, str reason):
         """Closes the connection like `close`, because its client is not authenticated. Owner thread only."""
         if not self.native.closed and not self.native.closing:

@@ -47,7 +47,7 @@ cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept no
     """Returns whether the connection's next frame may be taken."""
     if connection.is_outgoing:
         return not (connection.closed or connection.closing or connection.in_process or connection.is_connecting
-                    or state.draining)
+                    or connection.muted or state.draining)
     return not (connection.closed or connection.closing or connection.in_process or connection.blocked
                 or connection.muted or state.draining or connection.output_bytes > OUTPUT_LIMIT
                 or connection.deferred >= DEFERRED_LIMIT)

@@ -125,6 +125,23 @@ def test_only_what_changes_is_written(harness):
     assert len(harness.zookeeper.log.records) == before
 
 
+def test_of_the_topics_only_the_changed_ones_are_inspected(harness):
+    facts = ClusterFacts("cluster-id", 1, 0)
+    image = with_topic(with_topic(harness.image, "u"), "v")
+    harness.view.follow(image, facts, {"u", "no-topic"})
+    assert harness.client.children("/brokers/topics") == ["t", "u"]
+    removed = [image.topics.by_name[name].topic_id for name in ("t", "u")]
+    image = commit(image, delete_topics(image, removed))
+    image = replay(image, config_record("num.io.threads", "1"))
+    harness.view.follow(image, facts, {"u", "v"})
+    assert harness.client.children("/brokers/topics") == ["t", "v"]
+    assert harness.client.children("/config/brokers") == ["1"]
+    harness.view.follow(harness.image, facts, ())
+    assert harness.client.children("/config/brokers") == []
+    harness.view.follow(image, facts)  # the changed topics are not known
+    assert harness.client.children("/brokers/topics") == ["v"]
+
+
 def test_watches_see_topics_come_and_go(harness):
     client = harness.client
     client.children("/brokers/topics", watch=True)

@@ -9,6 +9,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ class Peer:
         self.event = threading.Condition()
         self.on_response: Callable[[Request], None] = lambda response: None
         self.accepted: list[socket.socket] = []
+        self._numbers = count()
         self.port: int = self.listening.getsockname()[1]
 
     def connect(self, port: int | None = None, first: bytes | None = None, limit: int = LIMIT) -> OutgoingConnection:
@@ -42,7 +44,7 @@ class Peer:
         def adopt() -> OutgoingConnection:
             opened = open_connecting(socket.AF_INET, ("127.0.0.1", port or self.port))
             connection = self.harness.reactor.adopt_outgoing(
-                opened.detach(), "127.0.0.1", self.port, f"o{id(opened)}",
+                opened.detach(), "127.0.0.1", self.port, f"o{next(self._numbers)}",
                 on_response=self._note_response, on_closed=self._note_closed, max_response_bytes=limit,
             )  # fmt: skip
             if first is not None:
@@ -119,6 +121,34 @@ def test_a_frame_is_written_before_the_sender_returns_to_the_reactor() -> None:
             return receive_frame(accepted)  # while the reactor's thread is here, it writes nothing later
 
         assert peer.harness.call(send_and_wait) == b"request 2"
+
+
+def test_no_response_of_a_muted_connection_is_taken() -> None:
+    with running() as peer:
+        muted = peer.connect(first=b"request")
+        from_muted = peer.accept()
+        receive_frame(from_muted)
+        peer.connect()
+        from_other = peer.accept()
+        peer.harness.call(lambda: muted.mute(3_600_000))
+        for number in range(3):
+            from_muted.sendall(frame(b"muted %d" % number))
+        from_other.sendall(frame(b"other"))
+        assert peer.wait_responses(1) == [b"other"]
+        peer.harness.call(muted.unmute)
+        assert peer.wait_responses(4)[1:] == [b"muted 0", b"muted 1", b"muted 2"]
+
+
+def test_bytes_that_the_peer_does_not_read_are_counted() -> None:
+    with running() as peer:
+        connection = peer.connect(first=b"request")
+        accepted = peer.accept()
+        receive_frame(accepted)
+        assert peer.harness.call(lambda: connection.unsent_bytes) == 0
+        size = 64 << 20  # more than the sockets hold
+        peer.harness.call(lambda: connection.send([bytes(size)]))
+        assert 0 < peer.harness.call(lambda: connection.unsent_bytes) <= size + 4
+        assert len(receive_frame(accepted)) == size
 
 
 def test_a_response_may_be_split_at_every_byte() -> None:
