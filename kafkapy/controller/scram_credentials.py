@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
 from kafkapy.errors import ApiError, Error
-from kafkapy.metadata.cluster_image import ScramCredential
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.named_tuple import NamedTuple
@@ -25,13 +24,15 @@ class ScramDeletion(NamedTuple):
 
 
 class ScramUpsertion(NamedTuple):
-    """A credential to store. `salted_password` is PBKDF2's result, computed by the client: passwords are never sent."""
+    """A credential to store. `salted_password` is PBKDF2's result, computed by the client: passwords are never sent.
+    `keys` has the stored key and the server key if they are known instead; then `salted_password` is empty."""
 
     name: str
     mechanism: int
     iterations: int
     salt: bytes
     salted_password: bytes
+    keys: tuple[bytes, bytes] | None = None
 
 
 def alter_scram_credentials(
@@ -80,29 +81,22 @@ def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
         raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if upsertion.iterations < MIN_ITERATIONS:
         raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
-    if not upsertion.salted_password:
-        raise ApiError(Error.UNKNOWN_SERVER_ERROR, "Empty key")
-    hash_name = MECHANISMS_BY_NUMBER[upsertion.mechanism].hash_name
-    client_key = hmac.digest(upsertion.salted_password, b"Client Key", hash_name)
+    stored_key, server_key = upsertion.keys or _keys(upsertion)
     return UserScramCredentialRecord(
         name=upsertion.name,
         mechanism=upsertion.mechanism,
         salt=upsertion.salt,
-        stored_key=hashlib.new(hash_name, client_key).digest(),
-        server_key=hmac.digest(upsertion.salted_password, b"Server Key", hash_name),
+        stored_key=stored_key,
+        server_key=server_key,
         iterations=upsertion.iterations,
     )
 
 
-def store_scram_credentials(
-    image: MetadataImage, name: str, credentials: Mapping[int, ScramCredential | None]
-) -> ControllerResult[ErrorMessage]:
-    """Stores credentials of a user whose keys are known, by the number of the mechanism; None deletes one, if it
-    exists."""
-    records: list[MessageAndVersion] = []
-    for mechanism, credential in credentials.items():
-        if credential is not None:
-            records.append((UserScramCredentialRecord(name=name, mechanism=mechanism, **credential._asdict()), 0))
-        elif (name, mechanism) in image.scram:
-            records.append((RemoveUserScramCredentialRecord(name=name, mechanism=mechanism), 0))
-    return ControllerResult(records, SUCCESS)
+def _keys(upsertion: ScramUpsertion) -> tuple[bytes, bytes]:
+    """Returns the stored key and the server key of a salted password. Raises ApiError."""
+    if not upsertion.salted_password:
+        raise ApiError(Error.UNKNOWN_SERVER_ERROR, "Empty key")
+    hash_name = MECHANISMS_BY_NUMBER[upsertion.mechanism].hash_name
+    client_key = hmac.digest(upsertion.salted_password, b"Client Key", hash_name)
+    server_key = hmac.digest(upsertion.salted_password, b"Server Key", hash_name)
+    return hashlib.new(hash_name, client_key).digest(), server_key

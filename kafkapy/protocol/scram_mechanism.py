@@ -19,6 +19,11 @@ class ScramMechanism(IntEnum):
         """Python's name of the hash function."""
         return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
 
+    @property
+    def digest_size(self) -> int:
+        """The size of the mechanism's keys in bytes."""
+        return 32 if self is ScramMechanism.SCRAM_SHA_256 else 64
+
 
 MECHANISMS_BY_NUMBER = {each.value: each for each in ScramMechanism}
 MECHANISMS_BY_NAME = {each.name.replace("_", "-"): each for each in ScramMechanism}

@@ -12,7 +12,7 @@ from kafkapy.controller.configs import legacy_alter_configs
 from kafkapy.controller.elections import elect_leaders
 from kafkapy.controller.reassignments import alter_partition_reassignments
 from kafkapy.controller.result import ControllerResult
-from kafkapy.controller.scram_credentials import store_scram_credentials
+from kafkapy.controller.scram_credentials import ScramDeletion, ScramUpsertion, alter_scram_credentials
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.controller.topics import (
     MorePartitions,
@@ -23,6 +23,7 @@ from kafkapy.controller.topics import (
     delete_topics,
 )
 from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.cluster_image import ScramCredential
 from kafkapy.metadata.image import MetadataImage, QuotaEntity
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
@@ -37,6 +38,7 @@ from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
 from kafkapy.security.access_control_entry import AccessControlEntry
 from kafkapy.security.acl_filter import AclFilter
 from kafkapy.security.standard_authorizer import StandardAuthorizer
+from kafkapy.server.scram_keys import keys_request
 from kafkapy.server.services import Services
 from kafkapy.types import TopicPartition, by_topic
 from kafkapy.zookeeper.commands import Assignment, OnDone
@@ -44,10 +46,6 @@ from kafkapy.zookeeper.scram_nodes import CredentialChanges
 
 _PREFERRED = 0
 _LIMIT_MS = 30_000
-_NO_CREDENTIALS_HERE = (
-    "credentials can be written as znodes only while the broker that serves the tree is the active controller; use "
-    "kafka-configs --bootstrap-server"
-)
 # An error code with the message, which may be None.
 Outcome = tuple[int, "str | None"]
 
@@ -160,14 +158,30 @@ class ControllerRequests:
         )
 
     def alter_credentials(self, changes: CredentialChanges, on_done: OnDone) -> None:
-        """Changes credentials of which the salt and the keys are known. No request of Kafka's protocol carries them, so
-        that only the active controller can do it."""
-        if self._services.forwarding is not None and not self._services.controller.is_active:
-            on_done(_NO_CREDENTIALS_HERE)
-            return
-        self._run(
-            lambda image: store_scram_credentials(image, changes.user, changes.credentials),
-            lambda result: [result],
+        """Makes the changes one after the other, because a request may name a user only once."""
+        remaining = list(changes.credentials.items())
+
+        def next_one(error: str | None) -> None:
+            if error is not None or not remaining:
+                on_done(error)
+            else:
+                self._alter_credential(changes.user, *remaining.pop(0), next_one)
+
+        next_one(None)
+
+    def _alter_credential(self, user: str, mechanism: int, credential: ScramCredential | None, on_done: OnDone) -> None:
+        deletions, upsertions = [], []
+        if credential is None:
+            deletions = [ScramDeletion(user, mechanism)]
+        else:
+            keys = (credential.stored_key, credential.server_key)
+            upsertions = [ScramUpsertion(user, mechanism, credential.iterations, credential.salt, b"", keys)]
+        self._request(
+            lambda image: alter_scram_credentials(image, deletions, upsertions),
+            lambda result: result.values(),
+            keys_request(user, mechanism, credential),
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+            lambda response: response.results,
             on_done,
         )
 

@@ -6,7 +6,6 @@ search for the password. What a client writes is taken over whole, and is stored
 
 from __future__ import annotations
 
-import hashlib
 from base64 import b64decode
 from collections.abc import Mapping
 
@@ -61,7 +60,7 @@ def credential_changes(
             if name in before:
                 changes[mechanism.value] = None
         elif value != before.get(name):
-            changes[mechanism.value] = _parse(value, mechanism.hash_name)
+            changes[mechanism.value] = _parse(value, mechanism.digest_size)
     if not changes:
         return None
     if not user:
@@ -69,7 +68,7 @@ def credential_changes(
     return CredentialChanges(user, changes)
 
 
-def _parse(value: object, hash_name: str) -> ScramCredential:
+def _parse(value: object, size: int) -> ScramCredential:
     """Returns the credential of a value that a tool wrote: salt=,stored_key=,server_key=,iterations=."""
     fields = _fields(value)
     if fields.keys() != _FIELDS:
@@ -78,7 +77,6 @@ def _parse(value: object, hash_name: str) -> ScramCredential:
         b64decode(fields[name], validate=True) for name in ("salt", "stored_key", "server_key")
     )
     iterations = int(fields["iterations"])
-    size = hashlib.new(hash_name).digest_size
     if len(stored_key) != size or len(server_key) != size:
         raise ValueError(f"the keys of a credential must have {size} bytes")
     if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:

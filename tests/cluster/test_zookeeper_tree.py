@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from tests.cluster.nodes import Flavour
 from tests.harness.quorum_nodes import wait_until
 from tests.ports import free_port
 from tests.zookeeper.version_0 import commit, fetch
+
+KEY = b64encode(bytes(range(32))).decode()
+CREDENTIAL = f"salt={KEY},stored_key={KEY},server_key={KEY},iterations=8192"
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -76,6 +80,13 @@ def test_requests_reach_the_controller_on_another_node(tmp_path):
             with cluster.admin() as admin:
                 admin.create_topics([NewTopic("other", 1, 3)]).check()
                 wait_until(lambda: "made" in admin.list_topics(), "the topic was not created")
+                value = {"version": 1, "config": {"SCRAM-SHA-256": CREDENTIAL, "consumer_byte_rate": "5"}}
+                client.retry(client.create, "/config/users/u", json.dumps(value).encode())
+                wait_until(lambda: "u" in admin.describe_user_scram_credentials(), "the credential was not stored")
+                assert [each.iterations for each in admin.describe_user_scram_credentials()["u"]] == [8192]
+                wait_until(lambda: admin.describe_client_quotas(), "the quota was not stored")
+                client.retry(client.set, "/config/users/u", b'{"version":1,"config":{}}')
+                wait_until(lambda: "u" not in admin.describe_user_scram_credentials(), "the credential was not deleted")
             state = "/brokers/topics/made/partitions/1/state"
             wait_until(lambda: client.retry(client.exists, state) is not None, "the partition has no state")
             assert json.loads(client.retry(client.get, state)[0])["leader"] in (2, 3)

@@ -1,6 +1,8 @@
 """DescribeUserScramCredentials and AlterUserScramCredentials, version 0 (KIP-554).
 
-Behaviour: credentials are checked and stored in the metadata, as in Apache Kafka.
+Behaviour: credentials are checked and stored in the metadata, as in Apache Kafka. A broker of ours that knows the keys
+of a credential, and not the salted password, sends them in a tagged field of its own (`server/scram_keys`); Apache
+Kafka's controller ignores the field, and refuses the empty password.
 
 Permissions: Describe or Alter on the cluster.
 """
@@ -28,6 +30,7 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.authorization import check_cluster
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
+from kafkapy.server.scram_keys import keys_of
 
 DescribedUser = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 
@@ -90,7 +93,14 @@ def handle_alter_user_scram_credentials(context: RequestContext, request: AlterU
     version = context.api_version
     deletions = [ScramDeletion(each.name, each.mechanism) for each in request.deletions]
     upsertions = [
-        ScramUpsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))
+        ScramUpsertion(
+            each.name,
+            each.mechanism,
+            each.iterations,
+            bytes(each.salt),
+            bytes(each.salted_password),
+            keys_of(each),
+        )
         for each in request.upsertions
     ]
     answer_when_committed(

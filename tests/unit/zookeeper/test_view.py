@@ -10,7 +10,7 @@ import pytest
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.controller.acls import create_acls, delete_acls
 from kafkapy.controller.client_quotas import QuotaAlteration, alter_client_quotas
-from kafkapy.controller.scram_credentials import store_scram_credentials
+from kafkapy.controller.scram_credentials import ScramUpsertion, alter_scram_credentials
 from kafkapy.controller.topics import delete_topics
 from kafkapy.metadata.cluster_image import ScramCredential
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -323,7 +323,9 @@ def config_data(**config):
 
 
 def with_credential(image, user="u", mechanism=1):
-    return commit(image, store_scram_credentials(image, user, {mechanism: CREDENTIAL}))
+    keys = (CREDENTIAL.stored_key, CREDENTIAL.server_key)
+    upsertion = ScramUpsertion(user, mechanism, CREDENTIAL.iterations, CREDENTIAL.salt, b"", keys)
+    return commit(image, alter_scram_credentials(image, [], [upsertion]))
 
 
 def test_a_credential_is_taken_from_a_node_and_not_stored_in_the_tree(harness):
