@@ -36,7 +36,7 @@ def test_a_deletion_needs_no_keys() -> None:
 
 @pytest.mark.parametrize("mechanism", [0, 1, 3])
 def test_keys_of_another_size_or_mechanism_are_ignored(mechanism: int) -> None:
-    """Such a credential is refused, because its salted password is empty."""
+    """The credential is refused, because its salted password is empty."""
     (upsertion,) = sent(keys_request("u", mechanism, CREDENTIAL)).upsertions
     assert keys_of(upsertion) is None
     image = bootstrapped(elr=False)
