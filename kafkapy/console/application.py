@@ -128,6 +128,7 @@ class Console:
             {key: values[-1] for key, values in lists.items()},
             lists,
             _path_and_query(request),
+            lambda other: self._view(other, session),
         )
 
     def _view(self, name: str, session: Session) -> ClusterView:

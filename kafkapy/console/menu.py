@@ -8,5 +8,6 @@ MENU = (
     ("directories", "/directories", "Log directories"),
     ("transactions", "/transactions", "Transactions"),
     ("security", "/security", "Permissions"),
+    ("compare", "/compare", "Compare"),
     ("metadata", "/metadata", "Metadata log"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafkapy.console.cluster_view import ClusterView
@@ -17,7 +17,8 @@ LONGEST_TEXT = 1000
 
 class Visit(NamedTuple):
     """A request. `path` has the parameters of the path, `query` those of the query, the last value of each;
-    `lists` has all values of each, for forms with rows. `form` has the fields of a form that was sent."""
+    `lists` has all values of each, for forms with rows. `form` has the fields of a form that was sent. `view_of`
+    returns the view of a cluster by its name, or raises Problem if there is none."""
 
     cluster: ClusterView
     session: Session
@@ -26,6 +27,7 @@ class Visit(NamedTuple):
     query: Mapping[str, str]
     lists: Mapping[str, list[str]]
     url: str
+    view_of: Callable[[str], ClusterView]
     form: Mapping[str, str] | None = None
 
     def shared(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from kafkapy.console.pages import (
     brokers,
+    comparison,
     groups,
     messages,
     metadata,
@@ -38,6 +39,7 @@ PAGES: tuple[tuple[str, Callable[[Visit], Page | Response]], ...] = (
     ("/directories", brokers.show_directories),
     ("/transactions", transactions.show_all),
     ("/security", security.show),
+    ("/compare", comparison.show),
     ("/metadata", metadata.show),
     ("/metadata/difference", metadata.show_difference),
 )
