@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from kafkapy._core.bytes.arrow_batch import ArrowBatch
@@ -22,10 +23,14 @@ OPERATIONS = {
     "equals": "equals",
     "lacks": "does not contain",
     "starts": "starts with",
+    "matches": "matches",
     "less": "<",
     "greater": ">",
 }
 MOST_FILTERS = 6
+# Memory of one compiled regular expression, and the number of them that are kept.
+PATTERN_BYTES = 4 << 20
+MOST_PATTERNS = 32
 _NEVER = object()
 
 
@@ -60,6 +65,8 @@ class Filter(NamedTuple):
         wanted = self.text.encode()
         if self.operation == "equals":
             return data == wanted
+        if self.operation == "matches":
+            return pattern_of(self.text).search(data) is not None
         if self.operation == "starts":
             return data.startswith(wanted)
         return wanted in data
@@ -75,6 +82,27 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
+
+
+@lru_cache(maxsize=MOST_PATTERNS)
+def pattern_of(text: str) -> Any:
+    """Returns a regular expression in RE2's syntax, whose search takes time in proportion to the content.
+
+    Raises Problem for an invalid or too large expression, and if the library is not installed.
+    """
+    try:
+        import re2
+    except ImportError:
+        raise Problem(400, "Regular expressions need the package google-re2, which is not installed.") from None
+    options = re2.Options()
+    options.max_mem = PATTERN_BYTES
+    options.log_errors = False
+    try:
+        return re2.compile(text.encode(), options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else ""
+        shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise Problem(400, f"{text[:40]!r} is not a regular expression of RE2: {shown}") from None
 
 
 def _is_ordered(content: Any, text: str, *, is_less: bool) -> bool:
@@ -117,6 +145,8 @@ def parse_filters(fields: list[str], names: list[str], operations: list[str], te
             raise Problem(400, f"A filter has the field {field[:40]!r} and the operation {operation[:40]!r}.")
         if field == "json" and not name:
             raise Problem(400, "A filter on a JSON path needs the path, such as order.id.")
+        if operation == "matches":
+            pattern_of(text)
         if operation in ("less", "greater") and not _is_number(text):
             raise Problem(400, f"A filter compares with {text[:40]!r}, which is not a number.")
         found.append(Filter(field, operation, text, name))

@@ -70,6 +70,7 @@ OPTIONAL = {
     "kazoo": set(),
     "msgpack": {"client", "console", "tools", "spark"},
     "prometheus_client": {"client", "tools", "spark"},
+    "re2": {"console"},
     "starlette": {"console", "http", "registry", "rest"},
     "uvicorn": {"http"},
 }

@@ -28,6 +28,12 @@ RECORD = Record(
         (Filter("value", "contains", '"id": 5'), True),
         (Filter("value", "lacks", '"id": 5'), False),
         (Filter("value", "lacks", "nowhere"), True),
+        (Filter("key", "matches", "^KEY-[0-9]$"), False),
+        (Filter("key", "matches", "(?i)^KEY-[0-9]$"), True),
+        (Filter("value", "matches", r'"id": \d,'), True),
+        (Filter("header", "matches", "x.1", "h"), True),
+        (Filter("header", "matches", "null", "n"), False),
+        (Filter("json", "matches", "^M.ller$", "name"), True),
         (Filter("header", "contains", "x", "h"), True),
         (Filter("header", "contains", "x", "other"), False),
         (Filter("header", "contains", "x"), True),
@@ -44,6 +50,12 @@ RECORD = Record(
 )
 def test_a_filter_accepts(chosen, is_accepted):
     assert chosen.accepts(RECORD) is is_accepted
+
+
+def test_an_expression_that_takes_exponential_time_elsewhere_takes_little():
+    record = RECORD._replace(value=b"a" * 1_000_000 + b"\xff")
+    assert not Filter("value", "matches", "(a+)+(a|aa)+b").accepts(record)
+    assert Filter("value", "matches", "(a+)+(a|aa)+a").accepts(record)
 
 
 def test_null_equals_null_only():
@@ -67,6 +79,9 @@ def test_rows_of_a_form_without_text_are_no_filters():
         (("value", "", "eval", "x"), "A filter has the field"),
         (("json", "", "equals", "x"), "needs the path"),
         (("value", "", "less", "many"), "is not a number"),
+        (("value", "", "matches", "(unclosed"), "is not a regular expression of RE2: missing"),
+        (("value", "", "matches", "(?=look)"), "is not a regular expression of RE2: invalid perl operator"),
+        (("value", "", "matches", "((x{100}){100}){100}"), "is not a regular expression of RE2: "),
     ],
 )
 def test_an_invalid_row_is_refused(row, reason):
