@@ -26,6 +26,7 @@ from kafkapy.console.figures import segment
 from kafkapy.console.pages import PAGES
 from kafkapy.console.problem import Problem, problem_of
 from kafkapy.console.rendering import STATIC, render
+from kafkapy.console.schema_decoder import SchemaDecoder
 from kafkapy.console.settings import Login, Settings
 from kafkapy.console.visit import Page, Visit
 from kafkapy.http.guard import Application, Guard
@@ -45,6 +46,7 @@ class Console:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.sessions = Sessions(on_end=self._end)
+        self._schemas = {name: SchemaDecoder(url) for name, url in settings.registries.items()}
         self._views = {name: self._new_view(name, properties) for name, properties in settings.clusters.items()}
         self._views_lock = Lock()
         self._limiter: anyio.CapacityLimiter | None = None
@@ -147,7 +149,8 @@ class Console:
 
     def _new_view(self, name: str, properties: Mapping[str, Any]) -> ClusterView:
         is_first = name == next(iter(self.settings.clusters))
-        return ClusterView(name, properties, self.settings.metadata_directory if is_first else None)
+        directory = self.settings.metadata_directory if is_first else None
+        return ClusterView(name, properties, directory, self._schemas.get(name))
 
     # Logins
 

@@ -23,6 +23,7 @@ from kafkapy.client.admin import (
 )
 from kafkapy.console.expiring import ExpiringCache
 from kafkapy.console.problem import Problem
+from kafkapy.console.schema_decoder import SchemaDecoder
 from kafkapy.errors import ApiError
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.tools.bootstrap import await_broker
@@ -82,12 +83,20 @@ class Ends(NamedTuple):
 class ClusterView:
     """One cluster as one user sees it. Thread-safe; connections are opened by the first request."""
 
-    def __init__(self, name: str, properties: Mapping[str, Any], metadata_directory: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        properties: Mapping[str, Any],
+        metadata_directory: str | None = None,
+        schemas: SchemaDecoder | None = None,
+    ) -> None:
         """`properties` are those of a client, with `bootstrap.servers`.
 
-        `metadata_directory` is a log directory of this machine to read the metadata log from, or None.
+        `metadata_directory` is a log directory of this machine to read the metadata log from, or None. `schemas`
+        decodes content with the schemas of the cluster's registry, or is None.
         """
         self.name = name
+        self.schemas = schemas
         self.metadata_directory = metadata_directory
         self.properties = {"default.api.timeout.ms": PAGE_TIMEOUT_MS, "client.id": "kafkapy-console", **properties}
         self._admin: Admin | None = None

@@ -58,6 +58,7 @@ def run(arguments: Arguments) -> int:
         allow_changes=arguments["allow-changes"],
         audit_topic=arguments["audit-topic"] if arguments["allow-changes"] else "",
         metadata_directory=arguments["metadata-directory"],
+        registries=_registries(arguments, list(clusters)),
         is_secure=tls is not None,
         port=port,
     )
@@ -119,6 +120,21 @@ def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
             raise ConfigError(f"{place} does not set bootstrap.servers")
     if not found:
         raise UsageError("No cluster is named: give --bootstrap-server HOST:PORT, or --cluster NAME=HOST:PORT")
+    return found
+
+
+def _registries(arguments: Arguments, clusters: list[str]) -> dict[str, str]:
+    """Returns the address of the schema registry of each cluster that has one; a bare address is for the first."""
+    found: dict[str, str] = {}
+    for word in arguments.values("schema-registry"):
+        name, separator, url = word.partition("=")
+        if not separator or "/" in name:
+            name, url = clusters[0], word
+        if name not in clusters:
+            raise UsageError(f"--schema-registry {word}: there is no cluster {name}")
+        if not url.startswith(("http://", "https://")):
+            raise UsageError(f"--schema-registry {word}: URL or NAME=URL is expected, such as http://localhost:8081")
+        found[name] = url
     return found
 
 
@@ -214,6 +230,12 @@ TOOL = Tool(
             "The topic to which a record is written for each change; an empty name writes none.",
             "TOPIC",
             default="__kafkapy_console_audit",
+        ),
+        Option(
+            "schema-registry",
+            "The schema registry of the first cluster, or of the cluster NAME, to decode Avro, JSON Schema and "
+            "Protobuf; may be repeated. Needs the extra `schemas`.",
+            "URL|NAME=URL",
         ),
         Option(
             "metadata-directory",

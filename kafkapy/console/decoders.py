@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from kafkapy.console.schema_decoder import SchemaDecoder, SchemaUnknown
 from kafkapy.errors import ProtocolViolation
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.coordinator_record import Coordinator, decode_coordinator_key, decode_coordinator_value
@@ -145,13 +146,23 @@ DECODERS: dict[str, Decoder] = {
     "coordinator": _coordinator,
     "metadata": _metadata,
 }
-CHOICES = ("auto", *DECODERS)
+SCHEMA = "schema"
+CHOICES = ("auto", *DECODERS, SCHEMA)
 # Bytes of msgpack that are not ASCII text: maps, arrays, binary and extension types, nil, booleans, floats, integers.
 _MSGPACK_OPENINGS = frozenset(range(0x80, 0xA0)) | frozenset(range(0xC0, 0xE0))
 
 
-def decode(data: bytes | None, topic: str, wanted: str = "auto", key: bytes | None = None) -> Decoded:
-    """Returns content as text. `key` is the key of a record whose value is decoded, which some values need."""
+def decode(
+    data: bytes | None,
+    topic: str,
+    wanted: str = "auto",
+    key: bytes | None = None,
+    schemas: SchemaDecoder | None = None,
+) -> Decoded:
+    """Returns content as text. `key` is the key of a record whose value is decoded, which some values need.
+
+    `schemas` decodes content with a schema of a registry; None if there is no registry.
+    """
     if data is None:
         return Decoded("null", wanted, is_null=True)
     note = ""
@@ -161,25 +172,43 @@ def decode(data: bytes | None, topic: str, wanted: str = "auto", key: bytes | No
         return Decoded(text, "hex" if wanted == "hex" else "text", note)
     if wanted != "auto":
         try:
-            return _decoded(wanted, data, topic, key)
+            return _decoded(wanted, data, topic, key, schemas)
         except Undecodable as error:
-            return _readable(data, topic, key)._replace(failure=f"{wanted}: {error}")
-    return _readable(data, topic, key)
+            return _readable(data, topic, key, None)._replace(failure=f"{wanted}: {error}")
+    return _readable(data, topic, key, schemas)
 
 
-def _readable(data: bytes, topic: str, key: bytes | None) -> Decoded:
+def _readable(data: bytes, topic: str, key: bytes | None, schemas: SchemaDecoder | None) -> Decoded:
     """Returns content as the first decoder shows it whose format it has."""
+    failure = ""
+    if schemas is not None and schemas.may_decode(data) and topic not in (*_COORDINATORS, METADATA_TOPIC):
+        try:
+            return _decoded(SCHEMA, data, topic, key, schemas)
+        except Undecodable as error:
+            failure = f"{SCHEMA}: {error}"
     for name in _candidates(data, topic):
         try:
-            return _decoded(name, data, topic, key)
+            return _decoded(name, data, topic, key)._replace(failure=failure)
         except Undecodable:
             continue
-    return _decoded("hex", data, topic, key)
+    return _decoded("hex", data, topic, key)._replace(failure=failure)
 
 
-def _decoded(name: str, data: bytes, topic: str, key: bytes | None) -> Decoded:
+def _decoded(name: str, data: bytes, topic: str, key: bytes | None, schemas: SchemaDecoder | None = None) -> Decoded:
+    if name == SCHEMA:
+        return _with_schema(data, topic, schemas)
     text, value = DECODERS[name](data, topic, key)
     return Decoded(text, name, value=value)
+
+
+def _with_schema(data: bytes, topic: str, schemas: SchemaDecoder | None) -> Decoded:
+    if schemas is None:
+        raise Undecodable("the console knows no schema registry of this cluster; --schema-registry names it")
+    try:
+        value = schemas.decode(data, topic)
+    except SchemaUnknown as error:
+        raise Undecodable(str(error)) from None
+    return Decoded(_pretty(value), SCHEMA, value=value)
 
 
 def _candidates(data: bytes, topic: str) -> list[str]:
@@ -196,7 +225,14 @@ def _candidates(data: bytes, topic: str) -> list[str]:
     return found
 
 
-def preview(data: bytes | None, topic: str, wanted: str, key: bytes | None, limit: int) -> Decoded:
+def preview(
+    data: bytes | None,
+    topic: str,
+    wanted: str,
+    key: bytes | None,
+    limit: int,
+    schemas: SchemaDecoder | None = None,
+) -> Decoded:
     """Returns content on one line of at most `limit` characters, for a list of records."""
     if data is None:
         return Decoded("null", wanted, is_null=True)
@@ -213,7 +249,7 @@ def preview(data: bytes | None, topic: str, wanted: str, key: bytes | None, limi
         if text and _is_printable(text):
             failure = "" if wanted != "json" or data[:1] in (b"{", b"[") else "json: the content is text"
             return Decoded(_one_line(text, limit), "text", failure)
-    decoded = decode(data[: LARGEST_CONTENT + 1], topic, wanted, key)
+    decoded = decode(data[: LARGEST_CONTENT + 1], topic, wanted, key, schemas)
     if decoded.decoder == "hex":
         return decoded._replace(text=data[: limit // 2].hex() + ("…" if len(data) > limit // 2 else ""))
     if decoded.value is not None:

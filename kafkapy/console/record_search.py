@@ -63,6 +63,11 @@ class RecordSearch:
             "fetch.max.wait.ms": 500,
         }
 
+    @property
+    def is_stopped(self) -> bool:
+        """Returns whether `stop` was called."""
+        return self._stopped.is_set()
+
     def stop(self) -> None:
         """Ends the search."""
         self._stopped.set()

@@ -136,6 +136,23 @@ def test_searches_are_limited_and_stop_when_the_browser_leaves(visitor):
         pass
 
 
+def test_an_export_that_would_be_one_search_too_many_is_refused_and_not_kept_waiting(visitor):
+    running = []
+    while len(running) < MOST_SEARCHES:  # an earlier test's searches may take a moment to end
+        connection, is_refused = begin_live(visitor)
+        if is_refused:
+            connection.close()
+        else:
+            running.append(connection)
+    reply = visitor.get("/c/test/topics/orders/export?from=oldest&as=json")
+    assert reply.status == 503
+    assert f"The console runs {MOST_SEARCHES} searches already." in reply.plain
+    for connection in running:
+        connection.close()
+    while visitor.get("/c/test/topics/orders/export?from=oldest&as=json").status != 200:
+        pass
+
+
 @pytest.mark.parametrize("path", ["/c/test/topics/hostile?from=oldest", "/c/test/topics/hostile/records/0/0"])
 def test_markup_in_a_record_is_text(visitor, path):
     text = visitor.get(path).text

@@ -29,6 +29,8 @@ _ROWS = "<!-- rows -->"
 # Searches at a time, of all users together; each has a connection and a few megabytes.
 MOST_SEARCHES = 8
 _EXPORTS = {"json": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+# How often an export that waits for its turn looks whether the browser has left.
+_LOOK_S = 0.1
 _searches = threading.BoundedSemaphore(MOST_SEARCHES)
 
 
@@ -98,8 +100,8 @@ def _shown(visit: Visit, query: MessageQuery, record: Record) -> dict[str, Any]:
     topic = visit.path["topic"]
     return {
         "record": record,
-        "key": preview(record.key, topic, query.key_decoder, None, 80),
-        "content": preview(record.value, topic, query.value_decoder, record.key, PREVIEW),
+        "key": preview(record.key, topic, query.key_decoder, None, 80, visit.cluster.schemas),
+        "content": preview(record.value, topic, query.value_decoder, record.key, PREVIEW, visit.cluster.schemas),
         "size": None if record.value is None else len(record.value),
     }
 
@@ -115,13 +117,25 @@ def export(visit: Visit) -> Response:
     search = _search(visit, query, name, numbers)
     write = _json_line if kind == "json" else _csv_line
 
+    if not _searches.acquire(blocking=False):
+        raise Problem(503, f"The console runs {MOST_SEARCHES} searches already. Try again when one of them has ended.")
+    _searches.release()  # the export acquires it again, when the browser is known to read
+
     def lines() -> Iterator[str]:
+        while not _searches.acquire(timeout=_LOOK_S):
+            if search.is_stopped:
+                return
+        try:
+            yield from found_lines()
+        finally:
+            _searches.release()
+
+    def found_lines() -> Iterator[str]:
         if kind == "csv":
             yield "partition,offset,timestamp,key,value\r\n"
-        with _searches:
-            for found in search.run():
-                # An empty text sends the lines that there are.
-                yield write(found) if isinstance(found, Record) else ""
+        for found in search.run():
+            # An empty text sends the lines that there are.
+            yield write(found) if isinstance(found, Record) else ""
 
     headers = {"content-disposition": f'attachment; filename="{segment(name)}.{kind}{"l" if kind == "json" else ""}"'}
     return StreamedPage(lines(), search.stop, content_type=_EXPORTS[kind], headers=headers)
@@ -186,8 +200,8 @@ def show_record(visit: Visit) -> Page | Response:
             "record": record,
             "partition": partition,
             "ends": ends,
-            "key": _cut(decode(record.key, name, key_decoder)),
-            "content": _cut(decode(record.value, name, value_decoder, record.key)),
+            "key": _cut(decode(record.key, name, key_decoder, None, visit.cluster.schemas)),
+            "content": _cut(decode(record.value, name, value_decoder, record.key, visit.cluster.schemas)),
             "headers": [(header, decode(content, name)) for header, content in record.headers],
             "key_decoder": key_decoder,
             "value_decoder": value_decoder,
