@@ -27,7 +27,7 @@ from kafkapy.console.pages import PAGES
 from kafkapy.console.problem import Problem, problem_of
 from kafkapy.console.rendering import STATIC, render
 from kafkapy.console.schema_decoder import SchemaDecoder
-from kafkapy.console.settings import Login, Settings
+from kafkapy.console.settings import OAUTH_MECHANISM, Login, Settings
 from kafkapy.console.visit import Page, Visit
 from kafkapy.http.guard import Application, Guard
 from kafkapy.http.sessions import Session, Sessions
@@ -211,6 +211,15 @@ class Console:
         return self.sessions.begin(user, {"password": password, "views": {name: view}})
 
     def _with_credentials(self, name: str, user: str, password: str) -> dict[str, Any]:
+        """Returns the properties of a cluster with a user's credentials, which are exchanged for a token with OAuth."""
+        if self.settings.mechanism == OAUTH_MECHANISM:
+            return {
+                **self.settings.clusters[name],
+                "sasl.mechanism": OAUTH_MECHANISM,
+                "sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
+                "sasl.oauthbearer.client.credentials.client.id": user,
+                "sasl.oauthbearer.client.credentials.client.secret": password,
+            }
         module = "plain.PlainLoginModule" if self.settings.mechanism == "PLAIN" else "scram.ScramLoginModule"
         quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in (user, password))
         jaas = 'org.apache.kafka.common.security.{} required username="{}" password="{}";'.format(module, *quoted)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kafkapy.config.properties import read_properties
-from kafkapy.console.settings import Login, Settings
+from kafkapy.console.settings import OAUTH_MECHANISM, Login, Settings
 from kafkapy.ephemeral import call_at_end_of_input
 from kafkapy.errors import ConfigError
 from kafkapy.metrics.http_server import parse_address
@@ -20,7 +20,8 @@ from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageErr
 from kafkapy.tools.tool import run_tool, stops_by
 
 DEFAULT_ADDRESS = "localhost:9080"
-MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", OAUTH_MECHANISM)
+_TOKEN_URL_KEY = "sasl.oauthbearer.token.endpoint.url"
 _EXTRA = "pip install 'kafkapy[console]'"
 
 
@@ -47,6 +48,7 @@ def run(arguments: Arguments) -> int:
             f"{host} is not an address of the loopback interface: give --login cluster, or --users FILE, so that only "
             "users who log in can reach the clusters"
         )
+    _check_oauth(arguments, login, next(iter(clusters.values())))
     bound = listen(host, port)
     port = bound.getsockname()[1]
     settings = Settings(
@@ -154,6 +156,15 @@ def _login(arguments: Arguments) -> Login:
     return login
 
 
+def _check_oauth(arguments: Arguments, login: Login, properties: dict[str, Any]) -> None:
+    """Raises UsageError if users log in by OAuth and the first cluster's configuration names no OAuth provider."""
+    if login is Login.CLUSTER and arguments["mechanism"] == OAUTH_MECHANISM and not properties.get(_TOKEN_URL_KEY):
+        raise UsageError(
+            f"--mechanism {OAUTH_MECHANISM} needs the key {_TOKEN_URL_KEY} in the configuration of the first cluster "
+            "(--command-config)"
+        )
+
+
 def _users(arguments: Arguments) -> Any:
     if not arguments.has("users"):
         return None
@@ -217,7 +228,8 @@ TOOL = Tool(
         ),
         Option(
             "mechanism",
-            "The SASL mechanism of --login cluster.",
+            "The SASL mechanism of --login cluster. With OAUTHBEARER users give a client id and a secret, which the "
+            "console exchanges for a token at sasl.oauthbearer.token.endpoint.url of --command-config.",
             "MECHANISM",
             default=MECHANISMS[0],
             choices=MECHANISMS,

@@ -10,6 +10,8 @@ from typing import Any
 
 from kafkapy.http.passwords import PasswordFile
 
+OAUTH_MECHANISM = "OAUTHBEARER"
+
 
 class Login(Enum):
     """How users log in: with the token that is printed at the start, a file of users, or the cluster's credentials."""
