@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from kafkapy.security.authorizer import Authorizer
     from kafkapy.server.exposition.broker_page import BrokerPage
     from kafkapy.server.services import Services
-    from kafkapy.zookeeper.service import ZooKeeperService
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 _MISSING_CODEC = (
@@ -208,8 +207,7 @@ class Broker(ClusterNode):
         if not self._reactor_thread.is_alive():
             self._accept(config.controller_listener_names)
             self._reactor_thread.start()
-        if parts.services.zookeeper is not None:
-            self._start_zookeeper(parts.services, parts.services.zookeeper)
+        self._start_zookeeper(parts.services)
         self._foundation.log_cleaner.start()
         parts.alter_log_dirs.resume()
         self.state = RUNNING
@@ -230,11 +228,17 @@ class Broker(ClusterNode):
         parts.controller.follow(rights)
         self._foundation.run_on_reactor_or_here(lambda: rights.poll(self.reactor.schedule))
 
-    def _start_zookeeper(self, services: Services, service: ZooKeeperService) -> None:
-        """Starts the listener for ZooKeeper's clients."""
-        from kafkapy.server.zookeeper_construction import start_zookeeper
+    def _start_zookeeper(self, services: Services) -> None:
+        """Starts the listener for ZooKeeper's clients and the mirror, if this broker has them."""
+        service, mirror = services.zookeeper, services.zookeeper_mirror
+        if service is None and mirror is None:
+            return
+        from kafkapy.server.zookeeper_construction import start_mirror, start_zookeeper
 
-        self._foundation.run_on_reactor_or_here(lambda: start_zookeeper(services, service))
+        if service is not None:
+            self._foundation.run_on_reactor_or_here(lambda: start_zookeeper(services, service))
+        if mirror is not None:
+            start_mirror(services, mirror)
 
     def _enter_quorum(self, image: MetadataImage) -> None:
         """Takes part in a quorum of several nodes, and waits until this node has replayed the records that the quorum

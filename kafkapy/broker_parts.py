@@ -241,7 +241,7 @@ def build_parts(
         tls_listeners=tls,
         make_shares=lambda: _build_shares(foundation, services, metadata),
     )  # fmt: skip
-    if config.zookeeper_listener:
+    if config.zookeeper_listener or config.zookeeper_mirror_connect:
         _build_zookeeper(foundation, services, metadata)
     controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
     gate.on_produce_failed = awaited_produce_answers(services)
@@ -411,10 +411,14 @@ def _build_shares(foundation: Foundation, services: Services, metadata: Metadata
 
 
 def _build_zookeeper(foundation: Foundation, services: Services, metadata: MetadataCache) -> None:
-    """Constructs the listener for ZooKeeper's clients. Imports its modules, which most brokers do not need."""
-    from kafkapy.server.zookeeper_construction import build_zookeeper, build_zookeeper_offsets
+    """Constructs the listener for ZooKeeper's clients and the mirror; imports modules that few brokers need."""
+    from kafkapy.server.zookeeper_construction import build_mirror, build_zookeeper, build_zookeeper_offsets
     from kafkapy.server.zookeeper_offsets import PURPOSE
 
+    if foundation.config.zookeeper_mirror_connect:
+        services.zookeeper_mirror = build_mirror(services)
+    if not foundation.config.zookeeper_listener:
+        return
     services.zookeeper = build_zookeeper(services)
     services.zookeeper_offsets = build_zookeeper_offsets(
         services, services.zookeeper, lambda: build_broker_requests(foundation, metadata, PURPOSE)

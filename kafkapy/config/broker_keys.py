@@ -384,5 +384,6 @@ class BrokerKeys(KeyValues):
     zookeeper_listener_min_session_timeout_ms = integer("zookeeper.listener.min.session.timeout.ms")
     zookeeper_listener_view_chroot = text("zookeeper.listener.view.chroot")
     zookeeper_listener_view_writes_enable = boolean("zookeeper.listener.view.writes.enable")
+    zookeeper_mirror_connect = text("zookeeper.mirror.connect")
     zookeeper_tree_topic_min_isr = integer("zookeeper.tree.topic.min.isr")
     zookeeper_tree_topic_replication_factor = integer("zookeeper.tree.topic.replication.factor")

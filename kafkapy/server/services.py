@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kafkapy.server.streams_topics import StreamsTopics
     from kafkapy.server.transaction_markers import LocalMarkerWriter
     from kafkapy.server.transaction_verification import TransactionVerification
+    from kafkapy.server.zookeeper_mirror import ZooKeeperMirror
     from kafkapy.server.zookeeper_offsets import ZooKeeperOffsets
     from kafkapy.storage.log_manager import LogManager
     from kafkapy.zookeeper.service import ZooKeeperService
@@ -202,6 +203,8 @@ class Services(ControllerServices):
         # Both only with zookeeper.listener.
         self.zookeeper: ZooKeeperService | None = None
         self.zookeeper_offsets: ZooKeeperOffsets | None = None
+        # Only with zookeeper.mirror.connect.
+        self.zookeeper_mirror: ZooKeeperMirror | None = None
 
     @property
     def shares(self) -> ShareServices:
@@ -225,6 +228,8 @@ class Services(ControllerServices):
         """Ends the parts that not every broker has: the share groups, and the listener for ZooKeeper's clients."""
         if self.loaded_shares is not None:
             self.loaded_shares.shutdown()
+        if self.zookeeper_mirror is not None:
+            self.zookeeper_mirror.stop()
         if self.zookeeper is not None:
             self.zookeeper.shutdown()
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from kafkapy.errors import ConfigError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.internal_topics import ZOOKEEPER_TREE_TOPIC
@@ -17,17 +19,21 @@ from kafkapy.server.zookeeper_requests import ControllerRequests
 from kafkapy.zookeeper.service import ZooKeeperService
 from kafkapy.zookeeper.view import ClusterFacts
 
+if TYPE_CHECKING:
+    from kafkapy.server.zookeeper_mirror import ZooKeeperMirror
+
+
+def cluster_facts(services: Services) -> ClusterFacts:
+    """Returns what the view shows in addition to the metadata."""
+    controller_id = services.active_controller_id()
+    if controller_id not in services.metadata.image.brokers:
+        controller_id = services.node_id  # the active controller is no broker
+    return ClusterFacts(services.cluster_id, controller_id, services.clock.wall_ms())
+
 
 def build_zookeeper(services: Services) -> ZooKeeperService:
     """Constructs the service of the tree and binds its listener. Raises OSError."""
     config = services.config
-
-    def facts() -> ClusterFacts:
-        controller_id = services.active_controller_id()
-        if controller_id not in services.metadata.image.brokers:
-            controller_id = services.node_id  # the active controller is no broker
-        return ClusterFacts(services.cluster_id, controller_id, services.clock.wall_ms())
-
     return ZooKeeperService(
         config,
         reactor=services.reactor,
@@ -35,7 +41,7 @@ def build_zookeeper(services: Services) -> ZooKeeperService:
         clock=services.clock,
         image=lambda: services.metadata.image,
         create_topic=lambda: create_internal_topic(services, ZOOKEEPER_TREE_TOPIC),
-        facts=facts,
+        facts=lambda: cluster_facts(services),
         requests=ControllerRequests(services),
     )
 
@@ -75,6 +81,28 @@ class ViewFollower:
         with self._lock:
             topics, self._topics = self._topics or set(), None
         self._service.on_image(topics)
+
+
+def build_mirror(services: Services) -> ZooKeeperMirror:
+    """Constructs the mirror in the user's ZooKeeper. Raises ConfigError without kazoo, and for a wrong address."""
+    connect = services.config.zookeeper_mirror_connect
+    try:
+        from kafkapy.server.zookeeper_mirror import ZooKeeperMirror  # only with the key
+    except ImportError as error:
+        what = "zookeeper.mirror.connect needs a library: pip install 'kafkapy[zookeeper]'"
+        raise ConfigError(f"{what} ({error})") from None
+    try:
+        return ZooKeeperMirror(
+            connect, services.node_id, lambda: services.metadata.image, lambda: cluster_facts(services)
+        )
+    except ValueError as error:
+        raise ConfigError(f"zookeeper.mirror.connect={connect}: {error}") from None
+
+
+def start_mirror(services: Services, mirror: ZooKeeperMirror) -> None:
+    """Lets the mirror follow the metadata."""
+    services.quorum.follow(mirror)
+    mirror.start()
 
 
 def start_zookeeper(services: Services, service: ZooKeeperService) -> None:

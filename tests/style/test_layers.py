@@ -67,7 +67,7 @@ OPTIONAL = {
     "h11": {"http"},
     "jinja2": {"console"},
     "jsonschema": {"client", "registry"},
-    "kazoo": set(),
+    "kazoo": {"server"},
     "msgpack": {"client", "console", "tools", "spark"},
     "prometheus_client": {"client", "tools", "spark"},
     "re2": {"console"},
@@ -77,7 +77,8 @@ OPTIONAL = {
 
 
 def test_libraries_for_others_are_not_imported_by_the_broker():
-    """The libraries msgpack and prometheus-client serve serializers, jobs and tools; kazoo serves nothing yet."""
+    """The libraries msgpack and prometheus-client serve serializers, jobs and tools; kazoo serves the mirror in
+    a user's ZooKeeper, which the broker imports only when its key is set."""
     pattern = re.compile(r"^\s*(?:import|from) (\w+)", re.MULTILINE)
     assert not [
         f"{path.relative_to(ROOT)} imports {name}"

@@ -191,7 +191,7 @@ connect ADDRESS
 ls /
 quit
 """
-SINGLE = ("get /none", "nonsense", "quit")
+SINGLE = ("get /none", "nonsense")
 VARYING = (
     (re.compile(r"(Zxid = )0x[1-9a-f]\w*"), r"\1ZXID"),
     (re.compile(r"zxid: \d+"), "zxid: ZXID"),

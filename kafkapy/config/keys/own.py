@@ -100,6 +100,12 @@ ROWS = (
         "key is set to true.",
     ),
     key(
+        "zookeeper.mirror.connect", STRING, "", ANY, LOW, READ_ONLY,
+        "Address of a ZooKeeper, as host:port[,host:port ...][/chroot], in which the broker with the lowest id shows the cluster "
+        "as Kafka's znodes. Programs read them there; what they write has no effect. It needs the extra kafkapy[zookeeper]. "
+        "Without a value nothing is written.",
+    ),
+    key(
         "zookeeper.tree.topic.min.isr", SHORT, 1, at_least(1), LOW, READ_ONLY,
         "min.insync.replicas of the topic __zookeeper_tree.",
     ),
