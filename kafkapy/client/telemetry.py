@@ -30,7 +30,7 @@ log = logging.getLogger("kafkapy.client")
 _PAUSE_AFTER_ERROR_MS = 300_000
 # The first push comes after this part of the interval, chosen at random, so that clients do not push together.
 _FIRST_PUSH = 0.5, 1.5
-_LONGEST_LAST_PUSH_S = 1.0
+_LONGEST_LAST_PUSH_MS = 1000
 # The client does not push again after these errors.
 _FINAL = frozenset((Error.INVALID_REQUEST, Error.INVALID_RECORD, Error.UNSUPPORTED_VERSION))
 # The client requests its subscription again at once after these errors.
@@ -59,11 +59,12 @@ class TelemetryReporter:
         self._next_ms = 0
         self._has_request = False
         self._is_stopped = False
+        self._is_ending = False
         self.has_ended = True  # False while the last push has no response
 
     def run(self, monotonic_ms: int) -> int:
         """Sends the request that is due; returns the monotonic time (ms) at which to run again."""
-        if self._is_stopped or self._has_request:
+        if self._is_stopped or self._is_ending or self._has_request:
             return NEVER
         if monotonic_ms < self._next_ms:
             return self._next_ms
@@ -155,8 +156,18 @@ class TelemetryReporter:
         self._network.submit(node_id, ApiKey.PUSH_TELEMETRY, lambda version: request, on_response)
 
     def end(self) -> None:
-        """Pushes for the last time, if there is a subscription; blocks for a second at most. Without the lock held."""
+        """Pushes for the last time, if there is a subscription; blocks for a second at most. Without the lock held.
+
+        A push in flight is finished before: the last push has the changes since then.
+        """
         network = self._network
+        end_ms = network.clock.monotonic_ms() + _LONGEST_LAST_PUSH_MS
+        with network.lock:
+            self._is_ending = True
+            is_pushing = self._has_request and self._subscription is not None
+        if is_pushing:
+            with network.uninterrupted():
+                network.wait_until(lambda: not self._has_request, _LONGEST_LAST_PUSH_MS / 1000)
         with network.lock:
             node_id = self._broker() if self._subscription is not None and not self._is_stopped else None
             if node_id is None or self._has_request:
@@ -166,7 +177,8 @@ class TelemetryReporter:
             self._push(node_id, terminating=True)
             self._is_stopped = True
         with network.uninterrupted():
-            network.wait_until(lambda: self.has_ended, _LONGEST_LAST_PUSH_S)
+            left_ms = max(end_ms - network.clock.monotonic_ms(), 0)
+            network.wait_until(lambda: self.has_ended, left_ms / 1000)
 
 
 def start_telemetry(network: Network, config: ClientConfig, metrics: Callable[[], Metrics]) -> TelemetryReporter | None:
