@@ -1,7 +1,8 @@
-/* CRC-32C (Castagnoli), bit-reflected: by table, by the SSE4.2 instruction, and by three interleaved streams of it.
+/* CRC-32C (Castagnoli), bit-reflected: by table, by the processor's instruction (SSE4.2 on x86-64, the CRC32 extension
+ * on aarch64), and by three interleaved streams of it.
  *
- * The instruction takes 3 cycles and a new one can start each cycle, so one chain uses a third of the unit. Three equal
- * lanes A | B | C are run side by side, and joined by shifting A over B and C, and B over C:
+ * The instruction takes 2 or 3 cycles and a new one can start each cycle, so one chain uses a part of the unit. Three
+ * equal lanes A | B | C are run side by side, and joined by shifting A over B and C, and B over C:
  *
  *     crc(A B C) = crc(A) * x^(8 * 2 * lane) + crc(B) * x^(8 * lane) + crc(C)      over GF(2), modulo the polynomial
  *
@@ -18,6 +19,17 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAVE_CRC32_INSTRUCTION 1
 #include <immintrin.h>
+#define WITH_CRC32 __attribute__((target("sse4.2")))
+#define WITH_PRODUCT __attribute__((target("sse4.2,pclmul")))
+#elif defined(__aarch64__) && defined(__linux__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HAVE_CRC32_INSTRUCTION 1
+#include <arm_acle.h>
+#include <arm_neon.h>
+#include <sys/auxv.h>
+#define WITH_CRC32 __attribute__((target("+crc")))
+#define WITH_PRODUCT __attribute__((target("+crc+crypto")))
+#define KERNEL_SAYS_PMULL (1ul << 4)   /* HWCAP_PMULL and HWCAP_CRC32 of Linux's asm/hwcap.h */
+#define KERNEL_SAYS_CRC32 (1ul << 7)
 #endif
 
 static uint32_t table[8][256];
@@ -85,44 +97,90 @@ static inline uint64_t load(const uint8_t *bytes)
     return word;
 }
 
-__attribute__((target("sse4.2")))
-static uint32_t update_by_instruction(uint32_t state, const uint8_t *bytes, size_t length)
+#ifdef __x86_64__
+
+WITH_CRC32 static inline uint64_t add_word(uint64_t state, uint64_t word)
 {
-    uint64_t wide = state;
-    while (length >= 8) {
-        wide = _mm_crc32_u64(wide, load(bytes));
-        bytes += 8;
-        length -= 8;
-    }
-    state = (uint32_t)wide;
-    while (length--)
-        state = _mm_crc32_u8(state, *bytes++);
-    return state;
+    return _mm_crc32_u64(state, word);
 }
 
-__attribute__((target("sse4.2,pclmul")))
-static inline uint64_t shifted(uint64_t state, uint32_t constant)
+WITH_CRC32 static inline uint32_t add_byte(uint32_t state, uint8_t byte)
+{
+    return _mm_crc32_u8(state, byte);
+}
+
+/* The lower half of the carry-less product. */
+WITH_PRODUCT static inline uint64_t shifted(uint64_t state, uint32_t constant)
 {
     __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)state), _mm_cvtsi64_si128((long long)constant),
                                            0);
     return (uint64_t)_mm_cvtsi128_si64(product);
 }
 
+static int fastest_variant(void)
+{
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("sse4.2"))
+        return CRC32C_TABLE;
+    return __builtin_cpu_supports("pclmul") ? CRC32C_THREE_STREAMS : CRC32C_ONE_STREAM;
+}
+
+#else
+
+WITH_CRC32 static inline uint64_t add_word(uint64_t state, uint64_t word)
+{
+    return __crc32cd((uint32_t)state, word);
+}
+
+WITH_CRC32 static inline uint32_t add_byte(uint32_t state, uint8_t byte)
+{
+    return __crc32cb(state, byte);
+}
+
+/* The lower half of the carry-less product. */
+WITH_PRODUCT static inline uint64_t shifted(uint64_t state, uint32_t constant)
+{
+    return vgetq_lane_u64(vreinterpretq_u64_p128(vmull_p64((poly64_t)state, (poly64_t)constant)), 0);
+}
+
+static int fastest_variant(void)
+{
+    unsigned long capabilities = getauxval(AT_HWCAP);
+    if (!(capabilities & KERNEL_SAYS_CRC32))
+        return CRC32C_TABLE;
+    return capabilities & KERNEL_SAYS_PMULL ? CRC32C_THREE_STREAMS : CRC32C_ONE_STREAM;
+}
+
+#endif
+
+WITH_CRC32 static uint32_t update_by_instruction(uint32_t state, const uint8_t *bytes, size_t length)
+{
+    uint64_t wide = state;
+    while (length >= 8) {
+        wide = add_word(wide, load(bytes));
+        bytes += 8;
+        length -= 8;
+    }
+    state = (uint32_t)wide;
+    while (length--)
+        state = add_byte(state, *bytes++);
+    return state;
+}
+
 /* One round over three lanes. */
-__attribute__((target("sse4.2,pclmul")))
+WITH_PRODUCT
 static inline uint64_t update_lanes(uint64_t state, const uint8_t *bytes, size_t lane, const struct lane_shift *shift)
 {
     uint64_t first = state, second = 0, third = 0;
     for (size_t at = 0; at < lane; at += 8) {
-        first = _mm_crc32_u64(first, load(bytes + at));
-        second = _mm_crc32_u64(second, load(bytes + lane + at));
-        third = _mm_crc32_u64(third, load(bytes + 2 * lane + at));
+        first = add_word(first, load(bytes + at));
+        second = add_word(second, load(bytes + lane + at));
+        third = add_word(third, load(bytes + 2 * lane + at));
     }
-    return _mm_crc32_u64(0, shifted(first, shift->over_two) ^ shifted(second, shift->over_one)) ^ third;
+    return add_word(0, shifted(first, shift->over_two) ^ shifted(second, shift->over_one)) ^ third;
 }
 
-__attribute__((target("sse4.2,pclmul")))
-static uint32_t update_by_three_streams(uint32_t state, const uint8_t *bytes, size_t length)
+WITH_PRODUCT static uint32_t update_by_three_streams(uint32_t state, const uint8_t *bytes, size_t length)
 {
     uint64_t wide = state;
     while (length >= 3 * LONG_LANE) {
@@ -146,11 +204,10 @@ int crc32c_prepare(void)
 #ifdef HAVE_CRC32_INSTRUCTION
     long_shift = shift_for(LONG_LANE);
     short_shift = shift_for(SHORT_LANE);
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("sse4.2"))
-        return __builtin_cpu_supports("pclmul") ? CRC32C_THREE_STREAMS : CRC32C_ONE_STREAM;
-#endif
+    return fastest_variant();
+#else
     return CRC32C_TABLE;
+#endif
 }
 
 uint32_t crc32c_by(int variant, uint32_t crc, const uint8_t *bytes, size_t length)

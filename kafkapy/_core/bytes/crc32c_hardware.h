@@ -7,7 +7,7 @@
 
 enum crc32c_variant {
     CRC32C_TABLE = 0,         /* eight lookups per 8 bytes; any machine */
-    CRC32C_ONE_STREAM = 1,    /* the crc32 instruction, one dependent chain */
+    CRC32C_ONE_STREAM = 1,    /* the processor's instruction, one dependent chain */
     CRC32C_THREE_STREAMS = 2  /* three chains at once, joined by a carry-less multiplication */
 };
 
