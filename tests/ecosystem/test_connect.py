@@ -14,18 +14,19 @@ from tests.ecosystem.programs import TopicReader, wait_until
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "1", "topic": "connect-test", "batch.size": "100000"}
 SINK = {"connector.class": "FileStreamSink", "tasks.max": "1", "topics": "connect-test"}
-# The times and the checksums of two records of the 0.10.1 documents: messages of format 1. That release's converter
+# The times and the checksums of records of the 0.10.1 documents: messages of format 1. That release's JSON converter
 # wrote JSON for the missing key; today's writes none.
 DOCUMENTED_KEY = b'{"schema":null,"payload":null}'
 DOCUMENTED_MS, DOCUMENTED_CRC = 1490848047199, 2697874837
 DOCUMENTED_REST_MS, DOCUMENTED_REST_CRC = 1490962508781, 2046084259
+DOCUMENTED_PLAIN_MS, DOCUMENTED_PLAIN_CRC = 1491039692562, 1188385350
 
 
-def documented_crc(timestamp_ms: int, value: bytes) -> int:
+def documented_crc(timestamp_ms: int, value: bytes, key: bytes | None = DOCUMENTED_KEY) -> int:
     """Returns the checksum of the value as a record of the documents."""
-    key = DOCUMENTED_KEY
     head = struct.pack(">bbq", 1, 0, timestamp_ms)
-    return zlib.crc32(head + struct.pack(">i", len(key)) + key + struct.pack(">i", len(value)) + value)
+    key_field = struct.pack(">i", -1) if key is None else struct.pack(">i", len(key)) + key
+    return zlib.crc32(head + key_field + struct.pack(">i", len(value)) + value)
 
 
 @pytest.mark.peer
@@ -64,8 +65,11 @@ def test_standalone_files_survive_a_killed_broker(tmp_path: Path, kafka_43: Path
         worker.request("PUT", "/connectors/local-file-source/config", {**connectors["local-file-source"], **plain})
         wait_until(lambda: worker.is_running_all("local-file-source"), worker.log)
         with TopicReader(broker.bootstrap, "connect-test") as topic:
-            append(source, 5000, 5001)
-            wait_until(lambda: b"line 5000" in {record.value for record in topic.read()}, worker.log)
+            with source.open("a") as file:
+                file.write("connect-distributed\n")
+            wait_until(lambda: b"connect-distributed" in {record.value for record in topic.read()}, worker.log)
+            plain_record = next(record for record in topic.records if record.value == b"connect-distributed")
+        assert documented_crc(DOCUMENTED_PLAIN_MS, plain_record.value, plain_record.key) == DOCUMENTED_PLAIN_CRC
 
 
 def append(path: Path, begin: int, end: int) -> None:
