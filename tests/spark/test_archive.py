@@ -32,23 +32,6 @@ def fill(topics, topic, first, count):
         )
 
 
-def test_records_are_kept_once_as_they_are(spark, topics, run, tmp_path):
-    topic = topics.create(2)
-    fill(topics, topic, 0, 4)
-    run(topic)
-    fill(topics, topic, 4, 2)
-    run(topic)
-    run(topic)
-    rows = spark.read.parquet(f"{tmp_path}/archive").orderBy("timestamp").collect()
-    assert [bytes(row["value"]) for row in rows] == [f"v{number}".encode() for number in range(6)]
-    assert values(rows, "partition", "offset") == [(number % 2, number // 2) for number in range(6)]
-    assert [bytes(row["headers"][0]["value"]) for row in rows] == [str(number).encode() for number in range(6)]
-    assert values(rows, "hour") == ["2017-05-01-23"] * 2 + ["2017-05-02-00"] * 4
-    assert {path.name for path in (tmp_path / "archive").iterdir()} == {
-        "_checkpoint", "_spark_metadata", "hour=2017-05-01-23", "hour=2017-05-02-00",
-    }  # fmt: skip
-
-
 def test_text_has_a_line_for_each_value(spark, topics, run, tmp_path):
     topic, letters = topics.create(), topics.create()
     topics.fill(topic, ["高考".encode(), b"two\nlines", b"\xff", None, b"b"], timestamp=START_MS)

@@ -45,17 +45,22 @@ def serialized(registry):
     }
 
 
-def test_values_of_each_format_become_text_with_a_reason_for_bad_ones(spark, registry):
-    good = serialized(registry)
-    for form, value in good.items():
-        bad = [value[:5], b"\1" + value[1:], b"", b"plain", b"\0\0\0\x7f\xff" + value[5:], None]
-        rows = with_text(records(spark, [value, *bad]), RegistryFormat(form, registry)).orderBy("offset").collect()
-        assert rows[0]["reason"] is None and "高考" in rows[0]["text"], form
-        reasons = values(rows[1:], "reason")
-        # An empty Protobuf message has no bytes after its prefix.
-        assert all(reasons[1:]), (form, reasons)
-        assert "the registry does not have the schema" in reasons[4] and reasons[5] == "null value"
-    rows = with_text(records(spark, [good["avro"]]), RegistryFormat("avro", registry))
+def assert_text_and_reasons(spark, registry, form, value):
+    """Asserts the text of a good value, and that each bad one has a reason."""
+    bad = [value[:5], b"\1" + value[1:], b"", b"plain", b"\0\0\0\x7f\xff" + value[5:], None]
+    rows = with_text(records(spark, [value, *bad]), RegistryFormat(form, registry)).orderBy("offset").collect()
+    assert rows[0]["reason"] is None and "高考" in rows[0]["text"], form
+    reasons = values(rows[1:], "reason")
+    # An empty Protobuf message has no bytes after its prefix.
+    assert all(reasons[1:]), (form, reasons)
+    assert "the registry does not have the schema" in reasons[4] and reasons[5] == "null value"
+
+
+def test_values_become_text_with_a_reason_for_bad_ones(spark, registry):
+    """Tests one format; tests/full/test_spark_streams_full.py tests the others."""
+    value = serialized(registry)["avro"]
+    assert_text_and_reasons(spark, registry, "avro", value)
+    rows = with_text(records(spark, [value]), RegistryFormat("avro", registry))
     found = rows.select(*(member("avro", name).alias(name) for name in ("term", "raw", "day"))).first()
     assert tuple(found) == ("高考", "/w==", "2017-05-01")
 

@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-from tests.spark.topic_records import SCHEMA, at, record, records, run_stream, values
-from trending_search import bounded_trends, lines_by, parser, trends, with_searches
+from tests.spark.topic_records import SCHEMA, record, records, run_stream, values
+from trending_search import lines_by, parser, trends, with_searches
 
 MINUTE_MS = 60_000
 
@@ -100,30 +100,6 @@ def test_windows_of_a_stream_appear_once(spark, tmp_path):
     exact = run_stream(spark, tmp_path, STREAM, lambda rows: trends(with_searches(rows), MINUTE_MS, "30 seconds", 2))
     windows = by_window([row for rows in exact for row in rows], "term", "count", "previous")
     assert windows == {(1, ""): [("b", 12, 0), ("a", 6, 0)], (2, ""): [("c", 6, 0), ("b", 6, 12)]}
-
-
-def test_bounded_counts_are_right_up_to_their_error(spark, tmp_path):
-    """One tenant has few terms, and exact counts; the other has more terms than fit into its summary."""
-    chance = random.Random(3)
-    terms = ["hot"] * 300 + ["warm"] * 150 + [f"rare-{number}" for number in range(600)]
-    chance.shuffle(terms)
-    keyed = [[record(bytes(row[1]), (row[5] - at(0)).total_seconds(), "small") for row in rows] for rows in STREAM[:2]]
-    batches = [
-        [*rows, *(record(term, 5, "big") for term in part)]
-        for rows, part in zip(keyed, (terms[:500], terms[500:]), strict=True)
-    ]
-    found = run_stream(
-        spark, tmp_path, [*batches, [record("", 400)], [record("", 900)]],
-        lambda rows: bounded_trends(with_searches(rows, tenant="key"), MINUTE_MS, "2 minutes", 2, 20),
-    )  # fmt: skip
-    rows = [row for rows in found for row in rows]
-    windows = by_window(rows, "term", "count", "previous", "error")
-    assert windows[1, "small"] == [("b", 12, 0, 0), ("a", 6, 0, 0)]
-    assert windows[2, "small"] == [("c", 6, 0, 0), ("b", 6, 12, 0)]
-    assert set(windows) == {(1, "small"), (2, "small"), (1, "big")}
-    assert [term for term, *_ in windows[1, "big"]] == ["hot", "warm"]
-    for (_, count, _, error), true in zip(windows[1, "big"], (300, 150), strict=True):
-        assert count <= true <= count + error and 0 < error <= len(terms) / 21
 
 
 def test_options_that_contradict_each_other_are_refused(capsys):
