@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.client.admin import GroupDescription, OffsetAndMetadata
+from kafkapy.console.cluster_view import SLOW_S
 from kafkapy.console.group_lag import (
     LagHistory,
     PartitionLag,
@@ -17,6 +18,7 @@ from kafkapy.console.group_lag import (
     verdicts,
 )
 from kafkapy.console.problem import Problem
+from kafkapy.console.share_state import Deliveries, Place, deliveries_of
 from kafkapy.console.visit import Page, Visit, part_of
 from kafkapy.errors import ApiError, Error
 from kafkapy.types import TopicPartition
@@ -140,8 +142,22 @@ def _share_group(visit: Visit, group: str, values: dict[str, Any]) -> Page:
         refusal = error.message
     keys = sorted({*offsets, *(each for member in described.members for each in member.partitions)})
     ends = visit.cluster.ends(keys)
-    rows = [(key, offsets.get(key), ends[key]) for key in keys]
-    return Page("share_group", {**values, "described": described, "rows": rows, "refusal": refusal})
+    deliveries, unknown = _deliveries(visit, group)
+    ids = {name: visit.cluster.topic(name).topic_id for name in {key.topic for key in keys}} if deliveries else {}
+    rows = [(key, offsets.get(key), ends[key], deliveries.get((ids.get(key.topic), key.partition))) for key in keys]
+    values |= {"described": described, "rows": rows, "refusal": refusal, "unknown": unknown}
+    return Page("share_group", values)
+
+
+def _deliveries(visit: Visit, group: str) -> tuple[dict[Place, Deliveries], str]:
+    """Returns the stored deliveries of a share group, and why they are missing."""
+    try:
+        found = visit.cluster.cached(f"deliveries of {group}", SLOW_S, lambda: deliveries_of(visit.cluster, group))
+    except ApiError as error:
+        return {}, error.message
+    except Problem as problem:
+        return {}, problem.text
+    return found, ""
 
 
 def _streams_group(visit: Visit, group: str, values: dict[str, Any]) -> Page:
