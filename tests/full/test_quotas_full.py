@@ -7,7 +7,9 @@ seconds, after the first burst of each part. The figures are printed; run with -
 Throttle times depend on how fast a client spends what the quota allows: within a second, it then waits for a second
 before each request; within several, it waits shorter and more often. librdkafka's producer therefore sends requests of
 the same size at moments that do not depend on the speed of the broker. The number of requests under
-`request_percentage` depends on what a request costs the broker; compared is the time that the brokers' metrics show.
+`request_percentage` depends on what a request costs the broker; compared is the time that the brokers' metrics show. A
+second test compares the throttle times of these requests without the other clients, whose work makes each request
+dearer.
 
 KAFKAPY_QUOTA_PERIODS: periods of 11 s before and after the change (11).
 """
@@ -23,7 +25,7 @@ import statistics
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +123,24 @@ class Load:
             for client in ("java", "rdkafka"):
                 alter(self.server, {"client-id": f"{client}-{kind}"}, f"{kind}_byte_rate", rate)
 
+    def time_quota(self, percentage: int) -> None:
+        alter(self.server, {"client-id": "requests"}, "request_percentage", percentage)
+
     def start(self) -> None:
         self.quota(RATE)
-        alter(self.server, {"client-id": "requests"}, "request_percentage", REQUEST_PERCENTAGE)
-        for run in (
+        self.time_quota(REQUEST_PERCENTAGE)
+        self._run(
             self._java_producer, self._java_consumer, self._rdkafka_producer, self._rdkafka_consumer, self._requests,
             self._watch_cpu, self._watch_time,
-        ):  # fmt: skip
+        )  # fmt: skip
+
+    def start_requests(self) -> None:
+        """Starts only the client whose time is limited."""
+        self.time_quota(REQUEST_PERCENTAGE)
+        self._run(self._requests, self._watch_time)
+
+    def _run(self, *loops: Callable[[], None]) -> None:
+        for run in loops:
             thread = threading.Thread(target=run, daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -274,7 +287,7 @@ class Load:
                 self.cpu.append((time.monotonic(), (int(fields[11]) + int(fields[12])) / CPU_TICKS))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def loads(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Load]]:
     ours = WatchedBroker(tmp_path_factory.mktemp("ours"))
     jmx_port = free_port()
@@ -334,4 +347,35 @@ def test_rates_and_throttle_times_are_those_of_apache_kafka(loads: list[Load]) -
     for load in loads:
         first, last = load.cpu[0], load.cpu[-1]
         print(type(load.server).__name__, f"CPU {100 * (last[1] - first[1]) / (last[0] - first[0]):.1f} % of a core")
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1200)
+def test_throttle_times_of_request_percentage_are_those_of_apache_kafka(loads: list[Load]) -> None:
+    for load in loads:
+        load.start_requests()
+    while not all(load.used for load in loads):
+        time.sleep(0.1)
+    faults = []
+    for percentage in (REQUEST_PERCENTAGE, 2 * REQUEST_PERCENTAGE):
+        for load in loads:
+            load.time_quota(percentage)
+        time.sleep(SETTLING_S)
+        meters = [load.meters["requests"] for load in loads]
+        began_s, before = time.monotonic(), [(meter.responses, meter.throttle_ms) for meter in meters]
+        time.sleep(PERIODS * PERIOD_S)
+        used = [load.percentage(began_s, time.monotonic()) for load in loads]
+        counts = [meter.responses - was[0] for meter, was in zip(meters, before, strict=True)]
+        waits = [(meter.throttle_ms - was[1]) / count for meter, was, count in zip(meters, before, counts, strict=True)]
+        print(
+            f"{percentage} %: kafka {counts[0]} requests, {used[0]:.2f} %, throttle avg {waits[0]:.2f} ms;",
+            f"kafkapy {counts[1]} requests, {used[1]:.2f} %, {waits[1]:.2f} ms",
+        )
+        if not 0.9 * used[0] <= used[1] <= 1.1 * used[0]:
+            faults.append(f"{used[0]:.2f} and {used[1]:.2f} % of a thread's time")
+        if not 0.75 * waits[0] <= waits[1] <= 1.25 * waits[0]:
+            faults.append(f"throttle times {waits[0]:.2f} and {waits[1]:.2f} ms")
+    for load in loads:
+        load.stop()
     assert not faults, "\n".join(faults)
