@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 
 from kafkapy.errors import ApiError, Error
 from kafkapy.replica.fetch import FetchIsolation
@@ -69,12 +68,15 @@ def find_offset(
     return NOT_FOUND
 
 
-def find_offsets_before(partition: Partition, timestamp: int, max_offsets: int, *, from_client: bool) -> list[int]:
+def find_offsets_before(
+    partition: Partition, timestamp: int, max_offsets: int, *, wall_ms: int, from_client: bool
+) -> list[int]:
     """Returns at most `max_offsets` base offsets of segments last modified at or before `timestamp`, newest first
     (version 0).
 
-    For the timestamp -1 (latest) the log end offset comes first. For a client, offsets above the high watermark are
-    replaced by the high watermark. Raises ApiError or OSError.
+    For the timestamp -1 (latest) the log end offset comes first, and for other timestamps from `wall_ms`, the present
+    time, on. For a client, offsets above the high watermark are replaced by the high watermark. Raises ApiError or
+    OSError.
     """
     partition.check_access(-1, only_leader=True)
     log = partition.log
@@ -84,13 +86,13 @@ def find_offsets_before(partition: Partition, timestamp: int, max_offsets: int, 
         modified_ms = os.stat(segment.path(".log")).st_mtime * 1000
         starts.append((max(segment.base_offset, log.log_start_offset), modified_ms))
     if log.segments.active.size:
-        starts.append((log.log_end_offset, float("inf")))
+        starts.append((log.log_end_offset, wall_ms))
     if timestamp == LATEST_TIMESTAMP:
         last = len(starts)
     elif timestamp == EARLIEST_TIMESTAMP:
         last = 1
     else:
-        last = bisect_right([modified_ms for _, modified_ms in starts], timestamp)
+        last = max((at for at, (_, modified_ms) in enumerate(starts, 1) if modified_ms <= timestamp), default=0)
     offsets = [offset for offset, _ in reversed(starts[:last])]
     above = [offset for offset in offsets if offset > end_offset]
     if above:

@@ -84,7 +84,11 @@ def _find(
         offsets = manager.fetch_offset(
             topic_partition,
             lambda partition: find_offsets_before(
-                partition, requested.timestamp, requested.max_num_offsets, from_client=from_client
+                partition,
+                requested.timestamp,
+                requested.max_num_offsets,
+                wall_ms=context.services.clock.wall_ms(),
+                from_client=from_client,
             ),
         )
         return PartitionAnswer(partition_index=requested.partition_index, old_style_offsets=offsets)

@@ -126,5 +126,6 @@ def test_version_0_lists_segment_starts(harness):
     assert offsets(LATEST, 1) == (0, [3])
     assert offsets(EARLIEST, 10) == (0, [0])
     assert offsets(0, 10) == (0, [])
+    assert offsets(1 << 62, 10) == (0, [3, 1, 0])
     (unknown,) = ask(harness, LATEST, 0, name="x")
     assert unknown.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
