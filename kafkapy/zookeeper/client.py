@@ -58,7 +58,7 @@ def encode_reply(xid: int, zxid: int, error: ZooKeeperError, body: bytes = b"") 
     return encode_int(xid) + encode_long(zxid) + encode_int(error) + body
 
 
-def encode_event(event: WatchEvent) -> bytes:
-    """Returns the frame that notifies a client of an event."""
+def encode_event(event: WatchEvent, zxid: int) -> bytes:
+    """Returns the frame that notifies a client of an event. `zxid` is that of the change; -1 if it is not known."""
     body = encode_int(event.type) + encode_int(_CONNECTED_STATE) + encode_string(event.path)
-    return encode_reply(NOTIFICATION_XID, -1, ZooKeeperError.OK, body)
+    return encode_reply(NOTIFICATION_XID, zxid, ZooKeeperError.OK, body)

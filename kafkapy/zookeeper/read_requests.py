@@ -135,7 +135,7 @@ def _set_watches2(server: ServedTree, client: Client, reader: JuteReader) -> byt
 
 def _notify(server: ServedTree, client: Client, events: Iterable[WatchEvent]) -> None:
     for event in events:
-        server.outbox.send(client, encode_event(event))
+        server.outbox.send(client, encode_event(event, -1))
 
 
 def _add_watch(server: ServedTree, client: Client, reader: JuteReader) -> bytes:

@@ -383,7 +383,7 @@ class ZooKeeperServer:
         for event in transaction.events:
             watchers = self.watches.trigger(event)
             if watchers:
-                frame = encode_event(event)
+                frame = encode_event(event, transaction.zxid)
                 for watcher in watchers:
                     if may_read(event.acl, watcher.identities):
                         slot.add(watcher, frame)

@@ -299,7 +299,9 @@ def test_an_event_precedes_the_reply_of_its_cause(client):
     client.create("/a")
     client.get("/a", watch=True)
     number = client.submit(Op.SET_DATA, encode_string("/a") + encode_buffer(b"x") + encode_int(-1))
-    assert [read_reply(frame).xid for frame in client.frames] == [-1, number]
+    event, reply = map(read_reply, client.frames)
+    assert (event.xid, reply.xid) == (-1, number)
+    assert event.zxid == reply.zxid > 0
     client.frames.pop()
     assert client.events() == [(CHANGED, "/a")]
     client.set("/a", b"y")
