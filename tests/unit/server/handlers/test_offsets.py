@@ -66,7 +66,7 @@ def fetch(
     ]
 
 
-@pytest.mark.parametrize("version", range(11))
+@pytest.mark.parametrize("version", range(1, 11))
 def test_commit(tmp_path: Path, version: int) -> None:
     harness = GroupHandlerHarness(tmp_path)
     unknown = Error.UNKNOWN_TOPIC_ID if version >= 10 else Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -103,7 +103,7 @@ def test_commit_of_a_stranger(tmp_path: Path, version: int) -> None:
     assert commit(harness, version, entry, **mine) == [0]
 
 
-@pytest.mark.parametrize("version", range(11))
+@pytest.mark.parametrize("version", range(1, 11))
 def test_fetch(tmp_path: Path, version: int) -> None:
     harness = GroupHandlerHarness(tmp_path)
     assert commit(harness, 8, ("t", [Partition(partition_index=1, committed_offset=5, committed_metadata="note")])) == [
@@ -116,7 +116,7 @@ def test_fetch(tmp_path: Path, version: int) -> None:
         assert fetch(harness, version, None) == [(1, 5, "note", 0)]
 
 
-@pytest.mark.parametrize("version", range(11))
+@pytest.mark.parametrize("version", range(1, 11))
 def test_fetch_without_coordinator(tmp_path: Path, version: int) -> None:
     harness = GroupHandlerHarness(tmp_path, with_offsets_topic=False)
     if version >= 8:
