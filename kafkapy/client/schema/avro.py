@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from kafkapy.client.schema.avro_shape import check_arrays, check_depth, is_recursive
 from kafkapy.client.schema.bounded_cache import BoundedCache
 from kafkapy.client.schema.errors import LibraryMissing, SchemaMismatch
 from kafkapy.client.schema.model import AVRO, Schema
 from kafkapy.client.schema.registry_client import RegistryClient
 from kafkapy.client.schema.serde import SchemaDeserializer, SchemaSerializer
 from kafkapy.client.schema.wire_format import Frame
+from kafkapy.named_tuple import NamedTuple
 
 
 def _library() -> Any:
@@ -24,16 +26,33 @@ def _library() -> Any:
     return fastavro
 
 
-def parse_avro(registry: RegistryClient, schema: Schema) -> Any:
-    """Returns a schema as fastavro parses it, with the schemas that it refers to. Raises SchemaMismatch."""
+class ParsedAvro(NamedTuple):
+    """A schema as fastavro parses it, whether a type in it contains itself, and the function that reads its data."""
+
+    schema: Any
+    is_recursive: bool
+    read: Callable[..., Any]
+
+
+def parse_avro(registry: RegistryClient, schema: Schema) -> ParsedAvro:
+    """Returns a schema with the schemas that it refers to. Raises SchemaMismatch."""
     library = _library()
     named: dict[str, Any] = {}
     try:
         for each in registry.referred(schema).values() if schema.references else ():
             library.schema.parse_schema(_loaded(each.text), named_schemas=named)
-        return library.schema.parse_schema(_loaded(schema.text), named_schemas=named)
+        parsed = library.schema.parse_schema(_loaded(schema.text), named_schemas=named)
+        check_arrays(parsed, named)
+        has_levels = is_recursive(parsed, named)
+    except RecursionError as error:
+        raise SchemaMismatch("the Avro schema is nested too deeply") from error
     except (library.schema.SchemaParseException, library.schema.UnknownType, ValueError) as error:
         raise SchemaMismatch(f"the Avro schema is invalid: {error}") from error
+    if has_levels:
+        from fastavro._read_py import schemaless_reader
+
+        return ParsedAvro(parsed, True, schemaless_reader)
+    return ParsedAvro(parsed, False, library.schemaless_reader)
 
 
 def _loaded(text: str) -> Any:
@@ -67,7 +86,7 @@ class AvroSerializer(SchemaSerializer):
         self._given = Schema(schema) if isinstance(schema, str) else schema
         self._to_value = to_value
         self._is_strict = is_strict
-        self._parsed: BoundedCache[str, Any] = BoundedCache(100)
+        self._parsed: BoundedCache[str, ParsedAvro] = BoundedCache(100)
         self._own_parsed = None if self._given is None else parse_avro(registry, self._given)
 
     def _schema(self) -> Schema:
@@ -76,14 +95,13 @@ class AvroSerializer(SchemaSerializer):
         return self._given
 
     def _record_name(self) -> str:
-        parsed = self._own_parsed
+        parsed = None if self._own_parsed is None else self._own_parsed.schema
         if isinstance(parsed, dict):
             return str(parsed.get("name", parsed.get("type", "")))
         return parsed if isinstance(parsed, str) else ""
 
-    def _parsed_of(self, schema: Schema) -> Any:
-        """Returns a schema as fastavro parses it."""
-        if schema is self._given:
+    def _parsed_of(self, schema: Schema) -> ParsedAvro:
+        if schema is self._given and self._own_parsed is not None:
             return self._own_parsed
         return self._parsed.get_or_make(schema.content_key, lambda: parse_avro(self._registry, schema))
 
@@ -93,10 +111,25 @@ class AvroSerializer(SchemaSerializer):
             value = self._to_value(value)
         buffer = io.BytesIO()
         try:
-            self._library.schemaless_writer(buffer, parsed, value, strict=self._is_strict)
+            if parsed.is_recursive:
+                check_depth(value)
+            self._library.schemaless_writer(buffer, parsed.schema, value, strict=self._is_strict)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise SchemaMismatch(f"the value does not fit the Avro schema: {error or type(error).__name__}") from error
         return buffer.getvalue()
+
+
+# What fastavro raises for data that are not of the schema.
+_UNFIT_DATA = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    EOFError,
+    StopIteration,
+    OverflowError,
+    RecursionError,
+)
 
 
 class AvroDeserializer(SchemaDeserializer):
@@ -119,21 +152,19 @@ class AvroDeserializer(SchemaDeserializer):
         super().__init__(registry, is_key=is_key)
         self._library = _library()
         given = Schema(schema) if isinstance(schema, str) else schema
-        self._reader = None if given is None else parse_avro(registry, given)
+        self._reader = None if given is None else parse_avro(registry, given).schema
         self._from_value = from_value
         self._names_records = names_records
 
-    def _parse(self, schema: Schema) -> Any:
+    def _parse(self, schema: Schema) -> ParsedAvro:
         return parse_avro(self._registry, schema)
 
-    def _deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
+    def _deserialize(self, data: bytes, frame: Frame, parsed: ParsedAvro) -> Any:
         buffer = io.BytesIO(data)
         buffer.seek(frame.start)
         try:
-            value = self._library.schemaless_reader(
-                buffer, parsed, self._reader, return_record_name=self._names_records
-            )
-        except (ValueError, TypeError, KeyError, IndexError, EOFError, StopIteration, OverflowError) as error:
+            value = parsed.read(buffer, parsed.schema, self._reader, return_record_name=self._names_records)
+        except _UNFIT_DATA as error:
             raise SchemaMismatch(f"the data do not fit their Avro schema: {error or type(error).__name__}") from error
         except self._library.read.SchemaResolutionError as error:
             raise SchemaMismatch(f"the reader's Avro schema cannot read the data: {error}") from error
