@@ -38,6 +38,8 @@ def make_validator(registry: RegistryClient, schema: Schema) -> Validate:
         ]
         kind = validator_for(root, Draft7Validator)
         kind.check_schema(root)
+    except RecursionError as error:
+        raise SchemaMismatch("the JSON Schema is nested too deeply") from error
     except (ValueError, SchemaError) as error:
         reason = error.message if isinstance(error, SchemaError) else str(error)
         raise SchemaMismatch(f"the JSON Schema is invalid: {reason}") from error
@@ -50,6 +52,8 @@ def make_validator(registry: RegistryClient, schema: Schema) -> Validate:
         except ValidationError as error:
             place = "/".join(map(str, error.absolute_path))
             raise SchemaMismatch(f"the value does not fit the JSON Schema at /{place}: {error.message}") from error
+        except RecursionError as error:
+            raise SchemaMismatch("the value is nested too deeply for its JSON Schema") from error
         except Unresolvable as error:
             raise SchemaMismatch(f"a $ref of the JSON Schema cannot be resolved: {error}") from error
 
