@@ -12,7 +12,7 @@ START_MS = int(START.timestamp() * 1000)
 
 
 @pytest.fixture
-def run(topics, tmp_path):
+def run(spark, topics, tmp_path):
     """Returns a function that sends a topic's records to another topic, with further options of the job."""
 
     def job(topic, output, *words):

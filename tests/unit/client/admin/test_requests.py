@@ -25,7 +25,7 @@ class LoopbackNetwork:
         self.metadata = SimpleNamespace(request_update=lambda: None)
         self.sent: list[tuple[int, Answer]] = []
 
-    def submit(self, node_id: int, key: ApiKey, build: Any, on_done: Answer) -> None:
+    def submit(self, node_id: int, key: ApiKey, build: Any, on_done: Answer, *, highest: int | None) -> None:
         self.sent.append((node_id, on_done))
 
 
