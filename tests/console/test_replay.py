@@ -38,16 +38,16 @@ def records(bootstrap: str, topic: str, partitions: int) -> list:
 
 
 def test_a_filtered_range_is_replayed_after_a_dry_run(editor, broker, admin):  # noqa: F811
-    fields = {"topic": "orders", "target": "orders-again", "operation": "contains", "text": "customer-3"}
+    fields = {"topic": "orders", "target": "replayed", "operation": "contains", "text": "customer-3"}
     fields["configuration"] = "retention.ms=-1"
     reviewed = review(editor, "replay", **fields)
     assert "This dry run has found 43 records" in reviewed.plain
-    assert "--create --topic orders-again --partitions 3 --replication-factor 1" in reviewed.plain
-    assert "orders-again" not in admin.list_topics()
+    assert "--create --topic replayed --partitions 3 --replication-factor 1" in reviewed.plain
+    assert "replayed" not in admin.list_topics()
     reply = apply(editor, "replay", reviewed)
-    assert "43 records of the topic orders were written to the topic orders-again" in reply.plain
+    assert "43 records of the topic orders were written to the topic replayed" in reply.plain
     original = [each for each in records(broker.bootstrap, "orders", 3) if b"customer-3" in each.value]
-    again = records(broker.bootstrap, "orders-again", 3)
+    again = records(broker.bootstrap, "replayed", 3)
     shown = [(each.partition, each.key, each.value, each.timestamp, each.headers) for each in again]
     assert shown == [(each.partition, each.key, each.value, each.timestamp, each.headers) for each in original]
 

@@ -62,11 +62,15 @@ def damaged(data: bytes, source: random.Random) -> bytes:
     return bytes(changed)
 
 
-def read_to_the_end(client: socket.socket) -> bytes:
-    """Ends the client's stream and returns what the server has sent until it closed the connection."""
+def read_to_the_end(client: socket.socket, *, ends: bool = True) -> bytes:
+    """Returns what the server has sent until it closed the connection; before, `ends` ends the client's stream.
+
+    A server that reads the end of the stream while a handshake is in progress closes the connection without an alert.
+    """
     received = b""
     try:
-        client.shutdown(socket.SHUT_WR)
+        if ends:
+            client.shutdown(socket.SHUT_WR)
         while part := client.recv(65536):
             received += part
     except OSError:  # the server has reset the connection
@@ -160,7 +164,7 @@ def test_an_older_protocol_is_refused_with_its_alert(authority: CertificateAutho
     with running(server_context(broker)) as harness:
         client = harness.connect_plain()
         client.sendall(hello)
-        answer = read_to_the_end(client)
+        answer = read_to_the_end(client, ends=False)
         assert (answer[0], answer[5:]) == (ALERT, bytes([2, 70]))  # fatal, protocol_version
         _, error = harness.wait_handshake()
         assert error == "unsupported protocol: the peer offers no protocol of ssl.enabled.protocols"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,18 @@ class PausedBroker(BrokerProcess):
     """A broker that can be stopped and continued by signals."""
 
     def pause(self) -> None:
+        """Stops all threads; returns when they have stopped."""
         os.kill(self.pid, signal.SIGSTOP)
+        while any(_state(thread) not in "Tt" for thread in Path(f"/proc/{self.pid}/task").iterdir()):
+            time.sleep(0.001)
 
     def go_on(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
+
+
+def _state(thread: Path) -> str:
+    """Returns the letter of a thread's state in /proc."""
+    return (thread / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 @pytest.fixture
