@@ -17,11 +17,11 @@ from kafkapy.errors import ConfigError
 log = logging.getLogger("kafkapy.console")
 
 # A console that was ended by a signal is started again after this time, which doubles for each end that follows soon.
-FIRST_PAUSE_S = 1.0
+FIRST_RESTART_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 # A console that has run for this time is taken to work: its next end is the first one again.
 SETTLED_S = 300.0
-STOP_TIMEOUT_S = 5.0
+CHILD_STOP_TIMEOUT_S = 5.0
 _ANY_HOST = ("", "0.0.0.0", "::")
 
 
@@ -78,20 +78,20 @@ class ConsoleChild:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the process and the thread. Blocks at most about STOP_TIMEOUT_S seconds."""
+        """Ends the process and the thread. Blocks at most about CHILD_STOP_TIMEOUT_S seconds."""
         with self._lock:
             self._stopping.set()
             process = self._process
         if process is not None:
             process.terminate()
             try:
-                process.wait(STOP_TIMEOUT_S)
+                process.wait(CHILD_STOP_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
         self._thread.join()
 
     def _run(self) -> None:
-        pause_s = FIRST_PAUSE_S
+        pause_s = FIRST_RESTART_PAUSE_S
         while True:
             began_s = time.monotonic()
             status = self._run_once()
@@ -101,7 +101,7 @@ class ConsoleChild:
                 log.error("The console has ended with status %d and is not started again", status)
                 return
             if time.monotonic() - began_s > SETTLED_S:
-                pause_s = FIRST_PAUSE_S
+                pause_s = FIRST_RESTART_PAUSE_S
             log.warning("The console was ended by signal %d; it is started again in %g s", -status, pause_s)
             if self._stopping.wait(pause_s):
                 return

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from kafkapy.client.oauth_login import TOKEN_URL_KEY
 from kafkapy.config.properties import read_properties
 from kafkapy.console.settings import OAUTH_MECHANISM, Login, Settings
 from kafkapy.ephemeral import call_at_end_of_input
@@ -21,7 +22,6 @@ from kafkapy.tools.tool import run_tool, stops_by
 
 DEFAULT_ADDRESS = "localhost:9080"
 MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", OAUTH_MECHANISM)
-_TOKEN_URL_KEY = "sasl.oauthbearer.token.endpoint.url"
 _EXTRA = "pip install 'kafkapy[console]'"
 
 
@@ -158,9 +158,9 @@ def _login(arguments: Arguments) -> Login:
 
 def _check_oauth(arguments: Arguments, login: Login, properties: dict[str, Any]) -> None:
     """Raises UsageError if users log in by OAuth and the first cluster's configuration names no OAuth provider."""
-    if login is Login.CLUSTER and arguments["mechanism"] == OAUTH_MECHANISM and not properties.get(_TOKEN_URL_KEY):
+    if login is Login.CLUSTER and arguments["mechanism"] == OAUTH_MECHANISM and not properties.get(TOKEN_URL_KEY):
         raise UsageError(
-            f"--mechanism {OAUTH_MECHANISM} needs the key {_TOKEN_URL_KEY} in the configuration of the first cluster "
+            f"--mechanism {OAUTH_MECHANISM} needs the key {TOKEN_URL_KEY} in the configuration of the first cluster "
             "(--command-config)"
         )
 

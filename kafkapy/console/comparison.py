@@ -17,10 +17,10 @@ from kafkapy.types import TopicPartition
 
 # The bounds of one comparison: topics of each cluster, and what is read of each topic.
 MOST_TOPICS = 5_000
-MOST_RECORDS = 50_000
-MOST_SECONDS = 20.0
+MOST_COMPARED = 50_000
+COMPARING_TIME_S = 20.0
 SHOWN_KEYS = 50
-_DIGEST_BYTES = 12
+_CONTENT_DIGEST_BYTES = 12
 _OWN_VALUE = 1  # the source of a value that was set for the topic (KIP-226)
 
 
@@ -143,7 +143,7 @@ def _lengths(view: ClusterView, topics: list[TopicSummary]) -> dict[str, int | N
 
 
 def content_difference(left: ClusterView, name: str, right: ClusterView, other: str) -> ContentDifference:
-    """Returns how the last values by key of two topics differ. Reads at most MOST_RECORDS records of each."""
+    """Returns how the last values by key of two topics differ. Reads at most MOST_COMPARED records of each."""
     values, names, is_whole = [], [], True
     for view, topic in ((left, name), (right, other)):
         found, shown, was_whole = _last_values(view, topic)
@@ -162,10 +162,10 @@ def content_difference(left: ClusterView, name: str, right: ClusterView, other: 
 
 def _last_values(view: ClusterView, topic: str) -> tuple[dict[bytes, bytes], dict[bytes, str], bool]:
     """Returns the digest of the last value and the shown key by the digest of the key, and whether all was read."""
-    query = MessageQuery("oldest", "", None, MOST_RECORDS, (), "auto", "auto", committed_only=True)
+    query = MessageQuery("oldest", "", None, MOST_COMPARED, (), "auto", "auto", committed_only=True)
     numbers = [each.partition for each in view.topic(topic).partitions]
     search = RecordSearch(view.properties, query, ranges_of(query, view, topic, numbers))
-    end_s = time.monotonic() + MOST_SECONDS
+    end_s = time.monotonic() + COMPARING_TIME_S
     values: dict[bytes, bytes] = {}
     names: dict[bytes, str] = {}
     for found in search.run():
@@ -181,4 +181,4 @@ def _last_values(view: ClusterView, topic: str) -> tuple[dict[bytes, bytes], dic
 
 
 def _digest(content: bytes) -> bytes:
-    return blake2b(content, digest_size=_DIGEST_BYTES).digest()
+    return blake2b(content, digest_size=_CONTENT_DIGEST_BYTES).digest()

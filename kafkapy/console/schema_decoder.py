@@ -20,7 +20,7 @@ from kafkapy.client.schema.model import AVRO, JSON
 from kafkapy.client.schema.serde import SchemaDeserializer
 from kafkapy.client.schema.wire_format import ID_FRAME_BYTES, ID_MAGIC
 
-TIMEOUT_S = 3.0
+REGISTRY_TIMEOUT_S = 3.0
 # A registry that cannot be reached is not asked for this time, so that a page of records does not wait for each.
 PAUSE_S = 10.0
 
@@ -34,7 +34,7 @@ class SchemaDecoder:
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
         """`url` is the address of the registry. Raises ConfigError if it is not one."""
-        self._registry = RegistryClient(url, timeout_s=TIMEOUT_S, retries=0)
+        self._registry = RegistryClient(url, timeout_s=REGISTRY_TIMEOUT_S, retries=0)
         self._clock = clock
         self._paused_until_s = float("-inf")
         self._failure = ""

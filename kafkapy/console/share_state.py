@@ -24,8 +24,8 @@ from kafkapy.protocol.messages.coordinator_records import (
 from kafkapy.protocol.record_frame import UnknownRecordError
 
 STATE_TOPIC = "__share_group_state"
-MOST_RECORDS = 20_000
-MOST_SECONDS = 5.0
+MOST_STATES = 20_000
+STATES_TIME_S = 5.0
 # The stored states of a range (KIP-932).
 AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
 
@@ -87,14 +87,14 @@ def _without(each: Range, first: int, last: int) -> list[Range]:
 def deliveries_of(view: ClusterView, group: str) -> dict[Place, Deliveries]:
     """Returns the stored deliveries of a group by topic id and partition.
 
-    Reads at most MOST_RECORDS records of the group. Raises ApiError or Problem if the user may not read the topic.
+    Reads at most MOST_STATES records of the group. Raises ApiError or Problem if the user may not read the topic.
     """
     query = MessageQuery(
-        "oldest", "", None, MOST_RECORDS, (Filter("key", "contains", group),), "auto", "auto", committed_only=False
+        "oldest", "", None, MOST_STATES, (Filter("key", "contains", group),), "auto", "auto", committed_only=False
     )
     numbers = [each.partition for each in view.topic(STATE_TOPIC).partitions]
     search = RecordSearch(view.properties, query, ranges_of(query, view, STATE_TOPIC, numbers))
-    end_s = time.monotonic() + MOST_SECONDS
+    end_s = time.monotonic() + STATES_TIME_S
     found: dict[Place, _Partition] = {}
     for each in search.run():
         if time.monotonic() > end_s:

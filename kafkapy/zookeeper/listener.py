@@ -36,7 +36,7 @@ _PAUSE_BYTES = 1 << 20
 _MOST_UNSENT_BYTES = 64 << 20
 # The interval at which a connection whose client does not read is inspected, and the longest time without inspection.
 _UNSENT_INTERVAL_MS = 5
-_LONGEST_PAUSE_MS = 3_600_000
+_MUTED_MS = 3_600_000
 # How long an incomplete beginning of a connection waits for more bytes before it is read again.
 _PARTIAL_RETRY_MS = 20
 
@@ -208,7 +208,7 @@ class _Frames:
             self._is_paused = False
             connection.unmute()
         else:
-            connection.mute(_LONGEST_PAUSE_MS)
+            connection.mute(_MUTED_MS)
             self._schedule(_UNSENT_INTERVAL_MS, self._pause)
 
     def close(self, reason: str) -> None:

@@ -79,7 +79,7 @@ def test_a_replay_that_cannot_be_made_is_refused(editor, admin, fields, reason):
     assert "never" not in admin.list_topics()
 
 
-@pytest.mark.parametrize(("name", "most"), [("MOST_RECORDS", 99), ("MOST_BYTES", 5_000)])
+@pytest.mark.parametrize(("name", "most"), [("MOST_REPLAYED", 99), ("MOST_REPLAYED_BYTES", 5_000)])
 def test_a_replay_is_bounded(broker, monkeypatch, name, most):
     from kafkapy.console.changes import replay
     from kafkapy.console.cluster_view import ClusterView

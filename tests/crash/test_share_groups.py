@@ -26,8 +26,8 @@ def test_acknowledged_records_are_not_delivered_again_and_others_are_not_lost(tm
         client.first_fetch("first")
         answer = client.acknowledge("most of them", "m1", (0, 2, [ACCEPT]), (4, 5, [REJECT]), (6, 7, [RELEASE]))
         assert answer.responses[0].partitions[0].error_code == 0
+        broker.kill()  # before the connection is closed, which would release what is acquired
         client.close()
-        broker.kill()
         broker.start()
         client.reconnect()
         client.epochs.clear()

@@ -18,9 +18,9 @@ from kafkapy.console.record_filter import FIELDS, OPERATIONS, Record, parse_filt
 from kafkapy.console.record_search import Progress, RecordSearch
 
 # A replay is one transaction and one request of the browser, so it is bounded.
-MOST_RECORDS = 100_000
-MOST_BYTES = 256 << 20
-MOST_SECONDS = 60.0
+MOST_REPLAYED = 100_000
+MOST_REPLAYED_BYTES = 256 << 20
+READING_TIME_S = 60.0
 _TRANSACTION_MS = 180_000
 _STARTS = ("oldest", "offset", "time")
 
@@ -39,7 +39,7 @@ class _Source:
             raise Problem(400, f"from is one of {', '.join(_STARTS)}, not {start[:40]!r}.")
         filters = parse_filters(*([fields.get(name, "").strip()] for name in ("field", "name", "operation", "text")))
         at = fields.get("at", "").strip()
-        self._query = MessageQuery(start, at, None, MOST_RECORDS + 1, filters, "auto", "auto", committed_only=True)
+        self._query = MessageQuery(start, at, None, MOST_REPLAYED + 1, filters, "auto", "auto", committed_only=True)
         self._ranges = self._bounded(
             ranges_of(self._query, view, self.topic, numbers if chosen < 0 else [chosen]),
             fields.get("until", "").strip(),
@@ -58,7 +58,7 @@ class _Source:
     def __iter__(self) -> Iterator[Record]:
         """Yields the records. Raises Problem if there are too many of them, or if they could not be read."""
         search = RecordSearch(self._view.properties, self._query, self._ranges)
-        end_s = time.monotonic() + MOST_SECONDS
+        end_s = time.monotonic() + READING_TIME_S
         count = total = 0
         for found in search.run():
             if time.monotonic() > end_s:
@@ -67,15 +67,17 @@ class _Source:
                 continue
             count += 1
             total += len(found.key or b"") + len(found.value or b"")
-            if count > MOST_RECORDS or total > MOST_BYTES:
+            if count > MOST_REPLAYED or total > MOST_REPLAYED_BYTES:
                 raise Problem(
                     400,
-                    f"More than {counted(MOST_RECORDS, 'record')} or {size(MOST_BYTES)} are selected. Choose a shorter "
-                    "range or a narrower filter.",
+                    f"More than {counted(MOST_REPLAYED, 'record')} or {size(MOST_REPLAYED_BYTES)} are selected. "
+                    "Choose a shorter range or a narrower filter.",
                 )
             yield found
         if search.progress.end_reason != "All records were read.":
-            raise Problem(504, f"The range could not be read within {MOST_SECONDS:.0f} s: {search.progress.end_reason}")
+            raise Problem(
+                504, f"The range could not be read within {READING_TIME_S:.0f} s: {search.progress.end_reason}"
+            )
 
 
 def _plan(view: ClusterView, fields: Fields) -> Plan:
