@@ -8,8 +8,8 @@ Throttle times depend on how fast a client spends what the quota allows: within 
 before each request; within several, it waits shorter and more often. librdkafka's producer therefore sends requests of
 the same size at moments that do not depend on the speed of the broker. The number of requests under
 `request_percentage` depends on what a request costs the broker; compared is the time that the brokers' metrics show. A
-second test compares the throttle times of these requests without the other clients, whose work makes each request
-dearer.
+second test does the same without the other clients, whose work makes each request dearer. Throttle times of these
+requests are printed and not compared, because they are proportional to what a request costs.
 
 KAFKAPY_QUOTA_PERIODS: periods of 11 s before and after the change (11).
 """
@@ -352,7 +352,7 @@ def test_rates_and_throttle_times_are_those_of_apache_kafka(loads: list[Load]) -
 
 @pytest.mark.full
 @pytest.mark.timeout(1200)
-def test_throttle_times_of_request_percentage_are_those_of_apache_kafka(loads: list[Load]) -> None:
+def test_request_percentage_allows_the_same_time_as_apache_kafka(loads: list[Load]) -> None:
     for load in loads:
         load.start_requests()
     while not all(load.used for load in loads):
@@ -367,15 +367,14 @@ def test_throttle_times_of_request_percentage_are_those_of_apache_kafka(loads: l
         time.sleep(PERIODS * PERIOD_S)
         used = [load.percentage(began_s, time.monotonic()) for load in loads]
         counts = [meter.responses - was[0] for meter, was in zip(meters, before, strict=True)]
-        waits = [(meter.throttle_ms - was[1]) / count for meter, was, count in zip(meters, before, counts, strict=True)]
-        print(
-            f"{percentage} %: kafka {counts[0]} requests, {used[0]:.2f} %, throttle avg {waits[0]:.2f} ms;",
-            f"kafkapy {counts[1]} requests, {used[1]:.2f} %, {waits[1]:.2f} ms",
-        )
+        waits_s = [(meter.throttle_ms - was[1]) / 1000 for meter, was in zip(meters, before, strict=True)]
+        for name, count, use, wait_s in zip(("kafka", "kafkapy"), counts, used, waits_s, strict=True):
+            average_ms = wait_s * 1000 / count
+            print(
+                f"{percentage} %: {name} {count} requests, {use:.2f} %, throttled {wait_s:.1f} s, {average_ms:.2f} each"
+            )
         if not 0.9 * used[0] <= used[1] <= 1.1 * used[0]:
             faults.append(f"{used[0]:.2f} and {used[1]:.2f} % of a thread's time")
-        if not 0.75 * waits[0] <= waits[1] <= 1.25 * waits[0]:
-            faults.append(f"throttle times {waits[0]:.2f} and {waits[1]:.2f} ms")
     for load in loads:
         load.stop()
     assert not faults, "\n".join(faults)
