@@ -177,7 +177,10 @@ def oauth_login(values: SecurityValues, entry: JaasEntry) -> OauthLogin:
 
 
 def _retriever(values: SecurityValues, entry: JaasEntry) -> Retriever | None:
-    """Returns the function that retrieves a token; None if the configuration describes one without a signature."""
+    """Returns the function that retrieves a token.
+
+    None means that no source is configured, so that the client makes an unsigned token itself. Raises ConfigError.
+    """
     handler = values[HANDLER_KEY]
     if handler is not None and handler not in _KAFKAS_HANDLERS:
         return _own_retriever(handler)

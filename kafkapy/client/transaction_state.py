@@ -159,7 +159,10 @@ class TransactionState(ProducerIdSource):
         self.needs_new_epoch = True
 
     def on_error(self, error: ApiError) -> None:
-        """Fails the transaction, or the producer for good, with an error that is not retried."""
+        """Handles an error that is not retried.
+
+        An error in FATAL makes the producer unusable for good; any other fails the transaction in progress, if any.
+        """
         if error.error in FATAL:
             self.phase = TransactionPhase.FATAL
         elif self.phase in (TransactionPhase.OPEN, TransactionPhase.ENDING):

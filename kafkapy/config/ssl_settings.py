@@ -29,7 +29,10 @@ class StoreSettings(NamedTuple):
 
 
 class SslSettings(NamedTuple):
-    """The keys of one listener or client. `prefix` is the listener's prefix of keys, for messages."""
+    """The values of the configuration keys `ssl.*` of one listener or client.
+
+    Messages of errors put `prefix`, that of the listener's keys, before the name of a key.
+    """
 
     prefix: str
     key_store: StoreSettings

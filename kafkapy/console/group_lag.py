@@ -45,7 +45,7 @@ class PartitionLag(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """The lag of a group in some partitions."""
+    """The total lag of a group in `partitions` partitions: those asked about that have a committed offset."""
 
     group: str
     state: str

@@ -46,7 +46,7 @@ class ControllerRegistrar:
         self._timer: Timer | None = None
 
     def take_over(self, image: MetadataImage) -> None:
-        """Registers this controller if the first image does not contain its registration."""
+        """Receives the first metadata image after the start, and registers this controller unless the image has it."""
         self._check(image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:

@@ -139,9 +139,10 @@ def node_clients(config: BrokerConfig) -> NodeClients:
 
 
 def listener_client(config: BrokerConfig, listener_name: str, mechanism: str) -> ListenerClient | None:
-    """Returns the security of connections to a listener of the cluster; None for PLAINTEXT. Raises ConfigError.
+    """Returns the TLS and SASL settings with which this node connects to a listener of the cluster.
 
-    A listener that the configuration does not have counts as PLAINTEXT: this node does not connect to it.
+    `mechanism` is the SASL mechanism. Returns None if the listener is PLAINTEXT, or if the configuration does not have
+    it, because this node then does not connect to it. Raises ConfigError.
     """
     protocol = config.security_protocols.get(listener_name, PLAINTEXT)
     if protocol == PLAINTEXT:

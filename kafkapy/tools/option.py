@@ -112,7 +112,7 @@ class Option:
 
     @property
     def default_text(self) -> str:
-        """The default as `--help` and the pages print it; "" without one."""
+        """Returns the default as `--help`, the manual pages and the documentation print it; "" if there is none."""
         if isinstance(self.default, Enum):
             return self.default.name
         if isinstance(self.default, str):

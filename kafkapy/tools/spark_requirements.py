@@ -55,7 +55,7 @@ def find_java(environment: Mapping[str, str]) -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """Returns the feature release of a Java, from its file `release` or from `java -version`; None if it is unknown."""
+    """Returns the major version of the executable `java`, from its file `release` or `-version`; None if unknown."""
     release = java.resolve().parent.parent / "release"
     if release.is_file():
         text = release.read_text(errors="replace")

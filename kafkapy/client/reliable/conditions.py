@@ -51,7 +51,10 @@ class RecordView:
         self.has_invalid_json = False
 
     def text(self, field: str, path: tuple[str, ...]) -> str | None:
-        """Returns a field as text; None if the record lacks it."""
+        """Returns a field as text; None if the record lacks it.
+
+        `path` has the name of the header for the field "header", and the keys into the value for "json".
+        """
         if field == "header":
             value = next((value for name, value in reversed(self._record.headers) if name == path[0]), _MISSING)
             return None if value is _MISSING else _decoded(value)

@@ -91,7 +91,7 @@ class Callbacks:
             self.waiting.append(lambda: logger.log(level, "%s [%s] %s", facility, self._name, text))
 
     def watch(self, network: Network) -> None:
-        """Reports failed connections and delays of a client's network from now on."""
+        """Begins to report a network's failed connections and throttling delays to the application's callbacks."""
         network.on_failure = lambda reason, failure: self._connection_failed(network, reason, failure)
         if self._on_throttle is not None:
             network.throttling.on_delay = self._delayed

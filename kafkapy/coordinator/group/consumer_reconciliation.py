@@ -50,8 +50,11 @@ def _toward_target(
     reported: Assignment | None,
     subscribed_topic_ids: frozenset[bytes] | None,
 ) -> ConsumerMember:
-    """Returns the member in UNREVOKED if it still has partitions to revoke, and otherwise in the target's epoch with
-    the partitions of its target that no other member owns."""
+    """Returns the member's next state; see `next_step` for the arguments.
+
+    The member is in UNREVOKED if it must still give up partitions. Otherwise it has the epoch of the target and those
+    partitions of the target that no other member owns.
+    """
     kept: dict[bytes, dict[int, int]] = {}
     revoked: dict[bytes, dict[int, int]] = {}
     added: dict[bytes, dict[int, int]] = {}

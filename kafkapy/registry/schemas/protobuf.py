@@ -124,7 +124,10 @@ def _decoded(text: str) -> bytes | None:
 
 
 def _descriptor(data: bytes) -> Any:
-    """Returns the FileDescriptorProto; None without the library. Raises InvalidSchema for other bytes."""
+    """Parses `data` as a FileDescriptorProto; returns None if the library protobuf is not installed.
+
+    Raises InvalidSchema if the bytes are not a FileDescriptorProto.
+    """
     try:
         from google.protobuf.descriptor_pb2 import FileDescriptorProto
         from google.protobuf.message import DecodeError

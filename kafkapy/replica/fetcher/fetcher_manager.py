@@ -112,8 +112,10 @@ class ReplicaFetcherManager:
             touched[key] = None
 
     def _wake(self, touched: Iterable[tuple[int, int]]) -> None:
-        """Lets the fetchers whose partitions have changed send their next request, and closes fetchers without
-        partitions."""
+        """Wakes the fetchers whose partitions have changed, and closes those that have no partitions left.
+
+        `touched` has the leader's id and the number of each fetcher.
+        """
         for key in touched:
             fetcher = self._fetchers[key]
             if fetcher.fetcher.partitions:

@@ -125,8 +125,9 @@ def truncation_offset(diverging: OffsetAndEpoch, own_end: OffsetAndEpoch, log_en
     """Returns the offset to which to truncate the follower's log.
 
     `diverging` is the leader's response: an epoch, and the offset at which it ends in the leader's log. `own_end` is
-    the largest epoch of the follower's log that is not above that epoch, with its end. If `own_end` has a smaller
-    epoch, the log is truncated to its end, and the next fetch compares that epoch (KIP-279).
+    the largest epoch of the follower's log that is not above that epoch, with its end. If both epochs are equal, the
+    result is the smaller end. If that of `own_end` is smaller, the result is its end, and the next fetch compares that
+    epoch (KIP-279). If `own_end` is undefined, the result is the leader's end. It is never above `log_end_offset`.
     """
     if own_end.offset == UNDEFINED_OFFSET:
         return min(diverging.offset, log_end_offset)

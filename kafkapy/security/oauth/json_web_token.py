@@ -47,7 +47,10 @@ def parse_token(text: str) -> JsonWebToken:
 
 
 def decode_base64url(text: str, name: str) -> bytes:
-    """Returns the bytes of base64url text without padding. Raises InvalidToken, which names the part."""
+    """Decodes base64url text without padding.
+
+    Raises InvalidToken for other text; `name` is the part of the token for its message, such as "signature".
+    """
     letters = text.replace("-", "").replace("_", "")
     if len(text) % 4 == 1 or not text.isascii() or not (letters.isalnum() or not letters):
         raise InvalidToken(f"the token's {name} is not base64url")

@@ -27,7 +27,7 @@ _METRICS = (
 
 
 class _Count(NamedTuple):
-    """The numbers of answers at one moment (milliseconds of the monotonic clock)."""
+    """The requests that the authorizer has decided, and has denied, from its start until `monotonic_ms`."""
 
     monotonic_ms: int
     requests: int

@@ -10,7 +10,10 @@ from kafkapy.compat.confluent_kafka.admin._acl import operations_of
 
 
 class OffsetSpec:
-    """The offset that `list_offsets` looks up: the first, the end, that of a timestamp, or of the latest timestamp."""
+    """Names the offset that `list_offsets` looks up.
+
+    It is the earliest, the latest (the end), that of the first record at or after a timestamp, or that of the record
+    with the greatest timestamp."""
 
     def __init__(self, index: int) -> None:
         self._number = index

@@ -95,7 +95,7 @@ class _Consumer(Consumer):
         self.unread = self._unread
 
     def poll_raw(self, timeout: float, limit: int) -> list[fetched_records.ConsumerRecord]:
-        """Returns the next records, `limit` at most; see `poll`."""
+        """Polls as `KafkaConsumer.poll` does, but returns at most `limit` records instead of max_poll_records."""
         self._max_records = limit
         return self.poll(timeout)
 
