@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from kafkapy._core.client.fetched_records import ConsumerRecord, FetchedRecords
@@ -125,16 +127,24 @@ class Fetcher:
             wanted[topic_partition] = state.reset
             state.is_fetching = True
         if wanted:
-            look_up(self._network, wanted, self.isolation_level, self._found)
+            generations = {each: self._subscription.partitions[each].generation for each in wanted}
+            on_found = partial(self._found, generations)
+            look_up(self._network, wanted, self.isolation_level, on_found)
         return due
 
-    def _found(self, topic_partition: TopicPartition, found: OffsetAndTimestamp | None, error: ApiError | None) -> None:
+    def _found(
+        self,
+        generations: Mapping[TopicPartition, int],
+        topic_partition: TopicPartition,
+        found: OffsetAndTimestamp | None,
+        error: ApiError | None,
+    ) -> None:
         state = self._subscription.partitions.get(topic_partition)
         if state is None:
             return
         state.is_fetching = False
-        if state.position is not None or state.reset is None:
-            return  # the application has changed the position since the request
+        if state.generation != generations[topic_partition] or state.position is not None or state.reset is None:
+            return  # the application has changed the position, or requested another reset, since the request
         if error is not None:
             if not error.error.retriable and error.error is not Error.UNKNOWN_SERVER_ERROR:
                 self._report(state, error)

@@ -19,6 +19,7 @@ from kafkapy.client.schema import (
     Schema,
     SchemaMismatch,
 )
+from kafkapy.client.schema.avro import ParsedAvro
 from kafkapy.client.schema.bounded_cache import BoundedCache
 from kafkapy.client.schema.subject_names import KEY
 from kafkapy.client.schema.wire_format import Frame
@@ -77,7 +78,7 @@ class AvroJsonSerializer(AvroSerializer):
     """Serializes values in Avro's JSON encoding, in which a union's value names its branch."""
 
     def _serialize(self, value: Any, schema: Schema) -> bytes:
-        reader = self._library.json_reader(io.StringIO(json.dumps(value)), self._parsed_of(schema))
+        reader = self._library.json_reader(io.StringIO(json.dumps(value)), self._parsed_of(schema).schema)
         try:
             found = next(reader)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, StopIteration) as error:
@@ -88,9 +89,9 @@ class AvroJsonSerializer(AvroSerializer):
 class AvroJsonDeserializer(AvroDeserializer):
     """Deserializes Avro data to values in Avro's JSON encoding."""
 
-    def _deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
+    def _deserialize(self, data: bytes, frame: Frame, parsed: ParsedAvro) -> Any:
         output = io.StringIO()
-        self._library.json_writer(output, parsed, [super()._deserialize(data, frame, parsed)])
+        self._library.json_writer(output, parsed.schema, [super()._deserialize(data, frame, parsed)])
         return json.loads(output.getvalue())
 
 

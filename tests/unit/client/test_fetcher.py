@@ -71,6 +71,20 @@ def test_records_of_a_fetch_from_before_a_seek_are_not_delivered(brokers, consum
     assert [offset for _, offset in brokers.fetched_offsets][:3] == [0, 10, 50]
 
 
+def test_a_lookup_from_before_a_seek_to_the_end_does_not_set_the_position(brokers, consumer):
+    answer = brokers.answers[ApiKey.LIST_OFFSETS]
+
+    def seek_first(request, version):
+        brokers.answers[ApiKey.LIST_OFFSETS] = answer
+        consumer.seek_to_end([T0])  # as a rebalance listener does while the first position is looked up
+        return answer(request, version)
+
+    brokers.answers[ApiKey.LIST_OFFSETS] = seek_first
+    consumer.assign([T0])
+    assert consumer.position(T0) == 100
+    assert [each.topics[0].partitions[0].timestamp for each in brokers.of(ApiKey.LIST_OFFSETS)] == [-2, -1]
+
+
 def test_records_of_a_fetch_from_before_a_new_assignment_are_not_delivered(brokers, consumer):
     consumer.assign([T0])
     consumer.seek(T0, 0)
