@@ -6,7 +6,8 @@
 
 Operations are pure functions of the image. All waiting operations are run, each on the image that the one before it has
 produced, and their records are written with one sync. When the records are committed, each delta is published in order,
-and after it the response is sent: the change that a response reports is durable, and every listener has applied it.
+and after it the response is sent: the change that a response reports is durable, and every listener has applied it, or
+posted it to a thread that handles the response after it.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class MetadataListener(Protocol):
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
         """Is called on the quorum thread after commit, in log order; must not wait for that thread, nor for long.
 
-        Returns None if the change has been applied, otherwise a Future that is completed after that, on any thread.
+        Returns None if the change has been applied, or posted to the thread that handles responses, otherwise a Future
+        that is completed after that, on any thread.
         """
 
 

@@ -1,8 +1,9 @@
 """A fetch that is held for the gate: presented to it again when there may be more to read, and at its deadline.
 
-The gate changed nothing when it first saw the fetch, not even its session. If the gate declines it later, because the
-leader has changed or a transaction has begun, the fetch takes the Python path as if it had just arrived, with the rest
-of its waiting time. docs/decisions/held-fetch.md shows the sequence.
+When the gate first saw the fetch, it recorded the position of a follower and changed nothing else, not even the
+session. If the gate declines it later, because the leader has changed or a transaction has begun, the fetch takes the
+Python path as if it had just arrived, with the rest of its waiting time. docs/decisions/held-fetch.md shows the
+sequence.
 """
 
 from __future__ import annotations

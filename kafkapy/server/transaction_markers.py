@@ -65,7 +65,7 @@ class LocalMarkerWriter:
         )
         entries: dict[TopicPartition, memoryview] = {}
         for partition in partitions:
-            if self._was_written(marker, partition):
+            if self._ends_next_transaction(marker, partition):
                 done(partition, Error.INVALID_PRODUCER_EPOCH)
             elif partition.topic == GROUP_METADATA_TOPIC:
                 self._write_offsets_marker(marker, partition, batch, done)
@@ -81,9 +81,9 @@ class LocalMarkerWriter:
                 self._timeout_ms, ALL_REPLICAS, entries, answer, from_client=False, internal_topics_allowed=True
             )
 
-    def _was_written(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
-        """Returns whether the marker was already written to the partition, so that it must not end the producer's next
-        transaction.
+    def _ends_next_transaction(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
+        """Returns whether the producer has begun its next transaction in the partition, which a repeated marker must
+        not end.
 
         From transaction version 2 on each transaction has its own epoch, which identifies a repeated marker. Returns
         False for older versions.
