@@ -22,7 +22,7 @@ from kafkapy.controller.topic_name import collision_key, validate_topic_name
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion, partition_record
-from kafkapy.metadata.topics_image import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, RECOVERED, PartitionImage
+from kafkapy.metadata.topics_image import RECOVERED, PartitionImage
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord, RemoveTopicRecord, TopicRecord
 from kafkapy.types import METADATA_TOPIC, ZERO_UUID, random_uuid
@@ -61,15 +61,11 @@ def uncharged(partitions: int) -> None:
 class PlacementRules(NamedTuple):
     """The inputs for placing new partitions, in addition to the image.
 
-    A replica on a broker with one log directory gets the id of that directory. If a broker has several,
-    `choose_directory(topic, partition)` returns the id for a replica on this broker (`node_id`); replicas on other
-    brokers remain unassigned. `charge(n)` is called before `n` partitions are created; it raises ApiError if the client
-    may not create them now. Tests replace `random_below(n)` and `new_topic_id`.
+    `charge(n)` is called before `n` partitions are created; it raises ApiError if the client may not create them now.
+    Tests replace `random_below(n)` and `new_topic_id`.
     """
 
     broker_config: BrokerConfig
-    node_id: int = -1
-    choose_directory: Callable[[str, int], bytes] | None = None
     random_below: Callable[[int], int] = random.randrange
     new_topic_id: Callable[[], bytes] = random_uuid
     policies: Policies = NO_POLICIES
@@ -131,7 +127,7 @@ def _create_topic(
     if MIN_ISR in overrides and image.elr_enabled:
         records.append((ClearElrRecord(topic_name=topic.name), 0))
     for partition_id, replicas in assignments.items():
-        partition = _new_partition(image, topic.name, partition_id, replicas, rules)
+        partition = _new_partition(image, replicas)
         records.append(partition_record(topic_id, partition_id, partition, image.metadata_version))
     replication_factor = len(next(iter(assignments.values())))
     return records, CreatedTopic(SUCCESS, topic_id, len(assignments), replication_factor, overrides)
@@ -227,9 +223,7 @@ def _bad_assignment(message: str) -> ApiError:
     return ApiError(Error.INVALID_REPLICA_ASSIGNMENT, message)
 
 
-def _new_partition(
-    image: MetadataImage, topic: str, partition_id: int, replicas: tuple[int, ...], rules: PlacementRules
-) -> PartitionImage:
+def _new_partition(image: MetadataImage, replicas: tuple[int, ...]) -> PartitionImage:
     isr = tuple(replica for replica in replicas if image.brokers[replica].is_active)
     if not isr:
         raise ApiError(
@@ -237,7 +231,7 @@ def _new_partition(
             f"Unable to replicate the partition {len(replicas)} time(s): All brokers are currently fenced or in "
             "controlled shutdown.",
         )
-    directories = tuple(_directory_of(image, topic, partition_id, replica, rules) for replica in replicas)
+    directories = tuple(default_directory(image, replica) for replica in replicas)
     return PartitionImage(
         replicas=replicas,
         directories=directories,
@@ -251,14 +245,6 @@ def _new_partition(
         leader_epoch=0,
         partition_epoch=0,
     )
-
-
-def _directory_of(image: MetadataImage, topic: str, partition_id: int, replica: int, rules: PlacementRules) -> bytes:
-    directory_id = default_directory(image, replica)
-    is_open = directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING)
-    if is_open and replica == rules.node_id and rules.choose_directory is not None:
-        return rules.choose_directory(topic, partition_id)
-    return directory_id
 
 
 class MorePartitions(NamedTuple):
@@ -320,7 +306,7 @@ def _create_partitions(image: MetadataImage, topic: MorePartitions, rules: Place
         placed = [tuple(replicas) for replicas in topic.assignments]
     records = []
     for partition_id, assigned in enumerate(placed, current):
-        partition = _new_partition(image, topic.name, partition_id, assigned, rules)
+        partition = _new_partition(image, assigned)
         records.append(partition_record(existing.topic_id, partition_id, partition, image.metadata_version))
     return records
 

@@ -41,7 +41,7 @@ def request_topic(
         forwarding.create_topic(_with_own_defaults(services, wanted), report, context)
         return
     charge = uncharged if context is None else charge_to(mutation_quota(context, is_strict=True), services.clock)
-    rules = PlacementRules(services.config, services.node_id, policies=services.policies, charge=charge)
+    rules = PlacementRules(services.config, policies=services.policies, charge=charge)
     future = controller.submit(lambda image: create_topics(image, [wanted], rules))
     future.add_done_callback(lambda done: report(_result_of(wanted.name, done)))
 

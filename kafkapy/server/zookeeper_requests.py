@@ -289,7 +289,7 @@ class ControllerRequests:
 
     @property
     def _rules(self) -> PlacementRules:
-        return PlacementRules(self._services.config, self._services.node_id, policies=self._services.policies)
+        return PlacementRules(self._services.config, policies=self._services.policies)
 
     @property
     def _settings(self) -> ControllerSettings:

@@ -94,7 +94,6 @@ def rules(config: BrokerConfig | None = None) -> PlacementRules:
     """Returns rules of placement without randomness: the first broker first, ids counted up."""
     return PlacementRules(
         config or broker_config(),
-        node_id=1,
         random_below=lambda bound: 0,
         new_topic_id=lambda: next(_TOPIC_IDS).to_bytes(16, "big"),
     )
@@ -172,7 +171,7 @@ class QuorumHarness:
         self.broker_epoch = -1
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        topic_rules = PlacementRules(self.config, 1)
+        topic_rules = PlacementRules(self.config)
         created = self.loop.submit(
             lambda image: create_topics(image, [NewTopic(name, partitions)], topic_rules)
         ).result()

@@ -58,7 +58,7 @@ DeletedTopic = DeleteTopicsResponse.DeletableTopicResult
 
 
 def placement_rules(services: Services, charge: Charge = uncharged) -> PlacementRules:
-    return PlacementRules(services.config, services.node_id, policies=services.policies, charge=charge)
+    return PlacementRules(services.config, policies=services.policies, charge=charge)
 
 
 def mutation_charge(context: RequestContext, strict_from: int) -> Charge:

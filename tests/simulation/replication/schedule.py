@@ -146,7 +146,7 @@ class Schedule:
         """Creates the topic once its brokers are running."""
         controller = self.world.controller
         self._wait(self._are_running, "the start")
-        rules = PlacementRules(broker_config(), 1, new_topic_id=lambda: b"t" * 16)
+        rules = PlacementRules(broker_config(), new_topic_id=lambda: b"t" * 16)
         topic = NewTopic(TOPIC, assignments=list(enumerate(self.assignments)), configs=self.configs)
         created = controller.commit(create_topics(controller.image, [topic], rules))
         assert created[TOPIC].error.error == 0, created

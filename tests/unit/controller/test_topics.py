@@ -172,14 +172,12 @@ def test_without_a_live_broker_nothing_is_created():
     )
 
 
-def test_several_directories_are_chosen_or_left_to_the_broker():
+def test_several_directories_are_left_to_the_broker():
     broker = registration(1, (DIRECTORY, OTHER_DIRECTORY))._replace(epoch=ONE.brokers[1].epoch, fenced=False)
     image = ONE._replace(brokers={1: broker})
     topic = NewTopic("t", 2, 1)
-    chosen = rules()._replace(choose_directory=lambda topic, partition: [DIRECTORY, OTHER_DIRECTORY][partition])
-    for topic_rules, expected in ((rules(), [DIRECTORY_UNASSIGNED] * 2), (chosen, [DIRECTORY, OTHER_DIRECTORY])):
-        partitions = commit(image, create_topics(image, [topic], topic_rules)).topics.by_name["t"].partitions
-        assert [partition.directories[0] for partition in partitions.values()] == expected
+    partitions = commit(image, create_topics(image, [topic], rules())).topics.by_name["t"].partitions
+    assert [partition.directories[0] for partition in partitions.values()] == [DIRECTORY_UNASSIGNED] * 2
 
 
 def grown(image, *args):
