@@ -7,7 +7,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from ssl import SSLContext
 from typing import Any
@@ -28,6 +28,7 @@ CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 LATEST_VERSION = "latest"
 _RETRIED = (408, 429, 500, 502, 503, 504)
 _FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 20.0
 LARGEST_RESPONSE = 64 << 20
 # The number of connections that are kept for further requests.
 _MOST_IDLE = 8
@@ -38,8 +39,9 @@ class RegistryClient:
 
     `urls` are the addresses of the registry's instances, with a user and password where it asks for them; the next one
     is tried if one cannot be reached. `tls` is for https (None: the machine's authorities). A request is repeated
-    `retries` times after an error that a repetition may remove. Methods raise RegistryFailure for a request that is
-    refused or fails.
+    `retries` times after an error that a repetition may remove; the pause before it is doubled from `first_pause_s` to
+    `longest_pause_s`. `more_headers` returns further headers of each request, such as a token. Methods raise
+    RegistryFailure for a request that is refused or fails.
     """
 
     def __init__(
@@ -51,7 +53,10 @@ class RegistryClient:
         tls: SSLContext | None = None,
         timeout_s: float = 10.0,
         retries: int = 3,
+        first_pause_s: float = _FIRST_PAUSE_S,
+        longest_pause_s: float = _LONGEST_PAUSE_S,
         cache_size: int = 1000,
+        more_headers: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
         listed = urls.split(",") if isinstance(urls, str) else urls
         self._addresses = [_Address(each.strip(), user, password) for each in listed if each.strip()]
@@ -60,9 +65,12 @@ class RegistryClient:
         self._tls = tls
         self._timeout_s = timeout_s
         self._retries = retries
+        self._first_pause_s = first_pause_s
+        self._longest_pause_s = longest_pause_s
+        self._more_headers = more_headers
         self._lock = threading.Lock()
         self._idle: list[tuple[_Address, http.client.HTTPConnection]] = []
-        self._by_id: BoundedCache[tuple[int, str, str], RegisteredSchema] = BoundedCache(cache_size)
+        self._by_id: BoundedCache[tuple[int, str, str, str], RegisteredSchema] = BoundedCache(cache_size)
         self._by_guid: BoundedCache[tuple[str, str], Schema] = BoundedCache(cache_size)
         self._by_schema: BoundedCache[tuple[str, str, bool], RegisteredSchema] = BoundedCache(cache_size)
         self._versions: BoundedCache[tuple[str, int, str], RegisteredSchema] = BoundedCache(cache_size)
@@ -92,13 +100,17 @@ class RegistryClient:
         query = {name: "true" for name, value in (("normalize", normalize), ("deleted", deleted)) if value}
         return _registered(self.request("POST", f"/subjects/{_quoted(subject)}", query, schema.as_json()))
 
-    def schema(self, schema_id: int, *, subject: str = "", format: str = "") -> Schema:
-        """Returns the schema with an id. `subject` selects the context; `format` is `serialized` for Protobuf."""
-        key = (schema_id, subject, format)
+    def schema(self, schema_id: int, *, subject: str = "", format: str = "", reference_format: str = "") -> Schema:
+        """Returns the schema with an id.
+
+        `subject` selects the context; `format` is `serialized` for Protobuf, and so is that of the references.
+        """
+        key = (schema_id, subject, format, reference_format)
         found = self._by_id.get(key)
         if found is None:
-            query = {name: value for name, value in (("subject", subject), ("format", format)) if value}
-            result = self.request("GET", f"/schemas/ids/{schema_id}", query)
+            query = {"subject": subject, "format": format, "reference_format": reference_format}
+            given = {name: value for name, value in query.items() if value}
+            result = self.request("GET", f"/schemas/ids/{schema_id}", given)
             found = self._by_id.put(key, RegisteredSchema(Schema.from_json(result), schema_id))
         return found.schema
 
@@ -225,10 +237,14 @@ class RegistryClient:
             cache.clear()
 
     def request(
-        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | Sequence[str]] | None = None,
+        body: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Sends a request and returns the JSON value of its response. Blocks."""
-        target = path + (f"?{urlencode(query)}" if query else "")
+        """Sends a request and returns the JSON value of its response. A query may repeat a parameter. Blocks."""
+        target = path + (f"?{urlencode(query, doseq=True)}" if query else "")
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         attempts = (self._retries + 1) * len(self._addresses)
         for attempt in range(attempts):
@@ -239,7 +255,8 @@ class RegistryClient:
                 if attempt + 1 == attempts or error.status not in (-1, *_RETRIED):
                     raise
             if (attempt + 1) % len(self._addresses) == 0:
-                time.sleep(_FIRST_PAUSE_S * 2 ** (attempt // len(self._addresses)))
+                rounds = attempt // len(self._addresses)
+                time.sleep(min(self._longest_pause_s, self._first_pause_s * 2**rounds))
         raise AssertionError("unreachable")
 
     def close(self) -> None:
@@ -251,6 +268,8 @@ class RegistryClient:
 
     def _exchange(self, address: _Address, method: str, target: str, content: bytes | None) -> Any:
         headers = {"Accept": f"{CONTENT_TYPE}, application/json", **address.headers}
+        if self._more_headers is not None:
+            headers.update(self._more_headers())
         if content is not None:
             headers["Content-Type"] = CONTENT_TYPE
         connection, is_kept = self._connection(address)

@@ -7,11 +7,13 @@ from collections.abc import Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Self
 
+from kafkapy.compat.confluent_kafka._coroutines import coroutine_of
 from kafkapy.compat.confluent_kafka._errors import KafkaError, KafkaException
 from kafkapy.compat.confluent_kafka._producer import Producer
 from kafkapy.compat.confluent_kafka._records import Headers, Message
 from kafkapy.compat.confluent_kafka._serdes import awaited, close_serdes, offer_cluster_id, take_serdes
-from kafkapy.compat.confluent_kafka.aio._loop import in_executor, with_callbacks_on_loop
+from kafkapy.compat.confluent_kafka.aio._client import AioClient
+from kafkapy.compat.confluent_kafka.aio._loop import with_callbacks_on_loop
 from kafkapy.compat.confluent_kafka.error import KeySerializationError, ValueSerializationError
 from kafkapy.compat.confluent_kafka.serialization import MessageField, SerializationContext
 
@@ -21,7 +23,7 @@ _PAUSE_WHEN_FULL_S = 0.01
 _REPORTS_INTERVAL_S = 0.1
 
 
-class AIOProducer:
+class AIOProducer(AioClient):
     """A producer for asyncio: `produce` returns a future of the delivered Message.
 
     The records are batched by the client itself, so that `batch_size` and `buffer_timeout` have no effect beyond
@@ -40,18 +42,9 @@ class AIOProducer:
             raise ValueError("batch_size must be at least 1")
         self.executor = executor or ThreadPoolExecutor(max_workers, thread_name_prefix="kafkapy-aio")
         self._loop = asyncio.get_running_loop()
-        self._producer = Producer(with_callbacks_on_loop(self._loop, producer_conf))
+        self._blocking = Producer(with_callbacks_on_loop(self._loop, producer_conf))
         self._is_closed = False
         self._reports: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def _call(self, call: Any, *args: Any, **kwargs: Any) -> Any:
-        return await in_executor(self.executor, call, *args, **kwargs)
 
     async def produce(
         self, topic: str, value: Any = None, key: Any = None, *args: Any, **kwargs: Any
@@ -71,7 +64,7 @@ class AIOProducer:
 
         while True:
             try:
-                self._producer.produce(
+                self._blocking.produce(
                     topic,
                     value,
                     key,
@@ -88,56 +81,28 @@ class AIOProducer:
 
     async def _serve_reports(self) -> None:
         """Polls the producer as long as records are outstanding, so that their futures get results."""
-        while len(self._producer) and not self._is_closed:
-            await self._call(self._producer.poll, _REPORTS_INTERVAL_S)
+        while len(self._blocking) and not self._is_closed:
+            await self._call(self._blocking.poll, _REPORTS_INTERVAL_S)
 
     async def poll(self, timeout: float = 0, *args: Any, **kwargs: Any) -> int:
         """Serves the events of the producer; see `Producer.poll`."""
-        served: int = await self._call(self._producer.poll, timeout, *args, **kwargs)
+        served: int = await self._call(self._blocking.poll, timeout, *args, **kwargs)
         return served
-
-    async def flush(self, *args: Any, **kwargs: Any) -> Any:
-        """Waits until all records are delivered; see `Producer.flush`."""
-        return await self._call(self._producer.flush, *args, **kwargs)
-
-    async def purge(self, *args: Any, **kwargs: Any) -> Any:
-        """Fails the records that were not sent; see `Producer.purge`."""
-        return await self._call(self._producer.purge, *args, **kwargs)
-
-    async def list_topics(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the brokers and topics; see `Producer.list_topics`."""
-        return await self._call(self._producer.list_topics, *args, **kwargs)
-
-    async def cluster_id(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the id of the cluster; see `Producer.cluster_id`."""
-        return await self._call(self._producer.cluster_id, *args, **kwargs)
-
-    async def init_transactions(self, *args: Any, **kwargs: Any) -> Any:
-        """Takes over the transactional id; see `Producer.init_transactions`."""
-        return await self._call(self._producer.init_transactions, *args, **kwargs)
 
     async def begin_transaction(self, *args: Any, **kwargs: Any) -> Any:
         """Flushes and begins a transaction; see `Producer.begin_transaction`."""
         await self.flush()
-        return await self._call(self._producer.begin_transaction, *args, **kwargs)
-
-    async def send_offsets_to_transaction(self, *args: Any, **kwargs: Any) -> Any:
-        """Commits offsets in the transaction; see `Producer.send_offsets_to_transaction`."""
-        return await self._call(self._producer.send_offsets_to_transaction, *args, **kwargs)
+        return await self._call(self._blocking.begin_transaction, *args, **kwargs)
 
     async def commit_transaction(self, *args: Any, **kwargs: Any) -> Any:
         """Flushes and commits the transaction; see `Producer.commit_transaction`."""
         await self.flush()
-        return await self._call(self._producer.commit_transaction, *args, **kwargs)
+        return await self._call(self._blocking.commit_transaction, *args, **kwargs)
 
     async def abort_transaction(self, *args: Any, **kwargs: Any) -> Any:
         """Aborts the transaction; see `Producer.abort_transaction`."""
         await self.flush()
-        return await self._call(self._producer.abort_transaction, *args, **kwargs)
-
-    async def set_sasl_credentials(self, *args: Any, **kwargs: Any) -> Any:
-        """Replaces the credentials; see `Producer.set_sasl_credentials`."""
-        return await self._call(self._producer.set_sasl_credentials, *args, **kwargs)
+        return await self._call(self._blocking.abort_transaction, *args, **kwargs)
 
     async def close(self) -> None:
         """Delivers the remaining records, and closes the producer and its executor."""
@@ -145,11 +110,19 @@ class AIOProducer:
             return
         await self.flush()
         self._is_closed = True
-        await self._call(self._producer.close)
+        await self._call(self._blocking.close)
         self.executor.shutdown(wait=False)
 
     def __len__(self) -> int:
-        return 0 if self._is_closed else len(self._producer)
+        return 0 if self._is_closed else len(self._blocking)
+
+    flush = coroutine_of(Producer.flush)
+    purge = coroutine_of(Producer.purge)
+    list_topics = coroutine_of(Producer.list_topics)
+    cluster_id = coroutine_of(Producer.cluster_id)
+    init_transactions = coroutine_of(Producer.init_transactions)
+    send_offsets_to_transaction = coroutine_of(Producer.send_offsets_to_transaction)
+    set_sasl_credentials = coroutine_of(Producer.set_sasl_credentials)
 
 
 class AsyncSerializingProducer(AIOProducer):

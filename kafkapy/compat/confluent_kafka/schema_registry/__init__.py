@@ -8,6 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafkapy.compat.confluent_kafka.schema_registry._associations import (
+    Association,
+    AssociationCreateOrUpdateInfo,
+    AssociationCreateOrUpdateRequest,
+    AssociationInfo,
+    AssociationResponse,
+)
+from kafkapy.compat.confluent_kafka.schema_registry._async_client import AsyncSchemaRegistryClient
 from kafkapy.compat.confluent_kafka.schema_registry._model import (
     ConfigCompatibilityLevel,
     Metadata,
@@ -29,6 +37,12 @@ from kafkapy.compat.confluent_kafka.schema_registry.schema_registry_client impor
 from kafkapy.compat.confluent_kafka.serialization import SerializationContext
 
 __all__ = [
+    "Association",
+    "AssociationCreateOrUpdateInfo",
+    "AssociationCreateOrUpdateRequest",
+    "AssociationInfo",
+    "AssociationResponse",
+    "AsyncSchemaRegistryClient",
     "ConfigCompatibilityLevel",
     "Metadata",
     "MetadataProperties",

@@ -45,8 +45,10 @@ class RuleMode(_Text):
     WRITEREAD = "WRITEREAD"
 
 
-class _Fields:
+class Fields:
     """Conversion to and from the JSON of the API, by the fields of a dataclass; None is left out."""
+
+    __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the JSON object of the API."""
@@ -60,8 +62,8 @@ class _Fields:
         return cls(**{name: _made(name, src_dict.get(_camel(name))) for name in names})
 
 
-@dataclass
-class MetadataTags(_Fields):
+@dataclass(slots=True)
+class MetadataTags(Fields):
     """The tags of metadata, by paths of fields."""
 
     tags: dict[str, list[str]] = field(default_factory=dict)
@@ -70,9 +72,14 @@ class MetadataTags(_Fields):
         """Returns the JSON object of the API."""
         return dict(self.tags)
 
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        """Returns the tags of a JSON object of the API."""
+        return cls(dict(src_dict))
 
-@dataclass
-class MetadataProperties(_Fields):
+
+@dataclass(slots=True)
+class MetadataProperties(Fields):
     """The properties of metadata."""
 
     properties: dict[str, str] = field(default_factory=dict)
@@ -81,9 +88,14 @@ class MetadataProperties(_Fields):
         """Returns the JSON object of the API."""
         return dict(self.properties)
 
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        """Returns the properties of a JSON object of the API."""
+        return cls(dict(src_dict))
 
-@dataclass
-class Metadata(_Fields):
+
+@dataclass(slots=True)
+class Metadata(Fields):
     """The metadata of a schema."""
 
     tags: MetadataTags | None = None
@@ -91,8 +103,8 @@ class Metadata(_Fields):
     sensitive: list[str] | None = None
 
 
-@dataclass
-class RuleParams(_Fields):
+@dataclass(slots=True)
+class RuleParams(Fields):
     """The parameters of a rule."""
 
     params: dict[str, str] = field(default_factory=dict)
@@ -101,9 +113,14 @@ class RuleParams(_Fields):
         """Returns the JSON object of the API."""
         return dict(self.params)
 
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        """Returns the parameters of a JSON object of the API."""
+        return cls(dict(src_dict))
 
-@dataclass
-class Rule(_Fields):
+
+@dataclass(slots=True)
+class Rule(Fields):
     """A rule of a data contract."""
 
     name: str | None = None
@@ -119,17 +136,18 @@ class Rule(_Fields):
     disabled: bool | None = None
 
 
-@dataclass
-class RuleSet(_Fields):
+@dataclass(slots=True)
+class RuleSet(Fields):
     """The rules of a schema."""
 
     migration_rules: list[Rule] | None = None
     domain_rules: list[Rule] | None = None
     encoding_rules: list[Rule] | None = None
+    enable_at: str | None = None
 
 
-@dataclass(frozen=True)
-class SchemaReference(_Fields):
+@dataclass(frozen=True, slots=True)
+class SchemaReference(Fields):
     """A reference to another schema."""
 
     name: str | None = None
@@ -137,15 +155,15 @@ class SchemaReference(_Fields):
     version: int | None = None
 
 
-@dataclass(frozen=True)
-class SchemaVersion(_Fields):
+@dataclass(frozen=True, slots=True)
+class SchemaVersion(Fields):
     """A subject and a version."""
 
     subject: str | None = None
     version: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Schema:
     """A schema: its text and type, references, metadata and rules."""
 
@@ -186,7 +204,7 @@ class Schema:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RegisteredSchema:
     """A version of a subject."""
 
@@ -202,9 +220,20 @@ class RegisteredSchema:
         schema = Schema.from_model(found.schema)
         return cls(found.subject or None, found.version or None, found.id, found.guid or None, schema)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the JSON object of the API."""
+        own = {"id": self.schema_id, "guid": self.guid, "subject": self.subject, "version": self.version}
+        return self.schema.to_dict() | {name: value for name, value in own.items() if value is not None}
 
-@dataclass
-class ServerConfig(_Fields):
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> RegisteredSchema:
+        """Returns the version of a JSON object of the API."""
+        subject, version, schema_id, guid = (src_dict.get(name) for name in ("subject", "version", "id", "guid"))
+        return cls(subject, version, schema_id, guid, Schema.from_dict(src_dict))
+
+
+@dataclass(slots=True)
+class ServerConfig(Fields):
     """The settings of a subject, or the global ones."""
 
     compatibility: ConfigCompatibilityLevel | None = None
@@ -224,15 +253,16 @@ def _camel(name: str) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, _Fields):
+    if isinstance(value, Fields | Schema):
         return value.to_dict()
     return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 # The field of a value -> what makes it from JSON.
 _MAKERS: dict[str, Any] = {
-    "properties": lambda value: MetadataProperties(dict(value)),
-    "params": lambda value: RuleParams(dict(value)),
+    "properties": MetadataProperties.from_dict,
+    "params": RuleParams.from_dict,
+    "schema": Schema.from_dict,
     "kind": RuleKind,
     "mode": RuleMode,
     "compatibility": ConfigCompatibilityLevel,
@@ -251,5 +281,5 @@ def _made(name: str, value: Any) -> Any:
     if value is None:
         return None
     if name == "tags":  # of metadata by paths, of a rule as a list
-        return MetadataTags(dict(value)) if isinstance(value, Mapping) else list(value)
+        return MetadataTags.from_dict(value) if isinstance(value, Mapping) else list(value)
     return _MAKERS[name](value) if name in _MAKERS else value

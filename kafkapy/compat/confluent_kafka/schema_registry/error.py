@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SchemaRegistryError"]
+__all__ = ["OAuthTokenError", "SchemaRegistryError"]
 
 
 class SchemaRegistryError(Exception):
@@ -18,3 +18,13 @@ class SchemaRegistryError(Exception):
 
     def __str__(self) -> str:
         return f"{self.error_message} (HTTP status code {self.http_status_code}, SR code {self.error_code})"
+
+
+class OAuthTokenError(Exception):
+    """A token that the OAuth endpoint has not issued; `status_code` and `response_text` describe its response."""
+
+    def __init__(self, message: str, status_code: int | None = None, response_text: str | None = None) -> None:
+        super().__init__(message if status_code is None else f"{message} (HTTP {status_code}): {response_text}")
+        self.message = message
+        self.status_code = status_code
+        self.response_text = response_text

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from kafkapy.client.closing import Closing
+from kafkapy.client.schema.bounded_cache import BoundedCache
 from kafkapy.client.schema.errors import RegistryFailure
 from kafkapy.client.schema.registry_client import RegistryClient
+from kafkapy.compat.confluent_kafka.schema_registry._associations import (
+    Association,
+    AssociationCreateOrUpdateRequest,
+    AssociationResponse,
+)
+from kafkapy.compat.confluent_kafka.schema_registry._bearer import BEARER_KEYS, bearer_headers
 from kafkapy.compat.confluent_kafka.schema_registry._model import (
     RegisteredSchema,
     Schema,
@@ -19,6 +29,7 @@ from kafkapy.compat.confluent_kafka.schema_registry._model import (
 )
 from kafkapy.compat.confluent_kafka.schema_registry.error import SchemaRegistryError
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 
 __all__ = ["SchemaRegistryClient"]
 
@@ -27,9 +38,19 @@ _KEYS = frozenset(
     (
         *("url", "basic.auth.user.info", "basic.auth.credentials.source", "ssl.ca.location"),
         *("ssl.certificate.location", "ssl.key.location", "ssl.key.password", "timeout", "max.retries"),
-        *("cache.capacity", "cache.latest.ttl.sec", "retries.wait.ms", "retries.max.wait.ms"),
+        *("cache.capacity", "cache.latest.ttl.sec", "retries.wait.ms", "retries.max.wait.ms", *BEARER_KEYS),
     )
 )
+_CACHE_SIZE = 1000
+_NUMBERS = ("cache.capacity", "cache.latest.ttl.sec", "max.retries", "retries.wait.ms", "retries.max.wait.ms")
+VALID_AUTH_PROVIDERS = ["URL", "USER_INFO"]
+
+
+class _Latest(NamedTuple):
+    """A latest version, and the time of the monotonic clock at which it is requested again."""
+
+    version: RegisteredSchema
+    end: float
 
 
 class SchemaRegistryClient(Closing):
@@ -42,16 +63,25 @@ class SchemaRegistryClient(Closing):
         if not conf.get("url"):
             raise ValueError("Missing required configuration property url")
         self._conf = dict(conf)
+        for key in _NUMBERS:
+            if conf.get(key) is not None and not isinstance(conf[key], int | float):
+                raise TypeError(f"{key} must be a number, not {type(conf[key]).__name__}")
         user, _, password = str(conf.get("basic.auth.user.info", "")).partition(":")
+        cache_size = int(conf.get("cache.capacity") or _CACHE_SIZE)
+        self._latest: BoundedCache[tuple[str, ...], _Latest] = BoundedCache(cache_size)
+        self._latest_ttl_s = conf.get("cache.latest.ttl.sec")
         try:
             self.registry = RegistryClient(
                 conf["url"],
                 user=user,
                 password=password,
                 tls=_tls(conf),
-                timeout_s=float(conf.get("timeout", 30)),
+                timeout_s=float(conf.get("timeout") or 30),
                 retries=int(conf.get("max.retries", 3)),
-                cache_size=int(conf.get("cache.capacity", 1000)),
+                first_pause_s=float(conf.get("retries.wait.ms", 1000)) / 1000,
+                longest_pause_s=float(conf.get("retries.max.wait.ms", 20000)) / 1000,
+                cache_size=cache_size,
+                more_headers=bearer_headers(conf),
             )
         except ConfigError as error:
             raise ValueError(str(error)) from None
@@ -66,8 +96,9 @@ class SchemaRegistryClient(Closing):
 
     def register_schema(self, subject_name: str, schema: Schema, normalize_schemas: bool = False) -> int:
         """Returns the id of a schema, which is registered if the subject lacks it."""
-        with refusals():
-            return self.registry.register(subject_name, schema.as_model(), normalize=normalize_schemas).id
+        found = self.register_schema_full_response(subject_name, schema, normalize_schemas).schema_id
+        assert found is not None
+        return found
 
     def register_schema_full_response(
         self, subject_name: str, schema: Schema, normalize_schemas: bool = False
@@ -75,12 +106,22 @@ class SchemaRegistryClient(Closing):
         """Returns the version of a schema, which is registered if the subject lacks it."""
         with refusals():
             found = self.registry.register(subject_name, schema.as_model(), normalize=normalize_schemas)
+        self.clear_latest_caches()
         return RegisteredSchema.from_model(found)
 
-    def get_schema(self, schema_id: int, subject_name: str | None = None, fmt: str | None = None) -> Schema:
-        """Returns the schema with an id."""
+    def get_schema(
+        self,
+        schema_id: int,
+        subject_name: str | None = None,
+        fmt: str | None = None,
+        reference_format: str | None = None,
+    ) -> Schema:
+        """Returns the schema with an id. `fmt` and `reference_format` are forms of a schema that the registry knows."""
         with refusals():
-            return Schema.from_model(self.registry.schema(schema_id, subject=subject_name or "", format=fmt or ""))
+            found = self.registry.schema(
+                schema_id, subject=subject_name or "", format=fmt or "", reference_format=reference_format or ""
+            )
+        return Schema.from_model(found)
 
     def get_schema_by_guid(self, guid: str, fmt: str | None = None) -> Schema:
         """Returns the schema with a GUID."""
@@ -146,19 +187,23 @@ class SchemaRegistryClient(Closing):
     def delete_subject(self, subject_name: str, permanent: bool = False) -> list[int]:
         """Deletes a subject softly, or with `permanent` one that was deleted softly. Returns the deleted versions."""
         with refusals():
-            return self.registry.delete_subject(subject_name, permanent=permanent)
+            deleted = self.registry.delete_subject(subject_name, permanent=permanent)
+        self.clear_latest_caches()
+        return deleted
 
     def get_latest_version(self, subject_name: str, fmt: str | None = None) -> RegisteredSchema:
-        """Returns the latest version of a subject."""
-        return self.get_version(subject_name, "latest", fmt=fmt)
+        """Returns the latest version of a subject, as it was within the last `cache.latest.ttl.sec` seconds."""
+        return self._cached(lambda: self.get_version(subject_name, "latest", fmt=fmt), "latest", subject_name, fmt)
 
     def get_latest_with_metadata(
         self, subject_name: str, metadata: Mapping[str, str], deleted: bool = False, fmt: str | None = None
     ) -> RegisteredSchema:
-        """Returns the latest version of a subject with the given properties."""
+        """Returns the latest version of a subject with the given properties; see `get_latest_version`."""
         query = "&".join(f"key={quote(key)}&value={quote(value)}" for key, value in metadata.items())
         path = f"{_subject(subject_name)}/metadata?{query}{'&deleted=true' if deleted else ''}"
-        return _registered(self._send("GET", path))
+        if fmt is not None:
+            path += f"&format={quote(fmt)}"
+        return self._cached(lambda: RegisteredSchema.from_dict(self._send("GET", path)), path)
 
     def get_version(
         self, subject_name: str, version: int | str = "latest", deleted: bool = False, fmt: str | None = None
@@ -191,10 +236,12 @@ class SchemaRegistryClient(Closing):
     def delete_version(self, subject_name: str, version: int, permanent: bool = False) -> int:
         """Deletes a version softly, or with `permanent` one that was deleted softly. Returns its number."""
         with refusals():
-            return self.registry.delete_version(subject_name, version, permanent=permanent)
+            deleted = self.registry.delete_version(subject_name, version, permanent=permanent)
+        self.clear_latest_caches()
+        return deleted
 
     def set_compatibility(self, subject_name: str | None = None, level: str | None = None) -> dict[str, Any]:
-        """Sets the compatibility level of a subject, or the global one."""
+        """Sets the compatibility level of a subject, or the global one, and returns the answer of the registry."""
         if level is None:
             raise ValueError("level must be set")
         return dict(self._send("PUT", _place("config", subject_name), {}, {"compatibility": str(level)}))
@@ -262,11 +309,44 @@ class SchemaRegistryClient(Closing):
         """Returns the contexts."""
         return list(self._send("GET", "/contexts", _query(offset=offset, limit=limit)))
 
+    def get_associations_by_resource_name(
+        self,
+        resource_name: str,
+        resource_namespace: str,
+        resource_type: str | None = None,
+        association_types: list[str] | None = None,
+        offset: int = 0,
+        limit: int = -1,
+    ) -> list[Association]:
+        """Returns the associations of a resource, such as a topic. The registry of kafkapy has none."""
+        path = f"/associations/resources/{quote(resource_namespace, safe='')}/{quote(resource_name, safe='')}"
+        query: dict[str, Any] = _query(resourceType=resource_type, offset=offset, limit=limit)
+        found = self._send("GET", path, query | ({"associationType": association_types} if association_types else {}))
+        return [Association.from_dict(each) for each in found]
+
+    def create_association(self, request: AssociationCreateOrUpdateRequest) -> AssociationResponse:
+        """Associates subjects with a resource."""
+        return AssociationResponse.from_dict(self._send("POST", "/associations", {}, request.to_dict()))
+
+    def delete_associations(
+        self,
+        resource_id: str,
+        resource_type: str | None = None,
+        association_types: list[str] | None = None,
+        cascade_lifecycle: bool = False,
+    ) -> None:
+        """Deletes the associations of a resource, or those of some types."""
+        query: dict[str, Any] = _query(resourceType=resource_type, cascadeLifecycle=cascade_lifecycle)
+        query |= {"associationType": association_types} if association_types else {}
+        self._send("DELETE", f"/associations/resources/{quote(resource_id, safe='')}", query)
+
     def clear_latest_caches(self) -> None:
-        """Does nothing: the latest versions are not cached."""
+        """Drops the latest versions, so that they are requested again."""
+        self._latest.clear()
 
     def clear_caches(self) -> None:
         """Drops all cached schemas."""
+        self.clear_latest_caches()
         self.registry.forget()
 
     @staticmethod
@@ -275,10 +355,20 @@ class SchemaRegistryClient(Closing):
         return SchemaRegistryClient(conf)
 
     def _send(
-        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
     ) -> Any:
         with refusals():
             return self.registry.request(method, path, query, body)
+
+    def _cached(self, find: Callable[[], RegisteredSchema], *key: str | None) -> RegisteredSchema:
+        """Returns a latest version of the cache, or finds it and adds it to the cache."""
+        name = tuple(each or "" for each in key)
+        now = time.monotonic()
+        known = self._latest.get(name)
+        if known is None or now >= known.end:
+            end = inf if self._latest_ttl_s is None else now + self._latest_ttl_s
+            known = self._latest.put(name, _Latest(find(), end))
+        return known.version
 
 
 @contextmanager
@@ -290,12 +380,6 @@ def refusals() -> Iterator[None]:
         if error.status < 0:
             raise OSError(str(error)) from error
         raise SchemaRegistryError(error.status, error.code, str(error)) from error
-
-
-def _registered(fields: Mapping[str, Any]) -> RegisteredSchema:
-    return RegisteredSchema(
-        fields.get("subject"), fields.get("version"), fields.get("id"), fields.get("guid"), Schema.from_dict(fields)
-    )
 
 
 def _subject(name: str) -> str:
@@ -318,10 +402,19 @@ def _query(**values: Any) -> dict[str, str]:
 
 
 def _tls(conf: Mapping[str, Any]) -> ssl.SSLContext | None:
-    certificate = conf.get("ssl.certificate.location")
-    if not certificate and not conf.get("ssl.ca.location"):
+    """Returns the settings of TLS, or None for the machine's authorities; the authority False means: trust any."""
+    certificate, authority = conf.get("ssl.certificate.location"), conf.get("ssl.ca.location")
+    if not certificate and authority in (None, ""):
+        if conf.get("ssl.key.location") or conf.get("ssl.key.password"):
+            raise ValueError("ssl.certificate.location is required with ssl.key.location or ssl.key.password")
         return None
-    context = ssl.create_default_context(cafile=conf.get("ssl.ca.location"))
+    if authority and Path(authority).is_dir():
+        context = ssl.create_default_context(capath=authority)
+    else:
+        context = ssl.create_default_context(cafile=authority or None)
+    if authority is False:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
     if certificate:
         context.load_cert_chain(certificate, conf.get("ssl.key.location"), conf.get("ssl.key.password"))
     return context
