@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkapy.config import BrokerConfig
-from kafkapy.config.listener import PROTOCOLS_WITH_TLS
+from kafkapy.config.listener_ssl import listeners_with_tls
 from kafkapy.network.socket_server import create_reactor
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ClusterNode:
     def _read_tls(self) -> TlsListeners | None:
         """Reads the stores of the listeners with TLS, and returns their TLS; None if there are none. Raises
         ConfigError."""
-        if all(listener.security_protocol not in PROTOCOLS_WITH_TLS for listener in self.config.listeners):
+        if not listeners_with_tls(self.config):
             return None
         from kafkapy.network.listener_tls import TlsListeners
 

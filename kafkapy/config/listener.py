@@ -10,6 +10,8 @@ from kafkapy.named_tuple import NamedTuple
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PROTOCOLS_WITH_TLS = frozenset({"SSL", "SASL_SSL"})
+# The name of the listener for ZooKeeper's clients in the prefix of its keys.
+ZOOKEEPER_LISTENER_NAME = "ZOOKEEPER"
 _ENDPOINT = re.compile(
     r"(?P<name>[^:/]*)://(?:\[(?P<ipv6>[0-9a-fA-F:.%\w]*)\]|(?P<host>[0-9a-zA-Z\-%._]*)):(?P<port>\d+)"
 )

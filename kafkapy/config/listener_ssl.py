@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.keys.security import RECONFIGURABLE_KEYS
-from kafkapy.config.listener import PROTOCOLS_WITH_TLS
+from kafkapy.config.listener import PROTOCOLS_WITH_TLS, ZOOKEEPER_LISTENER_NAME
 from kafkapy.config.ssl_settings import (
     CLIENT_AUTH_KEY,
     CLIENT_AUTH_NONE,
@@ -68,10 +68,11 @@ def ssl_warnings(config: BrokerConfig) -> list[str]:
 
 
 def listeners_with_tls(config: BrokerConfig) -> dict[str, str]:
-    """Returns the security protocol of each listener that uses TLS, by name."""
-    return {
-        each.name: each.security_protocol for each in config.listeners if each.security_protocol in PROTOCOLS_WITH_TLS
-    }
+    """Returns the security protocol of each listener that uses TLS, by name, also of `zookeeper.listener`."""
+    protocols = {each.name: each.security_protocol for each in config.listeners}
+    if config.zookeeper_listener and config.is_broker:
+        protocols[ZOOKEEPER_LISTENER_NAME] = config.zookeeper_listener_security_protocol
+    return {name: protocol for name, protocol in protocols.items() if protocol in PROTOCOLS_WITH_TLS}
 
 
 def _is_set_for(config: BrokerConfig, prefix: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from kafkapy.config.listener import ZOOKEEPER_LISTENER_NAME
 from kafkapy.config.python_class import load_class_of_key
 from kafkapy.config.table import DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
 from kafkapy.config.validator import list_of
@@ -110,6 +111,11 @@ def refuse(config: BrokerConfig) -> None:
             f"zookeeper.connect={originals['zookeeper.connect']}: this broker keeps the cluster's state in its own "
             "metadata log and does not connect to ZooKeeper; remove the key, and set process.roles=broker,controller. "
             "To serve programs that need ZooKeeper, set zookeeper.listener=localhost:2181"
+        )
+    if config.zookeeper_listener and any(each.name == ZOOKEEPER_LISTENER_NAME for each in config.listeners):
+        raise ConfigError(
+            f"The listener {ZOOKEEPER_LISTENER_NAME} of the key listeners would have the prefix of zookeeper.listener, "
+            "listener.name.zookeeper.; give it another name"
         )
     for name, purpose in _JAVA_CLASSES.items():
         if config.has_other_than_default(name):

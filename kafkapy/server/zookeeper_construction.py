@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kafkapy.config.listener import ZOOKEEPER_LISTENER_NAME
 from kafkapy.errors import ConfigError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
@@ -33,7 +34,7 @@ def cluster_facts(services: Services) -> ClusterFacts:
 
 def build_zookeeper(services: Services) -> ZooKeeperService:
     """Constructs the service of the tree and binds its listener. Raises OSError."""
-    config = services.config
+    config, tls = services.config, services.tls_listeners
     return ZooKeeperService(
         config,
         reactor=services.reactor,
@@ -43,6 +44,7 @@ def build_zookeeper(services: Services) -> ZooKeeperService:
         create_topic=lambda: create_internal_topic(services, ZOOKEEPER_TREE_TOPIC),
         facts=lambda: cluster_facts(services),
         requests=ControllerRequests(services),
+        tls=None if tls is None else tls.of(ZOOKEEPER_LISTENER_NAME),
     )
 
 

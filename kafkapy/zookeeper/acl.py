@@ -61,8 +61,13 @@ def _is_in_network(text: str, address: str) -> bool:
         return False
 
 
+def _is_subject(text: str) -> bool:
+    """Returns whether the text has the form of a certificate's subject: `CN=alice,O=Test`."""
+    return all(part.partition("=")[0].strip() for part in text.split(",")) and "=" in text.partition(",")[0]
+
+
 # Scheme -> whether an id is valid in an ACL.
-_VALID_IDS: dict[str, Callable[[str], bool]] = {"digest": _is_digest, "ip": _is_network}
+_VALID_IDS: dict[str, Callable[[str], bool]] = {"digest": _is_digest, "ip": _is_network, "x509": _is_subject}
 
 
 def check_permission(acl: Acl, permission: int, identities: Collection[Identity]) -> None:

@@ -2,6 +2,7 @@
 
 accept -> the first four bytes: a four-letter word -> its text, then the end of the connection
                                 the size of a frame -> the reactor splits frames from now on
+accept, with TLS -> the reactor runs the handshake and splits frames; there are no four-letter words
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
+from typing import Protocol
 
-from kafkapy._core.reactor.reactor import OutgoingConnection, Reactor, Watch
+from kafkapy._core.reactor.reactor import OutgoingConnection, Reactor, Request, Watch
+from kafkapy._core.tls.tls_context import TlsContext
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.purgatory.purgatory import Schedule
+from kafkapy.security.tls.certificate import subject_text
+from kafkapy.security.tls.der import DerError
+from kafkapy.zookeeper.acl import Identity
 from kafkapy.zookeeper.client import Client
 from kafkapy.zookeeper.server import ZooKeeperServer
 from kafkapy.zookeeper.settings import ZooKeeperSettings
@@ -25,8 +31,8 @@ logger = logging.getLogger("kafkapy.zookeeper.Listener")
 
 _MOST_ACCEPTS = 32
 _WAITING_CLIENTS = 128
-# A connection that has sent no complete request after this time is closed.
-_FIRST_BYTES_MS = 10_000
+# A connection that has sent no complete request after this time, a TLS handshake included, is closed.
+_FIRST_REQUEST_MS = 10_000
 # Accepting stops for this time when the process has no descriptor or no memory left for a connection.
 _ACCEPT_PAUSE_MS = 500
 _NO_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
@@ -47,6 +53,14 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "localhost", int(port)
 
 
+class TlsSource(Protocol):
+    """The port to the listener's keys and certificates."""
+
+    @property
+    def context(self) -> TlsContext:
+        """The context of the next connection."""
+
+
 class Listener:
     """The listening socket and the connections that have not sent their first frame. Reactor thread only.
 
@@ -54,11 +68,14 @@ class Listener:
     `serve`, and again after `refuse`.
     """
 
-    def __init__(self, address: str, reactor: Reactor, settings: ZooKeeperSettings) -> None:
-        """Binds the address. Raises OSError, whose text names the key."""
+    def __init__(
+        self, address: str, reactor: Reactor, settings: ZooKeeperSettings, tls: TlsSource | None = None
+    ) -> None:
+        """Binds the address. Clients use TLS if `tls` is set. Raises OSError, whose text names the key."""
         self._host, self.port = parse_address(address)
         self._reactor = reactor
         self._settings = settings
+        self._tls = tls
         self._server: ZooKeeperServer | None = None
         self._watch: Watch | None = None
         self._beginnings: dict[_Beginning, None] = {}
@@ -132,6 +149,9 @@ class Listener:
                 continue
             self._addresses[host] += 1
             accepted.setblocking(False)
+            if self._tls is not None:
+                self._adopt(accepted.detach(), host, int(address[1]), self._tls.context)
+                continue
             beginning = _Beginning(accepted, host, int(address[1]), self._reactor, self._begin, self._forget)
             self._beginnings[beginning] = None
 
@@ -161,22 +181,52 @@ class Listener:
             beginning.answer(answer_to(word, server).encode())
             return
         del self._beginnings[beginning]
-        name = f"zookeeper-{next(self._numbers)}-{beginning.host}:{beginning.port}"
+        self._adopt(beginning.release(), beginning.host, beginning.port, None)
+
+    def _adopt(self, descriptor: int, host: str, port: int, context: TlsContext | None) -> None:
+        """Serves a connection, which begins with a TLS handshake if `context` is set."""
+        server = self._server
+        assert server is not None, "connections end before the server does"
+
+        def receive(frame: Request) -> None:
+            if client.received == 0:
+                _add_certificate(client, connection.peer_certificate())
+            server.receive(client, bytes(frame))
+
+        def ended(_: OutgoingConnection) -> None:
+            timer.cancel()
+            if client.received == 0 and context is not None:
+                logger.info("The connection of /%s ended without a request: %s", host, connection.describe_close())
+            server.disconnected(client)
+            self._release(host)
+
         connection = self._reactor.adopt_outgoing(
-            beginning.release(),
-            beginning.host,
-            beginning.port,
-            name,
-            on_response=lambda frame: server.receive(client, bytes(frame)),
-            on_closed=lambda connection: self._ended(server, client),
+            descriptor,
+            host,
+            port,
+            f"zookeeper-{next(self._numbers)}-{host}:{port}",
+            on_response=receive,
+            on_closed=ended,
             max_response_bytes=self._settings.max_request_bytes,
+            tls=context,
         )
         client = Client(_Frames(connection, self._reactor.schedule))
         server.connected(client)
+        timer = self._reactor.schedule(_FIRST_REQUEST_MS, lambda: _close_if_silent(client))
 
-    def _ended(self, server: ZooKeeperServer, client: Client) -> None:
-        server.disconnected(client)
-        self._release(client.address)
+
+def _add_certificate(client: Client, certificate: bytes | None) -> None:
+    """Adds the subject of the certificate, DER or None, to the identities of the client, with the scheme x509."""
+    if certificate is not None:
+        try:
+            client.identities.append(Identity("x509", subject_text(certificate)))
+        except DerError as error:  # OpenSSL accepts more encodings of names
+            logger.warning("The certificate of /%s gives it no identity: %s", client.address, error)
+
+
+def _close_if_silent(client: Client) -> None:
+    if client.received == 0:
+        client.close("its client has sent no request in time")
 
 
 class _Frames:
@@ -234,7 +284,7 @@ class _Beginning:
         self._on_begin = on_begin
         self._on_end = on_end
         self._watch = reactor.watch(accepted.fileno(), self._readable)
-        self._timer = reactor.schedule(_FIRST_BYTES_MS, self.close)
+        self._timer = reactor.schedule(_FIRST_REQUEST_MS, self.close)
 
     def _readable(self) -> None:
         try:

@@ -16,7 +16,7 @@ from kafkapy.replica.partition import Partition
 from kafkapy.types import Clock
 from kafkapy.zookeeper.commands import ClusterRequests, Commands
 from kafkapy.zookeeper.consumer_offsets import ConsumerOffsets
-from kafkapy.zookeeper.listener import Listener
+from kafkapy.zookeeper.listener import Listener, TlsSource
 from kafkapy.zookeeper.server import ZooKeeperServer
 from kafkapy.zookeeper.settings import ZooKeeperSettings
 from kafkapy.zookeeper.shard import ZooKeeperShard
@@ -47,11 +47,12 @@ class ZooKeeperService:
         create_topic: Callable[[], None],
         facts: Callable[[], ClusterFacts],
         requests: ClusterRequests,
+        tls: TlsSource | None,
     ) -> None:
-        """Binds the address of `zookeeper.listener`. Raises OSError."""
+        """Binds the address of `zookeeper.listener`, whose clients use TLS if `tls` is set. Raises OSError."""
         self.settings = ZooKeeperSettings.from_config(config)
         self.server: ZooKeeperServer | None = None
-        self._listener = Listener(config.zookeeper_listener, reactor, self.settings)
+        self._listener = Listener(config.zookeeper_listener, reactor, self.settings, tls)
         self._schedule = reactor.schedule
         self._clock = clock
         self._image = image

@@ -107,6 +107,14 @@ class ZooKeeperHarness:
             self.server = None
 
 
+def connect_body(
+    session_id: int = 0, password: bytes = bytes(16), timeout_ms: int = 10_000, last_zxid: int = 0
+) -> bytes:
+    """Returns the first frame of a connection."""
+    numbers = encode_int(0) + encode_long(last_zxid) + encode_int(timeout_ms) + encode_long(session_id)
+    return numbers + encode_buffer(password) + encode_bool(False)
+
+
 class ProtocolClient:
     """A client that encodes requests and decodes replies. Each request returns the body of its reply, or raises
     `ZooKeeperReplyError`; watch events stay in `frames` until `events` takes them."""
@@ -131,14 +139,7 @@ class ProtocolClient:
     def connect(
         self, session_id: int = 0, password: bytes = bytes(16), timeout_ms: int = 10_000, last_zxid: int = 0
     ) -> None:
-        self.transmit(
-            encode_int(0)
-            + encode_long(last_zxid)
-            + encode_int(timeout_ms)
-            + encode_long(session_id)
-            + encode_buffer(password)
-            + encode_bool(False)
-        )
+        self.transmit(connect_body(session_id, password, timeout_ms, last_zxid))
         self.take_session()
 
     def take_session(self) -> None:

@@ -1,7 +1,7 @@
 """Configuration keys: additions of kafkapy."""
 
 from kafkapy.config.row import BOOLEAN, INT, LOW, PASSWORD, READ_ONLY, SHORT, STRING, key
-from kafkapy.config.validator import ADDRESS, ANY, ZNODE_PATH, at_least
+from kafkapy.config.validator import ADDRESS, ANY, ZNODE_PATH, at_least, one_of
 
 ROWS = (
     key(
@@ -87,6 +87,11 @@ ROWS = (
     key(
         "zookeeper.listener.min.session.timeout.ms", INT, 4000, at_least(1), LOW, READ_ONLY,
         "Shortest session timeout that a client of zookeeper.listener gets.",
+    ),
+    key(
+        "zookeeper.listener.security.protocol", STRING, "PLAINTEXT", one_of("PLAINTEXT", "SSL"), LOW, READ_ONLY,
+        "Security protocol of zookeeper.listener. With SSL it has the ssl keys; keys with the prefix "
+        "listener.name.zookeeper. are for this listener only.",
     ),
     key(
         "zookeeper.listener.view.chroot", STRING, "/", ZNODE_PATH, LOW, READ_ONLY,

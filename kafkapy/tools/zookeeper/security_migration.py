@@ -109,7 +109,7 @@ TOOL = Tool(
     examples=(
         Example("Secure the nodes", "--zookeeper.connect localhost:2181 --zookeeper.acl secure --digest kafka:secret"),
     ),
-    not_here=(("zk-tls-config-file", "the listener for ZooKeeper's clients has no TLS"),),
+    not_here=(("zk-tls-config-file", "this tool does not use TLS"),),
 )
 
 

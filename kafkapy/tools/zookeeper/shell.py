@@ -257,8 +257,8 @@ TOOL = Tool(
         Example("A shell below a path", "localhost:2181/kafka"),
     ),
     not_here=(
-        ("zk-tls-config-file", "the listener for ZooKeeper's clients has no TLS"),
-        ("client-configuration", "the listener for ZooKeeper's clients has neither TLS nor SASL"),
+        ("zk-tls-config-file", "this tool does not use TLS"),
+        ("client-configuration", "this tool uses neither TLS nor SASL"),
     ),
 )
 

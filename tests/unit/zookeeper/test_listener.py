@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 
 import pytest
 
 from kafkapy.zookeeper import listener
 from kafkapy.zookeeper.listener import Listener
-from tests.harness.zookeeper import SETTINGS, ZooKeeperHarness
+from tests.harness.zookeeper import SETTINGS, ZooKeeperHarness, connect_body
 from tests.mock_scheduler import MockScheduler
 
 
@@ -23,6 +24,13 @@ class ScriptedConnection:
         self.is_closed = False
         self.is_muted = False
         self.sent = []
+        self.certificate = None
+
+    def peer_certificate(self):
+        return self.certificate
+
+    def describe_close(self):
+        return "TLS failed: a reason"
 
     def send(self, chunks):
         self.sent += chunks
@@ -100,6 +108,18 @@ class ScriptedWatch:
 
 
 class ScriptedReactor(MockScheduler):
+    """A reactor that stores the connections that it adopts, and the callbacks of each."""
+
+    def __init__(self):
+        super().__init__()
+        self.adopted = []
+
+    def adopt_outgoing(self, descriptor, host, port, name, **options):
+        os.close(descriptor)
+        connection = ScriptedConnection()
+        self.adopted.append((connection, options))
+        return connection
+
     def watch(self, descriptor, callback):
         self.on_ready = callback
         self.watched = ScriptedWatch()
@@ -122,6 +142,55 @@ class FailingSocket:
 @pytest.fixture
 def reactor():
     return ScriptedReactor()
+
+
+class ScriptedTls:
+    context = object()
+
+
+@pytest.fixture
+def encrypted(reactor):
+    """A listener with TLS to which one client has connected."""
+    listening = Listener("127.0.0.1:0", reactor, SETTINGS, ScriptedTls())
+    listening.serve(ZooKeeperHarness().server)
+    with socket.create_connection(("127.0.0.1", listening.port)):
+        while not reactor.adopted:
+            reactor.on_ready()
+        yield listening
+    listening.close()
+
+
+def test_a_client_whose_handshake_stalls_is_disconnected(encrypted, reactor):
+    connection, options = reactor.adopted[0]
+    assert options["tls"] is ScriptedTls.context
+    reactor.advance(9_999)
+    assert not connection.is_closed
+    reactor.advance(1)
+    assert connection.is_closed
+
+
+def test_a_client_that_has_sent_a_request_stays_connected(encrypted, reactor):
+    connection, options = reactor.adopted[0]
+    options["on_response"](connect_body())
+    reactor.advance(10_000)
+    assert not connection.is_closed
+
+
+def test_a_certificate_without_a_subject_gives_no_identity(encrypted, reactor, caplog):
+    connection, options = reactor.adopted[0]
+    connection.certificate = b"no DER"
+    options["on_response"](connect_body())
+    assert "gives it no identity" in caplog.text
+    assert not connection.is_closed
+
+
+def test_the_end_of_a_client_without_request_is_logged(encrypted, reactor, caplog):
+    caplog.set_level("INFO")
+    connection, options = reactor.adopted[0]
+    options["on_closed"](connection)
+    assert "ended without a request: TLS failed" in caplog.text
+    reactor.advance(10_000)
+    assert not connection.is_closed
 
 
 @pytest.fixture
