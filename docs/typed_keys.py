@@ -20,7 +20,7 @@ from __future__ import annotations
 
 
 class {name}(KeyValues):
-    """Base class of {owner}.{remark}"""
+    """The keys as attributes: the base class of {owner}, which holds their values.{remark}"""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ PARSED_BY_BROKER_CONFIG = frozenset(
 )
 PARSED_REMARK = """
 
-    A key whose value is parsed further is an attribute of BrokerConfig itself.
+    BrokerConfig itself has the attributes of keys whose values it parses further, such as `listeners`.
     """
 LINE_LENGTH = 120
 MAKERS = {

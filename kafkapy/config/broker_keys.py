@@ -20,9 +20,9 @@ from kafkapy.config.typed_key import (
 
 
 class BrokerKeys(KeyValues):
-    """Base class of BrokerConfig.
+    """The keys as attributes: the base class of BrokerConfig, which holds their values.
 
-    A key whose value is parsed further is an attribute of BrokerConfig itself.
+    BrokerConfig itself has the attributes of keys whose values it parses further, such as `listeners`.
     """
 
     __slots__ = ()

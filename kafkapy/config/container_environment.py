@@ -60,11 +60,12 @@ def properties_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def completed(environment: Mapping[str, str], read_secret: Callable[[str], str]) -> dict[str, str]:
-    """Returns the environment with the variables that the image derives from others.
+    """Returns a copy of the environment, with the variables that the image derives from others.
 
-    These are KAFKA_LISTENERS from KAFKA_ADVERTISED_LISTENERS, and the stores and passwords of TLS from the names of
-    files, whose content `read_secret` returns by path. Raises ConfigError for a variable that is missing, or that a
-    controller may not have.
+    The derived variables are KAFKA_LISTENERS, from KAFKA_ADVERTISED_LISTENERS, and the locations and passwords of the
+    TLS stores, from the variables that name files in SECRETS. `read_secret` returns the content of the file with a
+    path. Raises ConfigError if a variable that a TLS listener needs is not set, or if a controller has
+    KAFKA_ADVERTISED_LISTENERS.
     """
     found = dict(environment)
     advertised = found.get("KAFKA_ADVERTISED_LISTENERS", "")
@@ -90,9 +91,9 @@ def completed(environment: Mapping[str, str], read_secret: Callable[[str], str])
 
 
 def overridden(environment: Mapping[str, str], words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Returns the environment with the leading words `NAME=value` as variables, and the other words.
+    """Moves the leading elements `NAME=value` of `words`, the container's command, into the environment.
 
-    The image accepts such words as the container's command.
+    Returns a copy of the environment with these variables, and the remaining words.
     """
     found, rest = dict(environment), list(words)
     while rest and re.match(r"[A-Z][A-Z0-9_]*=", rest[0]):

@@ -55,7 +55,11 @@ def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, 
 
 
 def check_distinct(key: str, listeners: Sequence[Listener], *, ports: bool) -> None:
-    """Raises ConfigError if two listeners share a name or, with `ports`, a port of the same address family."""
+    """Raises ConfigError, which names `key`, if two listeners have the same name.
+
+    With `ports` it also raises ConfigError if two listeners have the same port, other than 0, unless one has an IPv4
+    address and the other an IPv6 address.
+    """
     shown = ",".join(map(str, listeners))
     if len({listener.name for listener in listeners}) != len(listeners):
         raise ConfigError(f"Each listener must have a different name, {key}: {shown}")

@@ -21,18 +21,18 @@ SASL_SSL = "SASL_SSL"
 
 
 def listener_prefix(name: str) -> str:
-    """Returns the prefix of the keys for the listener alone."""
+    """Returns the prefix of the keys that apply to one listener only, such as `listener.name.external.`."""
     return f"listener.name.{name.lower()}."
 
 
 def listener_ssl_settings(
     config: BrokerConfig, name: str, protocol: str, overrides: Mapping[str, str] | None = None
 ) -> SslSettings:
-    """Returns the settings of a listener with the security protocol SSL or SASL_SSL.
+    """Returns the TLS settings of the listener `name`, whose security `protocol` is SSL or SASL_SSL.
 
-    Only the keys of stores may change while the broker runs; all others are those of the file. `overrides` are the
-    broker's dynamic texts, if they differ from the present ones. Raises ConfigError for a text that cannot be
-    parsed.
+    The keys of key stores and trust stores may change while the broker runs; all other values are those of the broker's
+    file. `overrides` is the dynamic configuration to use for the stores, as texts by key; None means the present one.
+    Raises ConfigError for a text that cannot be parsed.
     """
     prefix = listener_prefix(name)
 

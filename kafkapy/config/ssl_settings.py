@@ -15,7 +15,11 @@ CLIENT_AUTH_NONE = "none"
 
 
 class StoreSettings(NamedTuple):
-    """The keys of one store. `content` and `key` are PEM in the configuration itself."""
+    """The settings of a key store or a trust store.
+
+    `content` is the certificates, and `key` the private key, in PEM, if the configuration itself contains them instead
+    of the path `location` of a file.
+    """
 
     type: str
     location: str | None
@@ -53,9 +57,10 @@ class SslSettings(NamedTuple):
         client_auth: str = CLIENT_AUTH_NONE,
         crl_location: str | None = None,
     ) -> SslSettings:
-        """Returns the settings whose typed values `value_of` returns, given a key without a prefix.
+        """Returns the settings; `value_of(key)` returns the typed value of a key without prefix.
 
-        Clients have no key for `client_auth`. `crl_location` is the value of kafkapy.ssl.crl.location.
+        `client_auth` is none, requested or required; clients have no key for it. `crl_location` is the value of
+        kafkapy.ssl.crl.location.
         """
 
         def secret(key: str) -> str | None:
@@ -89,7 +94,10 @@ class SslSettings(NamedTuple):
         )
 
     def as_configs(self) -> dict[str, object]:
-        """Returns the values by key, without a prefix and with secrets, for the class of `ssl.engine.factory.class`."""
+        """Returns the values by key, for the method `configure` of the class that `ssl.engine.factory.class` names.
+
+        The keys have no prefix, and passwords and private keys are readable.
+        """
         key_store, trust_store = self.key_store, self.trust_store
         return {
             "ssl.keystore.type": key_store.type,

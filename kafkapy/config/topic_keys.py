@@ -9,7 +9,7 @@ from kafkapy.config.typed_key import KeyValues, boolean, integer, number, text, 
 
 
 class TopicKeys(KeyValues):
-    """Base class of TopicConfig."""
+    """The keys as attributes: the base class of TopicConfig, which holds their values."""
 
     __slots__ = ()
 

@@ -101,7 +101,7 @@ class one_of:  # noqa: N801
 
 
 class one_of_ignoring_case(one_of):  # noqa: N801
-    """A validator that accepts one of the words in any case."""
+    """A validator that accepts one of `words`, which are upper case, in any case; its text says so."""
 
     __slots__ = ()
 
@@ -114,7 +114,7 @@ class one_of_ignoring_case(one_of):  # noqa: N801
 
 
 class one_of_any_case(one_of):  # noqa: N801
-    """A validator that accepts one of the words in any case, but is shown like `one_of`."""
+    """A validator that accepts one of `words`, which are lower case, in any case; its text is that of `one_of`."""
 
     __slots__ = ()
 
@@ -123,8 +123,10 @@ class one_of_any_case(one_of):  # noqa: N801
 
 
 class list_of:  # noqa: N801
-    """A validator that accepts a list without empty elements; with `words`, only of these. `parse_value` removes
-    duplicates."""
+    """A validator that accepts a list whose elements are all in `words` or, without `words`, are not empty.
+
+    Duplicates are accepted here; `parse_value` removes them.
+    """
 
     __slots__ = ("words",)
 
