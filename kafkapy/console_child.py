@@ -54,9 +54,9 @@ def console_command(address: str, arguments: str, listeners: Sequence[Listener])
 class ConsoleChild:
     """Runs the console until `stop`, and starts it again when a signal has ended it.
 
-    A console that ends by itself is not started again, because its arguments are wrong; the log has its last words. The
-    console ends with its standard input, which is a pipe from this process, so that it never outlives the broker. Its
-    output, with the address to open, goes to `output`. Owns a thread that waits for the process.
+    A console that ends by itself is not started again, because its arguments are wrong. The standard input of the
+    console is a pipe from this process; the console ends when the pipe is closed, so that it never outlives the broker.
+    Its output, with the address to open, goes to `output`. Owns a thread that waits for the process.
     """
 
     def __init__(self, command: Sequence[str], output: IO[str]) -> None:

@@ -32,7 +32,10 @@ _LEVELS = {"TRACE": "DEBUG", "FATAL": "CRITICAL", "OFF": "CRITICAL", "ALL": "DEB
 
 
 def parse_words(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Returns the paths of the files, and the words that follow their flags. Raises ConfigError without a path."""
+    """Returns the paths of the files by the flag in FILES that sets them, and the words after the flags.
+
+    A flag that `words` does not contain has its default path. Raises ConfigError for a flag without a path.
+    """
     files, rest = dict(FILES), list(words)
     while rest and rest[0].partition("=")[0] in FILES:
         flag, has_value, path = rest.pop(0).partition("=")
@@ -45,10 +48,11 @@ def parse_words(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def write_configuration(files: Mapping[str, str], properties: Mapping[str, str]) -> str:
-    """Returns the path of the configuration file: `--final`, which this writes, or `--defaults` if nothing is
-    configured.
+    """Writes the configuration file and returns its path; `files` has the paths by flag.
 
-    The file is readable by its owner only, since it may have passwords. Raises OSError if it cannot be written.
+    The file `--final` gets the content of the file `--mounted`, if that exists, and then `properties`. If there is
+    neither, the path of the file `--defaults` is returned and nothing is written. Only the owner can read the file,
+    since it may have passwords. Raises OSError if it cannot be written.
     """
     mounted, final = Path(files["--mounted"]), Path(files["--final"])
     if not properties and not mounted.exists():
@@ -63,8 +67,10 @@ def write_configuration(files: Mapping[str, str], properties: Mapping[str, str])
 
 
 def _escaped(text: str) -> str:
-    """Returns a key or value as a file of properties holds it: ASCII. Backslashes stay escapes, as in the image, so
-    that a value may continue on the next line."""
+    """Returns a key or value as a `.properties` file contains it, with escapes for characters that are not ASCII.
+
+    Backslashes are not escaped, as in the image, so that a value may continue on the next line.
+    """
     return "".join(each if each.isascii() else _unicode_escape(each) for each in text)
 
 
@@ -74,7 +80,7 @@ def _unicode_escape(character: str) -> str:
 
 
 def format_directories(path: str, cluster_id: str) -> int:
-    """Formats the directories of a configuration that are new; returns the exit code."""
+    """Formats the log directories that are new, of the configuration file `path`; returns the exit code of the tool."""
     from kafkapy.config import BrokerConfig
     from kafkapy.storage_command import main as run_storage
 

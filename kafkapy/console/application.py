@@ -41,7 +41,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Console:
-    """The state of a console: sessions, and a view of each cluster. `application` is the ASGI application."""
+    """The sessions of a console, and a ClusterView for each of its clusters. `application` is the ASGI application."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -134,7 +134,11 @@ class Console:
         )
 
     def _view(self, name: str, session: Session) -> ClusterView:
-        """Returns the view of a cluster, which belongs to the session if users have credentials of their own."""
+        """Returns the ClusterView of the cluster `name`; raises Problem if the console has no such cluster.
+
+        If users log in with the cluster's credentials, the session has a view of its own with the user's credentials;
+        otherwise all sessions share one view.
+        """
         if name not in self._views:
             raise Problem(404, f"This console has no cluster {name[:100]!r}; it has {', '.join(self._views)}.")
         if self.settings.login is not Login.CLUSTER:
@@ -186,7 +190,10 @@ class Console:
         return response
 
     def _begin(self, given: Mapping[str, str]) -> Session | None:
-        """Returns a new session if the token or the name and password are right; None if they are wrong."""
+        """Checks the fields `given` of a login form, and returns a new session; None if the credentials are wrong.
+
+        The field checked is the token for Login.TOKEN, and the name and password for the other kinds of login.
+        """
         settings = self.settings
         user, password = given.get("user", "")[:LOGGED_NAME], given.get("password", "")
         if settings.login is Login.TOKEN:
@@ -211,7 +218,10 @@ class Console:
         return self.sessions.begin(user, {"password": password, "views": {name: view}})
 
     def _with_credentials(self, name: str, user: str, password: str) -> dict[str, Any]:
-        """Returns the properties of a cluster with a user's credentials, which are exchanged for a token with OAuth."""
+        """Returns the client properties for the cluster `name`, with SASL settings that contain the user's credentials.
+
+        With OAuth they are a client id and secret, which the client exchanges for a token.
+        """
         if self.settings.mechanism == OAUTH_MECHANISM:
             return {
                 **self.settings.clusters[name],

@@ -39,7 +39,7 @@ class Reviews:
         self._lock = Lock()
 
     def begin(self, session: str, change: str) -> str:
-        """Returns a token with which a session may apply a change."""
+        """Returns a new token, with which the session with the key `session` may apply the change of this name once."""
         token = secrets.token_urlsafe(18)
         with self._lock:
             self._reviews[token] = (session, change, time.monotonic())
@@ -48,7 +48,10 @@ class Reviews:
         return token
 
     def take(self, token: str, session: str, change: str) -> bool:
-        """Returns whether the session may apply the change now; it may not with the same token again."""
+        """Removes the token, and returns whether it permits the session to apply the change of this name now.
+
+        It does if `begin` made it for this session and this change, less than REVIEW_S seconds ago.
+        """
         with self._lock:
             found = self._reviews.pop(token, None)
         return found is not None and found[:2] == (session, change) and time.monotonic() - found[2] < REVIEW_S
@@ -58,7 +61,11 @@ _reviews = Reviews()
 
 
 def handle(visit: Visit) -> Page:
-    """Returns the form of a change, its review, or its outcome."""
+    """Handles a request for the change that the path names, and returns the page to show.
+
+    This is the form for a GET, a review for a form that was sent, and the outcome for a review that was confirmed.
+    Raises Problem if the change is not permitted or fails.
+    """
     if not visit.settings.allow_changes:
         raise Problem(403, "This console only reads: it was started without --allow-changes.")
     change = CHANGES.get(visit.path["change"])
@@ -136,15 +143,17 @@ def _apply(visit: Visit, change: Change, fields: Mapping[str, str], form: Mappin
 
 
 class Audit:
-    """The audit topic of a cluster. `write` raises Problem if the record cannot be written; without a name it writes
-    nothing."""
+    """The writer of the audit topic of a cluster; it writes nothing if `topic` is ""."""
 
     def __init__(self, view: ClusterView, topic: str) -> None:
         self._view = view
         self._topic = topic
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Writes one record of JSON, with the time in ms since 1970. Blocks."""
+        """Writes one record, `entry` as JSON with the time in ms since 1970 added. Blocks.
+
+        The key of the record is `entry["user"]`. Raises Problem if the record cannot be written.
+        """
         if not self._topic:
             return
         content = json.dumps({"time": int(time.time() * 1000), **entry}, ensure_ascii=False).encode()

@@ -68,7 +68,7 @@ class TopicSummary(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The first offset and the end offset of a partition; None if it could not be read."""
+    """The offset of a partition's first record, and the offset after its last one; None if it could not be read."""
 
     first: int | None
     end: int | None
@@ -105,7 +105,7 @@ class ClusterView:
 
     @property
     def servers(self) -> str:
-        """The addresses to connect to first."""
+        """The value of `bootstrap.servers`, the addresses to which a client connects first."""
         return str(self.properties["bootstrap.servers"])
 
     @property
@@ -117,7 +117,7 @@ class ClusterView:
             return self._admin
 
     def check_reachable(self) -> None:
-        """Raises Problem if none of the addresses to connect to first accepts a connection.
+        """Raises Problem if none of the bootstrap servers accepts a connection.
 
         A client would try to connect until its time-out, and a page would block a thread for that time.
         """
@@ -137,7 +137,7 @@ class ClusterView:
             admin.close()
 
     def forget(self) -> None:
-        """Drops all cached values, after a change."""
+        """Drops all cached values, because a change of the cluster has made them outdated."""
         self._cache.clear()
 
     # The cluster
@@ -194,7 +194,10 @@ class ClusterView:
     def ends(
         self, partitions: Collection[TopicPartition], *, read_committed: bool = False
     ) -> dict[TopicPartition, Ends]:
-        """Returns the ends of partitions, from two requests to each of their leaders."""
+        """Returns the first and the end offset of each partition, from two requests to each of their leaders.
+
+        With `read_committed` the end is the last stable offset, otherwise the high watermark.
+        """
         key = ("ends", frozenset(partitions), read_committed)
         return self._cache.get(key, FRESH_S, lambda: self._read_ends(partitions, read_committed))
 
@@ -212,15 +215,15 @@ class ClusterView:
         }
 
     def offsets_at(self, partitions: Iterable[TopicPartition], wall_ms: int) -> dict[TopicPartition, int]:
-        """Returns the first offset of each partition with this time (ms since 1970) or a later one; -1 without one.
+        """Returns, for each partition, the offset of the first record that is not older than `wall_ms` (ms since 1970).
 
-        The brokers look the offsets up in the time indexes.
+        The offset is -1 if there is no such record. Partitions whose leader returned an error are left out.
         """
         found = self.admin.list_offsets(dict.fromkeys(partitions, wall_ms))
         return {partition: each.offset for partition, each in found.values.items()}
 
     def configuration(self, kind: ResourceType, name: str) -> list[ConfigEntry]:
-        """Returns the configuration of a topic, broker or group, with documentation."""
+        """Returns the configuration entries of a topic, broker or group, sorted by key, with their documentation."""
         resource = ConfigResource(kind, name)
 
         def read() -> list[ConfigEntry]:
@@ -236,5 +239,8 @@ class ClusterView:
         return self._cache.get("groups", FRESH_S, lambda: sorted(self.admin.list_groups()))
 
     def cached(self, key: str, max_age_s: float, read: Callable[[], T]) -> T:
-        """Returns a further value of the cluster, which was read at most `max_age_s` seconds ago."""
+        """Returns the result of `read()` that the cache has stored under `key`, or calls `read` and stores its result.
+
+        A stored result is returned for `max_age_s` seconds, and until `forget` is called.
+        """
         return self._cache.get((key, "further"), max_age_s, read)

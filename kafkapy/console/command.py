@@ -91,7 +91,10 @@ def run(arguments: Arguments) -> int:
 
 
 def _print_hash(name: str) -> int:
-    """Asks for a password, or reads it from a pipe, and prints the line of a file of users."""
+    """Prints the line for the user `name` that a file of users (--users) needs, with the hash of the password.
+
+    It asks for the password, or reads it from standard input if that is not a terminal. Returns 0.
+    """
     from kafkapy.http.passwords import hash_password
 
     password = getpass.getpass(f"Password of {name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
@@ -104,7 +107,10 @@ def _print_hash(name: str) -> int:
 
 
 def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
-    """Returns the properties of each cluster by its name; --bootstrap-server names the first one."""
+    """Returns the client properties of each cluster by its name, from the options of the command line.
+
+    The cluster of --bootstrap-server comes first, then those of --cluster. Raises UsageError or ConfigError.
+    """
     found: dict[str, dict[str, Any]] = {}
     if arguments["bootstrap-server"] is not None:
         properties: dict[str, Any] = {}
@@ -126,7 +132,10 @@ def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
 
 
 def _registries(arguments: Arguments, clusters: list[str]) -> dict[str, str]:
-    """Returns the address of the schema registry of each cluster that has one; a bare address is for the first."""
+    """Returns the URL of the schema registry by the name of its cluster, from the options --schema-registry NAME=URL.
+
+    A URL without NAME belongs to the first of `clusters`. Raises UsageError.
+    """
     found: dict[str, str] = {}
     for word in arguments.values("schema-registry"):
         name, separator, url = word.partition("=")

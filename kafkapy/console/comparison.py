@@ -25,7 +25,7 @@ _OWN_VALUE = 1  # the source of a value that was set for the topic (KIP-226)
 
 
 class Difference(NamedTuple):
-    """A property that both sides may have; None if a side lacks it."""
+    """A property of two topics and its values; None for a topic that does not have it. The values may be equal."""
 
     name: str
     left: object
@@ -33,14 +33,15 @@ class Difference(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Returns whether both sides have the same value."""
+        """Returns whether both values are equal."""
         return self.left == self.right
 
 
 class ContentDifference(NamedTuple):
-    """The last values by key of two topics: how many are the same, differ, or have a key that only one topic has.
+    """The number of keys whose last values in two topics are equal or differ, and of keys that only one topic has.
 
-    Records without a key are compared by their values. `is_whole` is False if only the first records were read.
+    Records without a key are compared by their values. `examples` are keys that differ or that only one topic has, as
+    text. `is_whole` is False if only the first records were read.
     """
 
     same: int
@@ -52,9 +53,10 @@ class ContentDifference(NamedTuple):
 
 
 def topic_differences(left: ClusterView, name: str, right: ClusterView, other: str) -> list[Difference]:
-    """Returns the properties of two topics, in which records and offsets are sums over the partitions.
+    """Returns the properties of the topic `name` of the cluster `left` and of the topic `other` of the cluster `right`.
 
-    Raises Problem if one of the topics does not exist.
+    Equal properties are included. Numbers of offsets are sums over the partitions. Raises Problem if one of the topics
+    does not exist.
     """
     described = [view.topic(topic) for view, topic in ((left, name), (right, other))]
     partitions = [len(each.partitions) for each in described]
@@ -86,8 +88,9 @@ def _records(view: ClusterView, topic: str, partitions: int) -> int | None:
 
 
 def cluster_differences(left: ClusterView, right: ClusterView) -> list[tuple[str, list[Difference]]]:
-    """Returns the topics that differ, with the properties that do. A topic that a cluster lacks differs in one.
+    """Returns the names of the topics that differ between two clusters, each with the properties that differ.
 
+    A topic that only one cluster has differs in its number of partitions only, which is None for the other cluster.
     Raises Problem if a cluster has more than MOST_TOPICS topics.
     """
     topics = [{name: each for name, each in view.topics().items() if not each.is_internal} for view in (left, right)]
@@ -120,7 +123,7 @@ def cluster_differences(left: ClusterView, right: ClusterView) -> list[tuple[str
 
 
 def _overrides(view: ClusterView, topics: Iterable[str]) -> dict[str, dict[str, str | None]]:
-    """Returns the values that were set for each topic."""
+    """Returns, for each topic, the values by key that were set for the topic itself, without sensitive ones."""
     resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in topics}
     found = view.admin.describe_configs(list(resources.values())).values if resources else {}
     return {
@@ -143,7 +146,10 @@ def _lengths(view: ClusterView, topics: list[TopicSummary]) -> dict[str, int | N
 
 
 def content_difference(left: ClusterView, name: str, right: ClusterView, other: str) -> ContentDifference:
-    """Returns how the last values by key of two topics differ. Reads at most MOST_COMPARED records of each."""
+    """Compares the last value of each key in the topic `name` of `left` with that in the topic `other` of `right`.
+
+    Reads at most MOST_COMPARED records of each topic.
+    """
     values, names, is_whole = [], [], True
     for view, topic in ((left, name), (right, other)):
         found, shown, was_whole = _last_values(view, topic)
@@ -161,7 +167,11 @@ def content_difference(left: ClusterView, name: str, right: ClusterView, other: 
 
 
 def _last_values(view: ClusterView, topic: str) -> tuple[dict[bytes, bytes], dict[bytes, str], bool]:
-    """Returns the digest of the last value and the shown key by the digest of the key, and whether all was read."""
+    """Reads a topic and returns two dictionaries by digest of a key, and whether all records were read.
+
+    The first has the digest of the last value with this key, the second the key as text for people. A record without a
+    key counts under the digest of its value.
+    """
     query = MessageQuery("oldest", "", None, MOST_COMPARED, (), "auto", "auto", committed_only=True)
     numbers = [each.partition for each in view.topic(topic).partitions]
     search = RecordSearch(view.properties, query, ranges_of(query, view, topic, numbers))

@@ -159,9 +159,11 @@ def decode(
     key: bytes | None = None,
     schemas: SchemaDecoder | None = None,
 ) -> Decoded:
-    """Returns content as text. `key` is the key of a record whose value is decoded, which some values need.
+    """Returns the key or value `data` of a record as text, made by the decoder `wanted`, one of CHOICES.
 
-    `schemas` decodes content with a schema of a registry; None if there is no registry.
+    `auto` chooses the decoder by the topic and the bytes. If another one fails, `auto` is used, and `failure` of the
+    result says why. `key` is the record's key if `data` is its value, since some formats need it. `schemas` decodes
+    with the schemas of a registry; None if there is no registry.
     """
     if data is None:
         return Decoded("null", wanted, is_null=True)
@@ -179,7 +181,11 @@ def decode(
 
 
 def _readable(data: bytes, topic: str, key: bytes | None, schemas: SchemaDecoder | None) -> Decoded:
-    """Returns content as the first decoder shows it whose format it has."""
+    """Returns the content as decoded by the first decoder that accepts it.
+
+    The decoder of the registry is tried first, then those in `_candidates`, and in the end hex, which accepts
+    everything.
+    """
     failure = ""
     if schemas is not None and schemas.may_decode(data) and topic not in (*_COORDINATORS, METADATA_TOPIC):
         try:
@@ -233,7 +239,10 @@ def preview(
     limit: int,
     schemas: SchemaDecoder | None = None,
 ) -> Decoded:
-    """Returns content on one line of at most `limit` characters, for a list of records."""
+    """Returns the key or value `data` on one line of at most `limit` characters, for a list of records.
+
+    The arguments are those of `decode`, but content is decoded only as far as the line needs it.
+    """
     if data is None:
         return Decoded("null", wanted, is_null=True)
     if wanted == "hex":

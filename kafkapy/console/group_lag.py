@@ -55,7 +55,7 @@ class GroupLag(NamedTuple):
 
 
 def total(lags: Collection[PartitionLag]) -> int | None:
-    """Returns the sum of the known lags; None without any."""
+    """Returns the sum of the known lags; None if no lag is known."""
     known = [each.lag for each in lags if each.lag is not None]
     return sum(known) if known else None
 
@@ -63,7 +63,10 @@ def total(lags: Collection[PartitionLag]) -> int | None:
 def partition_lags(
     view: ClusterView, described: GroupDescription | None, offsets: Mapping[TopicPartition, OffsetAndMetadata]
 ) -> list[PartitionLag]:
-    """Returns the partitions that a group has committed or reads, in order. Blocks."""
+    """Returns the lag of each partition that the group has committed or that a member reads, in partition order.
+
+    `described` is None if the members are unknown; `offsets` are the committed offsets. Blocks.
+    """
     members = {
         each: member.member_id for member in (described.members if described else ()) for each in member.partitions
     }
@@ -102,8 +105,11 @@ def lags_of(view: ClusterView, partitions: Collection[TopicPartition]) -> tuple[
 
 
 class Sample(NamedTuple):
-    """A look at a group at one time: committed offsets, ends, and the epoch or members, which rebalances
-    change."""
+    """The state of a group at the time `seen_s` (seconds of the monotonic clock).
+
+    `committed` and `ends` are offsets by partition. `membership` has values that a rebalance changes: the group's epoch
+    and its members' ids.
+    """
 
     seen_s: float
     committed: dict[TopicPartition, int]
@@ -112,7 +118,10 @@ class Sample(NamedTuple):
 
 
 class LagHistory:
-    """The last samples of the groups that pages have shown, at most `most` groups. Thread-safe."""
+    """The last `length` samples of each group that a page has shown, at most `most` groups. Thread-safe.
+
+    Two samples of a group are at least `gap_s` seconds apart.
+    """
 
     def __init__(self, most: int = 200, length: int = 30, gap_s: float = 2.0) -> None:
         self._most, self._length, self._gap_s = most, length, gap_s
@@ -120,7 +129,7 @@ class LagHistory:
         self._lock = Lock()
 
     def add(self, group: str, sample: Sample) -> list[Sample]:
-        """Adds a sample, unless the last one is younger than the gap; returns all samples of the group."""
+        """Adds a sample unless the newest one is less than `gap_s` seconds older. Returns all samples of the group."""
         with self._lock:
             samples = self._samples.pop(group, None) or deque(maxlen=self._length)
             if not samples or sample.seen_s - samples[-1].seen_s >= self._gap_s:
@@ -141,7 +150,10 @@ class Verdict(NamedTuple):
 def verdicts(
     described: GroupDescription | None, lags: Sequence[PartitionLag], samples: Sequence[Sample]
 ) -> list[Verdict]:
-    """Returns what explains the lag of a group, the most important sentence first; at least one."""
+    """Returns sentences that explain the lag of a group, the most important one first; at least one.
+
+    `described` is None if the group's members are unknown. `samples` are the group's samples, oldest first.
+    """
     lag = total(lags)
     found: list[Verdict] = []
     if lag is None:
@@ -251,7 +263,10 @@ def _hot_partition(lags: Sequence[PartitionLag], lag: int) -> list[Verdict]:
 def _progress(
     described: GroupDescription | None, lags: Sequence[PartitionLag], samples: Sequence[Sample]
 ) -> list[Verdict]:
-    """Compares the first and the last sample: does the group commit, and does the lag grow?"""
+    """Returns a verdict on the progress between the first and the last sample; [] if there is nothing to say.
+
+    The verdict says that the group commits nothing, that the lag grows, or when the lag will be gone.
+    """
     if len(samples) < 2:
         return []
     first, last = samples[0], samples[-1]
@@ -279,9 +294,10 @@ def _progress(
 
 
 def first_unread_times(view: ClusterView, lags: Sequence[PartitionLag], most: int = 50) -> dict[TopicPartition, int]:
-    """Returns the timestamp of the first unread record of each partition with lag (ms since 1970). Blocks.
+    """Returns the timestamp (ms since 1970) of the first unread record of partitions with lag. Blocks.
 
-    Only a fetch tells the time of an offset, so that it is read for the `most` partitions with the greatest lag.
+    A timestamp has to be fetched with its record, so that only the `most` partitions with the greatest lag are read.
+    The result lacks partitions that could not be read.
     """
     from kafkapy.console.record_search import times_at
 

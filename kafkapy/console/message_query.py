@@ -33,7 +33,11 @@ Ranges = dict[TopicPartition, tuple[int, int]]
 
 
 class MessageQuery(NamedTuple):
-    """The state of the page of messages. `partition` is None for all partitions."""
+    """The choices on the page of a topic's records, which are the parameters of its URL.
+
+    `start` is one of STARTS, and `at` the offset or time for it. `partition` is None for all partitions. `limit` is the
+    number of records to show.
+    """
 
     start: str
     at: str
@@ -51,12 +55,12 @@ class MessageQuery(NamedTuple):
 
     @property
     def seconds(self) -> int:
-        """How long a page reads at most."""
+        """The time in seconds after which a search for the page ends."""
         return LIVE_SECONDS if self.start == "live" else MOST_SECONDS
 
 
 def parse_query(visit: Visit) -> MessageQuery:
-    """Returns the query of a URL. Raises Problem for a value that makes no sense."""
+    """Returns the choices that the parameters of the URL make. Raises Problem for a parameter with an invalid value."""
     lists = visit.lists
     return MessageQuery(
         visit.choice("from", tuple(STARTS), "newest"),
@@ -77,9 +81,10 @@ def _short(values: Sequence[str]) -> list[str]:
 
 
 def time_of(text: str, now_ms: int | None = None) -> int:
-    """Returns the ms since 1970 of a time in ISO 8601 (UTC unless it names a zone), in ms, or ago ("15 min").
+    """Returns the time that `text` describes, in ms since 1970.
 
-    Raises Problem for another text.
+    The text is a time in ISO 8601 (UTC unless it names a zone), a number of ms since 1970, or a duration before
+    `now_ms`, such as "15 min". `now_ms` is None for the present time. Raises Problem for another text.
     """
     now_ms = int(time.time() * 1000) if now_ms is None else now_ms
     if text.isascii() and text.isdigit() and len(text) < 18:
@@ -97,7 +102,11 @@ def time_of(text: str, now_ms: int | None = None) -> int:
 
 
 def ranges_of(query: MessageQuery, view: ClusterView, topic: str, partitions: Sequence[int]) -> Ranges:
-    """Returns the offsets to read of each partition; the end of a live page is not known."""
+    """Returns the first offset (inclusive) and the last (exclusive) to read of each partition with these numbers.
+
+    The end is 2^62 for a live page, which reads records as they arrive. Partitions whose ends could not be read are
+    left out. Raises Problem if the query has an invalid offset or time.
+    """
     keys = [TopicPartition(topic, each) for each in partitions]
     ends: Mapping[TopicPartition, Ends] = view.ends(keys, read_committed=query.committed_only)
     known = {

@@ -29,7 +29,10 @@ class Problem(Exception):
 
 
 def problem_of(error: Exception, cluster: str = "") -> Problem | None:
-    """Returns what a page shows for an exception; None for an exception that is a defect."""
+    """Returns the Problem that describes an exception to the user, or None if the exception is a defect of the program.
+
+    `cluster` is the name of the cluster for the text.
+    """
     if isinstance(error, Problem):
         return error
     if isinstance(error, AuthenticationError):

@@ -16,7 +16,10 @@ _NAMED = 10
 
 
 def fate_of(view: ClusterView, partition: TopicPartition, record: Record) -> list[tuple[str, str]]:
-    """Returns pairs of a label and a sentence. Blocks; what the user may not read is left out."""
+    """Returns sentences on the open transaction, the groups and the deletion that concern a record, each with a label.
+
+    If the user may not read one of them, the sentence says so. Blocks.
+    """
     parts: tuple[tuple[str, Callable[[], str]], ...] = (
         ("Transaction", lambda: _transaction(view, partition, record.offset)),
         ("Groups", lambda: _groups(view, partition, record.offset)),
@@ -41,7 +44,11 @@ def _transaction(view: ClusterView, partition: TopicPartition, offset: int) -> s
 
 
 def _groups(view: ClusterView, partition: TopicPartition, offset: int) -> str:
-    """Returns which groups have committed an offset after the record, and which have not."""
+    """Returns a sentence that names the groups that have read the record, and those that have not.
+
+    A group has read the record if it has committed a later offset. Only groups with a committed offset of the partition
+    are named.
+    """
     asked = [each.group_id for each in view.groups() if each.type in ("Classic", "Consumer", "")][:MOST_GROUPS]
     committed = {
         group: offsets[partition].offset

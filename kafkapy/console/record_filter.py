@@ -35,7 +35,10 @@ _NEVER = object()
 
 
 class Filter(NamedTuple):
-    """One condition. `name` is the name of a header, or a path into JSON such as `order.lines.0.price`."""
+    """One condition on records: an `operation` of OPERATIONS compares a `field` of FIELDS with `text`.
+
+    `name` is the name of a header ("" for any), or a path into JSON such as `order.lines.0.price`.
+    """
 
     field: str
     operation: str
@@ -119,7 +122,10 @@ def _as_text(value: Any) -> str:
 
 
 def json_at(data: bytes | None, path: str) -> Any:
-    """Returns the part of JSON at a path of names and indexes between dots; a marker if there is no such part."""
+    """Returns the part of the JSON document `data` at `path`: names and list indexes between dots.
+
+    Returns the object _NEVER if `data` is not JSON or has no such part; None is the null of JSON.
+    """
     if data is None:
         return _NEVER
     try:
@@ -132,7 +138,10 @@ def json_at(data: bytes | None, path: str) -> Any:
 
 
 def parse_filters(fields: list[str], names: list[str], operations: list[str], texts: list[str]) -> tuple[Filter, ...]:
-    """Returns the filters of a form's rows; rows without a text are ignored. Raises Problem for an invalid row."""
+    """Returns the filters that the rows of a form describe: the nth row has the nth element of each list.
+
+    Rows without a text are ignored. Raises Problem for an invalid row.
+    """
     found = []
     for row, text in enumerate(texts):
         if not text:
@@ -164,7 +173,7 @@ def _is_number(text: str) -> bool:
 
 
 def _needle_of(chosen: Filter) -> bytes | None:
-    """Returns bytes that each record contains that fulfils the filter; None if there are no such bytes."""
+    """Returns bytes that a record must contain to pass the filter; None if the filter requires no certain bytes."""
     if chosen.operation not in ("contains", "equals", "starts") or chosen.text == "null":
         return None
     if chosen.field == "json" and not (chosen.text.isascii() and chosen.text.isalnum()):
@@ -184,7 +193,11 @@ class BatchFilter:
         self.needle = max(filter(None, map(_needle_of, filters)), key=len, default=b"")
 
     def _fast_search(self) -> Callable[[ArrowBatch, int], list[int]] | None:
-        """Returns a function that finds the candidates of a batch by columns; None if all rows are candidates."""
+        """Returns a function that finds the rows of a batch that may pass the filters, without making Python objects.
+
+        The function returns at most _CANDIDATES rows from a start row on. Returns None if no filter can be checked in
+        this way.
+        """
         for each in self._filters:
             needle = each.text.encode()
             if each.operation not in ("contains", "equals", "starts"):
@@ -220,7 +233,7 @@ _CANDIDATES = 256
 
 
 def record_of(batch: ArrowBatch, row: int) -> Record:
-    """Returns one row of a batch that has the columns of COLUMNS."""
+    """Returns the row `row` of a batch, which has the columns COLUMNS, as a Record."""
     found = read_row(batch, row)
     return Record(
         found["partition"],

@@ -32,7 +32,10 @@ _STALL_S = 20.0
 
 
 class Progress:
-    """How far a search is. `total` offsets are to be read, which is 0 for a live page."""
+    """The numbers that describe how far a search has come, and `end_reason`, a sentence, once it has ended.
+
+    `total` is the number of offsets that the search has to read; 0 for a live page, whose end is unknown.
+    """
 
     __slots__ = ("bytes", "end_reason", "matches", "offsets", "records", "seconds", "total")
 
@@ -73,7 +76,10 @@ class RecordSearch:
         self._stopped.set()
 
     def run(self) -> Iterator[Record | Progress]:
-        """Yields matching records, and the progress a few times each second. The last item is the progress."""
+        """Yields the matching records and, a few times each second, the progress; the last item is always the progress.
+
+        The progress is one object, which changes while the search runs.
+        """
         progress = self.progress
         if self._query.start == "live":
             yield progress
@@ -141,7 +147,11 @@ class RecordSearch:
         return self.progress
 
     def _backward(self, reader: RangeReader) -> Iterator[Record | Progress]:
-        """Yields the matches of windows from the end, those of each window with the newest record first."""
+        """Yields the matching records from the end of the log to its start, window by window, and the progress.
+
+        A window is a range of offsets of every partition, which is read forward; its matches are then sorted by time,
+        the newest first. Each window is larger than the one before.
+        """
         progress, shown_s, offsets = self.progress, self._began_s, 0
         left = dict(self._ranges)
         window = max(_SMALLEST_WINDOW, self._query.limit)

@@ -34,7 +34,7 @@ def _environment() -> Environment:
 
 @cache
 def static_url(name: str) -> str:
-    """Returns the URL of a static file, with a part of its hash, so that browsers may keep the file for ever."""
+    """Returns the URL of a static file, with a part of the file's hash, so that browsers may keep it for ever."""
     digest = sha256((STATIC / name).read_bytes()).hexdigest()
     return f"/static/{name}?{digest[:12]}"
 

@@ -36,8 +36,9 @@ Place = tuple[object, int]
 
 
 class Deliveries(NamedTuple):
-    """The unfinished part of a partition: records to be delivered again, finished out of order, or given up.
+    """The numbers of records of a share partition that are not finished in order.
 
+    They are to be delivered `again`, are `acknowledged` out of order, or are `archived`: their delivery was given up.
     `most_deliveries` is the largest delivery count of a record that is to be delivered again.
     """
 
@@ -78,7 +79,7 @@ class _Partition:
 
 
 def _without(each: Range, first: int, last: int) -> list[Range]:
-    """Returns the parts of a range that are outside of the offsets from `first` to `last`."""
+    """Returns the parts of the range `each` that are outside of the offsets from `first` to `last`; at most two."""
     start, end, state, count = each
     found = [(start, min(end, first - 1), state, count), (max(start, last + 1), end, state, count)]
     return [part for part in found if part[0] <= part[1]] if first <= end and start <= last else [each]

@@ -59,7 +59,11 @@ async def _gathered(chunks: Iterator[str], stop: Callable[[], None]) -> AsyncIte
 
 
 def _next_chunks(chunks: Iterator[str]) -> tuple[str, bool]:
-    """Returns the next chunks together, and whether they are the last ones. An empty chunk ends the gathering."""
+    """Joins the next chunks to one text; returns the text, and whether the iterator has ended.
+
+    The text ends after an empty chunk, which the page yields to have its rows sent, after _GATHER_S seconds, or when it
+    has more than _MOST_CHARACTERS characters.
+    """
     gathered, began_s, length = [], time.monotonic(), 0
     for chunk in chunks:
         gathered.append(chunk)

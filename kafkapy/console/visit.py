@@ -31,7 +31,7 @@ class Visit(NamedTuple):
     form: Mapping[str, str] | None = None
 
     def shared(self) -> dict[str, Any]:
-        """Returns the values that the template of every page needs."""
+        """Returns the values that the template of every page needs, by their names in the template."""
         return {
             "settings": self.settings,
             "session": self.session,
@@ -42,14 +42,20 @@ class Visit(NamedTuple):
         }
 
     def text(self, name: str, default: str = "") -> str:
-        """Returns a parameter of the query, without spaces around it. Raises Problem if it is too long."""
+        """Returns a parameter of the query without surrounding spaces; `default` if it is missing.
+
+        Raises Problem if it has more than LONGEST_TEXT characters.
+        """
         found = self.query.get(name, default).strip()
         if len(found) > LONGEST_TEXT:
             raise Problem(400, f"The parameter {name} has more than {LONGEST_TEXT} characters.")
         return found
 
     def whole(self, name: str, default: int, low: int, high: int) -> int:
-        """Returns a whole number of the query. Raises Problem for another text or a number out of range."""
+        """Returns a parameter of the query as a whole number from `low` to `high`; `default` if it is empty.
+
+        Raises Problem for another text or a number out of range.
+        """
         text = self.text(name)
         if not text:
             return default
@@ -59,7 +65,10 @@ class Visit(NamedTuple):
         return int(text)
 
     def choice(self, name: str, choices: Mapping[str, Any] | tuple[str, ...], default: str) -> str:
-        """Returns a parameter that has one of some values. Raises Problem for another value."""
+        """Returns a parameter of the query that must be one of `choices`, or `default` if it is missing or empty.
+
+        Raises Problem for another value.
+        """
         found = self.text(name) or default
         if found not in choices:
             raise Problem(400, f"{name}={found[:40]} is not one of {', '.join(choices)}.")
@@ -88,6 +97,6 @@ class Part(NamedTuple):
 
 
 def part_of(rows: list[Any], visit: Visit) -> Part:
-    """Returns the rows of a long list that the query's `start` selects."""
+    """Returns PAGE_ROWS of the rows, beginning with the one whose index is the parameter `start` of the query."""
     start = visit.whole("start", 0, 0, 1 << 40)
     return Part(rows[start : start + PAGE_ROWS], start, len(rows))

@@ -13,7 +13,10 @@ Fields = Mapping[str, str]
 
 
 class Field(NamedTuple):
-    """A field of a form. `choices` makes it a selection, `lines` a text of several lines; a fixed one is not edited."""
+    """A field of a form: a line of text or, with `choices`, a selection or, if `lines` is more than 1, a text area.
+
+    The user cannot edit the value if `is_fixed`.
+    """
 
     name: str
     label: str
@@ -65,7 +68,7 @@ class Change(NamedTuple):
 
 
 def required(fields: Fields, name: str) -> str:
-    """Returns a field without spaces around it. Raises Problem if it is empty."""
+    """Returns the value of the field `name` without surrounding spaces. Raises Problem if it is empty."""
     text = fields.get(name, "").strip()
     if not text:
         raise Problem(400, f"The field {name} is empty.")
@@ -73,7 +76,10 @@ def required(fields: Fields, name: str) -> str:
 
 
 def whole_number(fields: Fields, name: str, low: int, high: int, default: int | None = None) -> int:
-    """Returns a field as a whole number. Raises Problem for another text or a number out of range."""
+    """Returns the value of the field `name` as a whole number from `low` to `high`, or `default` if the field is empty.
+
+    Raises Problem for another text, for a number out of range, and for an empty field without `default`.
+    """
     text = fields.get(name, "").strip()
     if not text and default is not None:
         return default
@@ -83,7 +89,7 @@ def whole_number(fields: Fields, name: str, low: int, high: int, default: int | 
 
 
 def key_values(text: str) -> dict[str, str]:
-    """Returns the lines `key=value` of a text. Raises Problem for another line."""
+    """Returns the keys and values of a text of lines `key=value`. Raises Problem for any other line."""
     found = {}
     for line in filter(str.strip, text.splitlines()):
         key, separator, value = line.partition("=")

@@ -26,7 +26,11 @@ _FLAGS = {
 def _partitions(
     view: ClusterView, group: str, fields: Fields, committed: Mapping[TopicPartition, OffsetAndMetadata]
 ) -> list[TopicPartition]:
-    """Returns the partitions that a form names: `topic`, `topic:0,1`, or empty for all that the group has committed."""
+    """Returns the partitions that the field `topics` of a form names, as words `topic` or `topic:0,1`.
+
+    If the field is empty, these are the partitions of which the group has committed an offset. Raises Problem if there
+    are none, or if the field names a partition that does not exist.
+    """
     found: list[TopicPartition] = []
     for word in fields.get("topics", "").split():
         topic, colon, numbers = word.partition(":")
@@ -51,7 +55,11 @@ def _chosen(
     ends: Mapping[TopicPartition, Ends],
     committed: Mapping[TopicPartition, OffsetAndMetadata],
 ) -> dict[TopicPartition, int]:
-    """Returns the new offset of each partition, within the ends of its log."""
+    """Returns the new offset of each partition: where the fields `to` and `value` of the form tell the group to go.
+
+    An offset outside of the log is replaced by the nearer end of the log. Raises Problem for invalid fields, or if the
+    ends of a log could not be read.
+    """
     strategy, value = fields.get("to", "earliest"), fields.get("value", "").strip()
     if strategy not in _STRATEGIES:
         raise Problem(400, f"to is one of {', '.join(_STRATEGIES)}, not {strategy[:40]!r}.")

@@ -26,7 +26,7 @@ _STARTS = ("oldest", "offset", "time")
 
 
 class _Source:
-    """The records that a form selects: those of a topic, which are read each time that it is iterated over."""
+    """The records of a topic that a form selects. Each iteration over the object reads them from the cluster again."""
 
     def __init__(self, view: ClusterView, fields: Fields) -> None:
         self._view = view
@@ -46,7 +46,7 @@ class _Source:
         )
 
     def _bounded(self, ranges: Ranges, until: str) -> Ranges:
-        """Returns the ranges without the records from a time on."""
+        """Returns the ranges, each ended at the first record that is not older than `until`; unchanged if it is ""."""
         if not until:
             return ranges
         found = self._view.offsets_at(ranges, time_of(until))
@@ -116,7 +116,10 @@ def _plan(view: ClusterView, fields: Fields) -> Plan:
 
 
 def _write(view: ClusterView, source: _Source, target: str) -> int:
-    """Writes the records to the target in one transaction; returns their number. After an error none is visible."""
+    """Writes the records to the topic `target` in one transaction, and returns their number.
+
+    After an error the transaction is aborted, so that consumers of committed records see none of them.
+    """
     settings = {
         **view.properties,
         "transactional.id": f"kafkapy-console-replay-{secrets.token_hex(8)}",

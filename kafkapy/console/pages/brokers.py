@@ -12,7 +12,7 @@ from kafkapy.errors import ApiError
 
 
 def show_all(visit: Visit) -> Page:
-    """Returns the brokers with what they lead, and the voters and observers of the quorum."""
+    """Returns the page of all brokers, with their numbers of leaders and replicas, and of the metadata quorum."""
     cluster = visit.cluster.describe()
     topics = visit.cluster.topics().values()
     partitions = [each for topic in topics for each in topic.partitions]
@@ -36,7 +36,7 @@ def show_all(visit: Visit) -> Page:
 
 
 def _quorum(visit: Visit) -> tuple[QuorumDescription | None, str]:
-    """Returns the quorum, or the reason why it cannot be described."""
+    """Returns the description of the metadata quorum, and ""; or None, and the reason why it cannot be read."""
     try:
         return visit.cluster.admin.describe_metadata_quorum(), ""
     except ApiError as error:

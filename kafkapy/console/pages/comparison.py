@@ -10,7 +10,12 @@ from kafkapy.console.visit import Page, Visit
 
 
 def show(visit: Visit) -> Page:
-    """Returns the differences. The query names the other cluster, the topic, and the other topic."""
+    """Returns the page that compares this cluster with another one, or two topics.
+
+    The parameters of the URL are `other`, the name of the other cluster; `topic`, a topic of this cluster, without
+    which all topics are compared; and `with`, the topic of the other cluster to compare with, by default of the same
+    name.
+    """
     other_name = visit.text("other") or visit.cluster.name
     topic, other_topic = visit.text("topic"), visit.text("with")
     other = visit.view_of(other_name)

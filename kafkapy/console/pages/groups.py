@@ -29,7 +29,7 @@ _history = LagHistory()
 
 
 def show_all(visit: Visit) -> Page:
-    """Returns the list of groups; the lag is read for the groups that are shown."""
+    """Returns the page with the list of groups. Lags are read only for the part of the list that is shown."""
     wanted = visit.text("q")
     kind = visit.text("type")
     every = visit.cluster.groups()
@@ -54,7 +54,10 @@ def show_all(visit: Visit) -> Page:
 
 
 def _lags(visit: Visit, groups: list[str]) -> dict[str, int | None]:
-    """Returns the lag of each group: one request for offsets for each group, and two to each broker for the ends."""
+    """Returns the lag of each group; None if it has committed nothing, or if no end could be read.
+
+    This takes one request for offsets for each group, and two to each broker for the ends.
+    """
     offsets = visit.cluster.admin.list_group_offsets(groups).values
     ends = visit.cluster.ends({key for each in offsets.values() for key in each})
     found: dict[str, int | None] = {}
@@ -86,7 +89,10 @@ def show(visit: Visit) -> Page:
 
 
 def _describe(visit: Visit, group: str) -> GroupDescription | None:
-    """Returns the description of a group of consumers; None if its members are no consumers."""
+    """Returns the description of a group; if it is not a consumer group, asks for a classic group.
+
+    Returns None if the members are not consumers. Raises Problem if the group does not exist.
+    """
     found = visit.cluster.admin.describe_groups([group])
     if group in found.values:
         return found.values[group]
@@ -97,7 +103,11 @@ def _describe(visit: Visit, group: str) -> GroupDescription | None:
 
 
 def _lag_values(visit: Visit, group: str, described: GroupDescription | None, *, with_times: bool) -> dict[str, Any]:
-    """Returns the lag of a group in each partition, the verdict, and the samples that it comes from."""
+    """Returns the values of a page's template that are about lag: of each partition, in total, and the verdicts.
+
+    `described` is None if the group's members are unknown. With `with_times` the times of the first unread records are
+    read, too. Stores a sample of the group for later verdicts.
+    """
     offsets = _offsets(visit, group)
     lags = partition_lags(visit.cluster, described, offsets)
     sample = Sample(
@@ -150,7 +160,7 @@ def _share_group(visit: Visit, group: str, values: dict[str, Any]) -> Page:
 
 
 def _deliveries(visit: Visit, group: str) -> tuple[dict[Place, Deliveries], str]:
-    """Returns the stored deliveries of a share group, and why they are missing."""
+    """Returns the stored deliveries of a share group, and ""; or {}, and the reason why they cannot be read."""
     try:
         found = visit.cluster.cached(f"deliveries of {group}", SLOW_S, lambda: deliveries_of(visit.cluster, group))
     except ApiError as error:

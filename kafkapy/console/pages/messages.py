@@ -35,7 +35,7 @@ _searches = threading.BoundedSemaphore(MOST_SEARCHES)
 
 
 def show(visit: Visit) -> Response:
-    """Returns the page, whose rows are sent while they are found."""
+    """Returns the page of a topic's records, which sends each row to the browser as soon as the record is found."""
     name = visit.path["topic"]
     query = parse_query(visit)
     topic = visit.cluster.topic(name)
@@ -76,7 +76,11 @@ def _search(visit: Visit, query: MessageQuery, topic: str, numbers: list[int]) -
 def _page(
     visit: Visit, query: MessageQuery, search: RecordSearch, values: dict[str, Any], frame: tuple[str, str]
 ) -> Iterator[str]:
-    """Yields the page up to its rows, then each row, then the rest; `frame` is what is before and after the rows."""
+    """Yields the HTML of the page in pieces: the text before the rows, each row when it is found, the text after them.
+
+    `frame` has the texts before and after the rows; `values` are those of the template. If MOST_SEARCHES searches run
+    already, a refusal replaces the rows.
+    """
     head, tail = frame
     yield head
     yield ""  # sends what there is
@@ -142,7 +146,10 @@ def export(visit: Visit) -> Response:
 
 
 def _json_line(record: Record) -> str:
-    """Returns a record as one line of JSON; bytes that are not UTF-8 as base64, in members with that name."""
+    """Returns a record as one line of JSON.
+
+    A key, value or header that is not UTF-8 is in base64, in a member whose name ends with `_base64`.
+    """
     shown: dict[str, Any] = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
     for name, content in (("key", record.key), ("value", record.value)):
         shown |= _member(name, content)
@@ -213,7 +220,10 @@ def show_record(visit: Visit) -> Page | Response:
 
 
 def _again(topic: str, record: Record) -> str:
-    """Returns the query of a form that writes a record again; "" for one that is too large for a URL."""
+    """Returns the query of the URL of the form that writes a record, filled with this record's content.
+
+    Returns "" if the query would be too long for a URL.
+    """
     parts: dict[str, Any] = {"topic": topic}
     for name, content in (("key", record.key), ("value", record.value)):
         if content is None:

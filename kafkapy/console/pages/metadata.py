@@ -24,7 +24,10 @@ HISTORY_S = 15.0
 
 
 def history_of(view: ClusterView) -> MetadataHistory:
-    """Returns the metadata history, which the active controller has. Blocks. Raises Problem without a way to it."""
+    """Returns the metadata history, read from a log directory of this machine or from the active controller. Blocks.
+
+    Raises Problem if the cluster has neither: no directory is configured, and no controller can be reached.
+    """
     return view.cached("history", HISTORY_S, lambda: _fetch(view))
 
 
@@ -50,7 +53,7 @@ def _fetch(view: ClusterView) -> MetadataHistory:
 
 
 def show(visit: Visit) -> Page:
-    """Returns the newest changes before an offset or time, and the cluster as it was then."""
+    """Returns the page with the newest metadata records before an offset or time, and a summary of the image there."""
     history = history_of(visit.cluster)
     end = _offset(visit, history, "at", history.end_offset)
     image = history.image_at(end)
@@ -80,7 +83,10 @@ def show(visit: Visit) -> Page:
 
 
 def _offset(visit: Visit, history: MetadataHistory, name: str, default: int) -> int:
-    """Returns the offset that a parameter names: an offset below the end of the log, or a time."""
+    """Returns the offset that the parameter `name` of the URL contains, or that belongs to the time that it contains.
+
+    Returns `default` if the parameter is missing or empty. A number above the end of the log counts as a time.
+    """
     text = visit.text(name)
     if not text:
         return default
@@ -116,7 +122,7 @@ def show_difference(visit: Visit) -> Page:
 
 
 def _facts(image: MetadataImage) -> dict[str, str]:
-    """Returns an image as named facts, so that two images can be compared line by line."""
+    """Returns partitions, brokers and configuration of an image as texts by name, so that images can be compared."""
     found = {}
     for topic in image.topics.by_name.values():
         for number, state in topic.partitions.items():

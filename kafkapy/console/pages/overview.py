@@ -12,7 +12,7 @@ LISTED_TOPICS = 8
 
 
 def show(visit: Visit) -> Page:
-    """Returns the overview."""
+    """Returns the page with the state of a cluster: brokers, numbers of partitions and groups, and sizes."""
     view = visit.cluster
     cluster = view.describe()
     topics = list(view.topics().values())
@@ -67,7 +67,7 @@ def _bytes_of(visit: Visit, broker: int) -> int | None:
 
 
 def _groups(visit: Visit) -> tuple[list[GroupListing], str]:
-    """Returns the groups, or the reason why they cannot be read."""
+    """Returns the groups, and ""; or [], and the reason why they cannot be read."""
     try:
         return visit.cluster.groups(), ""
     except ApiError as error:

@@ -22,7 +22,10 @@ MOST_ROWS = 1000
 
 
 def show(visit: Visit) -> Page:
-    """Returns what the cluster has of each; a part that the user may not read, or the cluster lacks, says why."""
+    """Returns the page of ACLs, SCRAM users, quotas, and subscriptions of client metrics.
+
+    For a list that cannot be read, because the user may not or the cluster does not support it, the page says why.
+    """
     admin = visit.cluster.admin
     wanted = visit.text("q").lower()
     acls, acl_refusal = _read(lambda: sorted(admin.describe_acls(AclFilter()), key=str))

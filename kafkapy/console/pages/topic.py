@@ -58,7 +58,10 @@ def show_partitions(visit: Visit) -> Page:
 
 
 def _sizes(visit: Visit, topic: str) -> tuple[dict[int, list[tuple[int, str, int]]], str]:
-    """Returns broker, directory and bytes of each replica by partition, and why they are missing."""
+    """Returns (broker id, log directory, bytes) of each replica of a topic by partition, and why some are missing.
+
+    The reason is "" if every broker has reported its replicas.
+    """
     found: dict[int, list[tuple[int, str, int]]] = defaultdict(list)
     try:
         directories = visit.cluster.log_dirs()

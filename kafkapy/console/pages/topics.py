@@ -15,7 +15,7 @@ _ORDERS = {
 
 
 def show_all(visit: Visit) -> Page:
-    """Returns the list of topics. Only the partitions of the shown topics are asked for their ends."""
+    """Returns the page with the list of topics. Ends are read only for the part of the list that is shown."""
     wanted = visit.text("q")
     order = visit.choice("sort", tuple(_ORDERS), "name")
     shows_internal = visit.text("internal") == "1"

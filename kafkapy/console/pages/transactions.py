@@ -9,7 +9,7 @@ from kafkapy.types import TopicPartition
 
 
 def show_all(visit: Visit) -> Page:
-    """Returns the transactional ids, those whose transaction is open longest first."""
+    """Returns the page of all transactional ids: first those with an open transaction, then the others, each by id."""
     wanted = visit.text("q")
     listings = [each for each in visit.cluster.admin.list_transactions() if wanted in each.transactional_id]
     # Open transactions come first; only they have a start.
@@ -26,7 +26,7 @@ def show_all(visit: Visit) -> Page:
 
 
 def show_producers(visit: Visit) -> Page:
-    """Returns the producers that have written to the partitions of a topic."""
+    """Returns the page of the active producers of each partition of a topic, as the partitions' leaders report them."""
     topic = visit.cluster.topic(visit.path["topic"])
     keys = [TopicPartition(topic.name, each.partition) for each in topic.partitions]
     found = visit.cluster.admin.describe_producers(keys)
