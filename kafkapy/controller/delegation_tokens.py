@@ -20,7 +20,10 @@ from kafkapy.types import random_uuid, uuid_to_string
 
 
 class TokenSettings(NamedTuple):
-    """The configuration of delegation tokens; without a secret key there are none. Times are milliseconds."""
+    """The configuration of delegation tokens. Times are milliseconds.
+
+    If `secret_key` is None, delegation tokens are disabled.
+    """
 
     secret_key: str | None
     max_lifetime_ms: int
@@ -40,7 +43,10 @@ class TokenSettings(NamedTuple):
 
 
 class NewToken(NamedTuple):
-    """A token to create. `max_lifetime_ms` is 0 or negative for the longest life that the configuration allows."""
+    """A token to create, at the request of `requester`. `renewers` may renew the token in addition to `owner`.
+
+    If `max_lifetime_ms` is not positive, the token may live as long as the configuration allows.
+    """
 
     owner: Principal
     requester: Principal
@@ -51,7 +57,7 @@ class NewToken(NamedTuple):
 def create_token(
     image: MetadataImage, wanted: NewToken, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[DelegationToken]:
-    """Creates a token. Raises ApiError if there are no tokens, or if a renewer is no user."""
+    """Creates a token. Raises ApiError if tokens are disabled, or if a renewer is not a principal of type User."""
     _check_enabled(image, settings)
     lifetime_ms = settings.max_lifetime_ms
     if wanted.max_lifetime_ms > 0:
@@ -74,9 +80,12 @@ def create_token(
 def renew_token(
     image: MetadataImage, requester: Principal, hmac_bytes: bytes, period_ms: int, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[int]:
-    """Sets the expiry of a token to `period_ms` from now, but not later than the configured time from now or the end of
-    the token's longest life. A period that is not positive means the configured time. Returns the new expiry. Raises
-    ApiError."""
+    """Sets the expiry of a token to `period_ms` from now; the response is the new expiry in ms since 1970.
+
+    The expiry is at most delegation.token.expiry.time.ms from now, which a `period_ms` that is not positive means, and
+    not later than the token's latest expiry. Raises ApiError if `requester` may not change the token, or if it has
+    expired.
+    """
     _check_enabled(image, settings)
     token = find_token(image, hmac_bytes, settings)
     _check_alive(token, wall_ms)
@@ -88,8 +97,11 @@ def renew_token(
 def expire_token(
     image: MetadataImage, requester: Principal, hmac_bytes: bytes, period_ms: int, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[int]:
-    """Removes a token if `period_ms` is negative, otherwise sets its expiry to `period_ms` from now. Returns the
-    expiry. Raises ApiError."""
+    """Removes a token if `period_ms` is negative, otherwise sets its expiry to `period_ms` from now.
+
+    The response is the expiry in ms since 1970. Raises ApiError if `requester` may not change the token, or if it does
+    not exist or has expired.
+    """
     _check_enabled(image, settings)
     token = find_token(image, hmac_bytes, settings)
     _check_owner(token, requester)
@@ -100,7 +112,7 @@ def expire_token(
 
 
 def remove_expired_tokens(image: MetadataImage, wall_ms: int) -> ControllerResult[bool]:
-    """Removes the tokens that have expired. The response is False: one operation removes all of them."""
+    """Removes all tokens that have expired. The response is False, because no further operation is necessary."""
     expired = [token for token in image.delegation_tokens.values() if token.expiration_timestamp < wall_ms]
     return ControllerResult([_removal(token) for token in expired], False)
 

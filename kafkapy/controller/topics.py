@@ -55,7 +55,7 @@ Charge = Callable[[int], None]
 
 
 def uncharged(partitions: int) -> None:
-    """Lets a client create or delete any number of partitions."""
+    """Does nothing, so that a client may create or delete any number of partitions: the default of `charge`."""
 
 
 class PlacementRules(NamedTuple):
