@@ -120,9 +120,11 @@ class CoordinatorRuntime(Generic[S]):
         base_sequence: int = 0,
         on_elected: Callable[[], None] = lambda: None,
     ) -> None:
-        """`base_sequence` is the base sequence of every batch; it differs between Apache Kafka's coordinators.
+        """Creates the coordinator of the internal topic `topic`, which leads no partition yet.
 
-        `on_elected` is called after each election of this broker.
+        `load_buffer_bytes` is the most that a load reads at a time. `base_sequence` is the base sequence of every
+        batch; it differs between Apache Kafka's coordinators. `on_elected` is called after each election of this
+        broker.
         """
         self.topic = topic
         self.log = log

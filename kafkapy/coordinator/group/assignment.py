@@ -13,7 +13,7 @@ E = TypeVar("E")
 
 
 def topic_entries(entry_class: Callable[..., E], assignment: Mapping[bytes, Iterable[int]]) -> list[E]:
-    """Returns an entry of a message for each topic with partitions."""
+    """Returns an object of `entry_class`, a part of a message, for each topic with at least one assigned partition."""
     return [
         entry_class(topic_id=topic_id, partitions=sorted(partitions))
         for topic_id, partitions in assignment.items()
@@ -24,7 +24,10 @@ def topic_entries(entry_class: Callable[..., E], assignment: Mapping[bytes, Iter
 def named_topic_entries(
     entry_class: Callable[..., E], assignment: Assignment, topics: Mapping[bytes, TopicImage]
 ) -> list[E]:
-    """Returns an entry of a description for each topic that exists; `topics` are all topics by id."""
+    """Returns an object of `entry_class`, a part of a response, with the name of each topic that exists.
+
+    `topics` are all topics of the cluster by id.
+    """
     return [
         entry_class(topic_id=topic_id, topic_name=topics[topic_id].name, partitions=sorted(partitions))
         for topic_id, partitions in assignment.items()

@@ -46,7 +46,7 @@ def advance_member(
 ) -> ConsumerMember:
     """Returns the member after its next step toward its target, and appends the records of the change to `records`.
 
-    The group itself changes when the records are replayed; only `checked_topics` changes at once.
+    The group itself changes when the records are replayed; only `group.checked_topics` is set at once.
     """
     image = settings.image()
     before, after = change.before, change.after
@@ -89,8 +89,10 @@ def _check_step(
     permitted_owners: tuple[str | None, ...],
     group_epoch: int,
 ) -> None:
-    """Asserts that the member's epoch does not exceed the group's, and that it gets no partition that another member
-    may consume."""
+    """Asserts that the member's epoch does not exceed the group's, and that its new partitions belong to nobody else.
+
+    `permitted_owners` are the owners that a new partition may have had: None, the member, and the id that it replaces.
+    """
     assert after.member_epoch <= group_epoch, (
         f"group {group.group_id} in epoch {group_epoch}: member {after.member_id} would be in {after.member_epoch}"
     )
@@ -107,7 +109,10 @@ def _check_step(
 def epoch_after_removal(
     group: ConsumerGroup, removed: Iterable[str], settings: ConsumerGroupSettings
 ) -> list[CoordinatorRecord]:
-    """Returns the records that follow the removal: tombstones of unused expressions, and a new group epoch."""
+    """Returns the records to write after those that remove the members with the ids `removed`.
+
+    These are tombstones of regular expressions that no other member uses, and a new group epoch.
+    """
     gone = set(removed)
     records = []
     kept = {member.subscribed_topic_regex for member in group.members.values() if member.member_id not in gone}
@@ -136,8 +141,11 @@ def _group_epoch(
     has_changed: bool,
     records: list[CoordinatorRecord],
 ) -> int:
-    """Returns the group's epoch. If a subscription or the subscribed topics have changed, increases the epoch and
-    appends its record to `records`."""
+    """Returns the group's epoch for the member `after`. `has_changed` says that the member's topics have changed.
+
+    If it is True, or if the metadata of the subscribed topics have changed, increases the epoch and appends its record
+    to `records`.
+    """
     if not has_changed and group.checked_topics is image.topics:
         return group.group_epoch
     digest = metadata_hash(image, group.subscribed_topics(after))

@@ -31,9 +31,9 @@ def next_step(
 ) -> ConsumerMember:
     """Returns the member in its next state, or an equal member when there is nothing to do.
 
-    `reported` are the partitions that the member reports as its own, or None if it reports none. `subscribed_topic_ids`
-    is None unless the subscription has changed after the target was computed; partitions of other topics are revoked at
-    once in that case.
+    `is_taken(topic_id, partition)` returns whether another member owns the partition. `reported` are the partitions
+    that the member reports as its own, or None if it reports none. `subscribed_topic_ids` is None unless the
+    subscription has changed after the target was computed; partitions of other topics are revoked at once in that case.
     """
     if member.state is MemberState.STABLE and member.member_epoch == target_epoch:
         return _without_unsubscribed(member, reported, subscribed_topic_ids)

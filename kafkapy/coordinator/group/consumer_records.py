@@ -156,7 +156,7 @@ def whole_group(group: ConsumerGroup) -> list[CoordinatorRecord]:
 
 
 def replay_into(group: ConsumerGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
-    """Applies one record to its group; returns True if the record is the tombstone that deletes the group."""
+    """Applies the record of type `kind` to its group; returns True if it is the tombstone that deletes the group."""
     return replay(_REPLAYS, group, kind, key_bytes, value_bytes)
 
 

@@ -25,7 +25,7 @@ def tombstone(key: Any) -> CoordinatorRecord:
 
 
 def tombstones(key_classes: Iterable[Any], **ids: str) -> list[CoordinatorRecord]:
-    """Returns the tombstones of the records with keys of these classes, in their order."""
+    """Returns one tombstone for each of the classes, in their order; `ids` are the fields of its key."""
     return [tombstone(key_class(**ids)) for key_class in key_classes]
 
 
@@ -33,8 +33,11 @@ def tombstones(key_classes: Iterable[Any], **ids: str) -> list[CoordinatorRecord
 
 
 def replay(replays: Mapping[int, Replay], group: Any, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
-    """Applies one record to its group; returns True if the record is the tombstone that deletes the group. Records
-    whose type is not in `replays` have no effect."""
+    """Applies the record of type `kind` to its group; returns True if it is the tombstone that deletes the group.
+
+    `replays` has, by record type, a function that is called with the group, the key and the value. A record whose type
+    it lacks has no effect.
+    """
     apply = replays.get(kind)
     if apply is None:
         return False
@@ -55,7 +58,7 @@ def replay_target_epoch(group: Any, key: Any, value: Any) -> None:
 
 
 def target_replay(target_from: Callable[[Any], Any]) -> Replay:
-    """Returns the replay of a member's target, which `target_from` reads from the value."""
+    """Returns a function that applies the record of a member's target, which `target_from` makes from its value."""
 
     def apply(group: Any, key: Any, value: Any) -> None:
         if value is None:
@@ -67,8 +70,10 @@ def target_replay(target_from: Callable[[Any], Any]) -> Replay:
 
 
 def subscription_replay(member_class: Any, fields_from: Callable[[Any], Mapping[str, Any]]) -> Replay:
-    """Returns the replay of a member's subscription, whose tombstone removes the member; `fields_from` reads the
-    member's fields."""
+    """Returns a function that applies the record of a member's subscription; its tombstone removes the member.
+
+    `fields_from` returns fields of `member_class` from the record's value.
+    """
 
     def apply(group: Any, key: Any, value: Any) -> None:
         if value is None:
@@ -83,8 +88,11 @@ def subscription_replay(member_class: Any, fields_from: Callable[[Any], Mapping[
 def current_replay(
     member_class: Any, fields_from: Callable[[Any], Mapping[str, Any]], no_fields: Mapping[str, Any]
 ) -> Replay:
-    """Returns the replay of a member's current assignment. `fields_from` reads the member's fields, except its epochs;
-    `no_fields` are the fields of a member after the tombstone of its current assignment."""
+    """Returns a function that applies the record of a member's current assignment.
+
+    `fields_from` returns fields of `member_class`, except the epochs, from the record's value; `no_fields` are the
+    fields after a tombstone.
+    """
 
     def apply(group: Any, key: Any, value: Any) -> None:
         old = group.members.get(key.member_id)

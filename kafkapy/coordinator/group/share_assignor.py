@@ -44,7 +44,7 @@ def assign_simple(
 
 
 def _balance(members: Sequence[SharingMember], partitions: Sequence[Partition]) -> dict[str, set[Partition]]:
-    """Assigns all of the partitions to the members, which all subscribe to all of their topics."""
+    """Returns the partitions of each member by member id. Every member subscribes to the topics of all `partitions`."""
     assigned: dict[str, set[Partition]] = {member.member_id: set() for member in members}
     if not partitions or not members:
         return assigned
@@ -81,7 +81,11 @@ def _add_members(
     desired: Mapping[str, int],
     unfilled: list[str],
 ) -> None:
-    """Assigns the partition to further members, in turn, until `members_per_partition` members have it."""
+    """Assigns the partition to further members, in turn, until it has `members_per_partition` of them.
+
+    `owners` are the members that have it. `unfilled` is the queue of the members with fewer partitions than `desired`.
+    Changes `owners`, `assigned` (partitions by member id) and `unfilled`.
+    """
     for _ in range(len(unfilled)):
         if len(owners) >= members_per_partition:
             return

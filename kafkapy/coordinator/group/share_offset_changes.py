@@ -46,10 +46,11 @@ def without_deleted_topics(states: StatePartitions, topic_ids: Collection[bytes]
 def begin_deletion(
     group: ShareGroup, topics: Mapping[bytes, str] | None, partition_counts: Mapping[bytes, int]
 ) -> CoordinatorResult[dict[bytes, frozenset[int]]]:
-    """Returns the record that marks the states of `topics` (id -> name) as being deleted.
+    """Returns the record that marks the states of `topics` (id -> name) as being deleted; None means all topics.
 
-    The response has the partitions whose states have to be deleted, by topic id. None means all topics of the group.
-    Topics without states are left out. Raises ApiError NON_EMPTY_GROUP if the group has members.
+    The response has the partitions whose states have to be deleted, by topic id; topics without states are left out.
+    `partition_counts` is used for topics whose deletion has begun before, since the group no longer knows their
+    partitions. Raises ApiError NON_EMPTY_GROUP if the group has members.
     """
     group.validate_deletion()
     states = group.states

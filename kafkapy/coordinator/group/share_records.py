@@ -124,7 +124,7 @@ def group_tombstones(group: ShareGroup) -> list[CoordinatorRecord]:
 
 
 def replay_into(group: ShareGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None, wall_ms: int) -> bool:
-    """Applies one record to its group; returns True if the record is the tombstone that deletes the group.
+    """Applies the record of type `kind` to its group; returns True if it is the tombstone that deletes the group.
 
     `wall_ms` is the current time. It replaces the time at which an initialization began, which is not in the record.
     """

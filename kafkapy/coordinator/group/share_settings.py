@@ -57,7 +57,10 @@ class ShareGroupSettings:
         return self._number(group_id, "group.share.partition.max.record.locks")
 
     def offset_reset(self, group_id: str) -> str:
-        """The start of a partition that the group consumes for the first time: latest, earliest, or by_duration:P."""
+        """Returns where the group begins to read a partition: latest, earliest, or by_duration:D.
+
+        D is a duration before now in ISO 8601 form.
+        """
         return self._text(group_id, "share.auto.offset.reset")
 
     def reads_committed(self, group_id: str) -> bool:

@@ -143,8 +143,10 @@ class ShareShard:
         return CoordinatorResult([state_tombstone(key) for key in self.states if key.topic_id in topic_ids])
 
     def snapshot_cold(self) -> CoordinatorResult[None]:
-        """Writes a snapshot of each state whose newest snapshot is old. Does nothing if this method wrote the newest
-        snapshots of all states."""
+        """Writes a snapshot of each state whose newest snapshot is old, so that older records can be deleted.
+
+        As in Apache Kafka, nothing is written if this method has written the newest snapshot of every state.
+        """
         if all(state.is_cold for state in self.states.values()):
             return EMPTY_RESULT
         wall_ms = self._context.clock.wall_ms()
@@ -157,8 +159,10 @@ class ShareShard:
         )
 
     def redundant_offset(self) -> int | None:
-        """Returns the offset of the oldest snapshot that is needed, or None if there is no state. Older records may be
-        deleted."""
+        """Returns the smallest offset of the newest snapshots of all states, or None if there is no state.
+
+        Records before this offset may be deleted.
+        """
         return min((state.snapshot_offset for state in self.states.values()), default=None)
 
     def _change_record(

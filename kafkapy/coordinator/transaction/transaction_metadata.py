@@ -55,8 +55,9 @@ def initialized(
 ) -> TransactionMetadata:
     """Returns the metadata after InitProducerId, with no transaction open.
 
-    `new_producer_id` is used if the transactional id is new, or if the epochs of its producer id are used up. Raises
-    ApiError PRODUCER_FENCED if `expected_epoch` is neither the current epoch nor the last one.
+    `expected_epoch` is the epoch that the producer sent, None for a new producer. `new_producer_id` is used if the
+    transactional id is new, or if the epochs of its producer id are used up. Raises ApiError PRODUCER_FENCED if
+    `expected_epoch` is neither the current epoch nor the last one.
     """
     current, last = metadata.producer_epoch, metadata.last_producer_epoch
     producer_id, previous = metadata.producer_id, metadata.producer_id
@@ -86,7 +87,11 @@ def initialized(
 
 
 def takes_new_producer_id(metadata: TransactionMetadata, expected_epoch: int | None) -> bool:
-    """Returns whether InitProducerId needs a new producer id because the epochs of the current id are used up."""
+    """Returns whether InitProducerId needs a new producer id because the epochs of the current id are used up.
+
+    `expected_epoch` is the epoch that the producer sent, None for a new producer; a repeated request with the previous
+    epoch needs no new id.
+    """
     return metadata.is_epoch_exhausted and expected_epoch in (None, metadata.producer_epoch)
 
 
@@ -126,8 +131,10 @@ def prepared(
 
 
 def fenced(metadata: TransactionMetadata, server_version: int, wall_ms: int) -> TransactionMetadata:
-    """Returns the metadata with the open transaction aborted by the coordinator, and its producer fenced by a higher
-    epoch."""
+    """Returns the metadata after the coordinator has begun to abort the open transaction, with a higher producer epoch.
+
+    The epoch fences the producer. `server_version` is the finalized level of transaction.version.
+    """
     aborted = prepared(
         metadata,
         commit=False,

@@ -95,7 +95,7 @@ class _Process:
         return self._total / len(self.counts)
 
     def add(self, member_id: str, task: TaskId) -> int:
-        """Adds the task to the member; returns the member's number of tasks."""
+        """Adds the task to a member of the process; returns the member's new number of tasks."""
         self._heap = None
         return self._add(member_id, task)
 
@@ -135,7 +135,10 @@ class _Share:
         self.per_member = -(-self._tasks // self._members) if self._members else 0
 
     def count(self, tasks_of_member: int) -> None:
-        """Is notified of the new number of tasks of one member."""
+        """Is notified that a member has got a task and now has `tasks_of_member` tasks.
+
+        Computes the share of the other members again if this member has reached its share.
+        """
         if tasks_of_member == self.per_member:
             self._members -= 1
             self._tasks -= tasks_of_member
@@ -200,7 +203,10 @@ class _Assignment:
             heap.push(process.load, process)
 
     def _keep_active(self, task: TaskId, member_id: str | None) -> bool:
-        """Assigns the task to the member, unless it is None or has reached its share; returns whether it did."""
+        """Assigns the task to the member and returns True.
+
+        Returns False if `member_id` is None, or if the member has reached its share.
+        """
         if member_id is None or self._process_of[member_id].counts[member_id] >= self._active_share.per_member:
             return False
         self._record_active(member_id, task, self._process_of[member_id].add(member_id, task))

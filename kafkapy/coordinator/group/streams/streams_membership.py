@@ -190,7 +190,11 @@ class StreamsMembership:
         *,
         has_changed: bool,
     ) -> int:
-        """Returns the group's epoch, increased when a member, topics or assignment settings have changed."""
+        """Returns the group's epoch, which is increased if anything that the assignment depends on has changed.
+
+        This is a member (`has_changed`), the hash `digest` of the topics' metadata, the assignment settings `configs`,
+        or whether the topology is ready. Appends the record of a new epoch to `records`.
+        """
         validated = configured.epoch if configured.is_ready else NOT_VALIDATED
         if (
             not has_changed
@@ -269,7 +273,11 @@ class StreamsMembership:
         member: StreamsMember,
         configured: ConfiguredTopology,
     ) -> StreamsGroupHeartbeatResponse:
-        """Returns the response, and counts a change of the tasks of a member with an endpoint."""
+        """Returns the response to a heartbeat, with the member's tasks if they have changed since `before`.
+
+        It has the source partitions of all endpoints for queries if the client does not know them in their present
+        epoch. Increases `group.endpoint_epoch` if the tasks of a member with an endpoint have changed.
+        """
         response = StreamsGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.member_epoch,

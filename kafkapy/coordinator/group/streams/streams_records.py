@@ -199,7 +199,7 @@ def group_tombstones(group: StreamsGroup) -> list[CoordinatorRecord]:
 
 
 def replay_into(group: StreamsGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
-    """Applies one record to its group; returns True if the record is the tombstone that deletes the group."""
+    """Applies the record of type `kind` to its group; returns True if it is the tombstone that deletes the group."""
     return replay(_REPLAYS, group, kind, key_bytes, value_bytes)
 
 
