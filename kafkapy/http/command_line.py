@@ -15,7 +15,7 @@ SERVERS = "bootstrap.servers"
 
 
 def options(default_listener: str, origin: str) -> tuple[Option, ...]:
-    """Returns the flags of a program; `origin` names the program whose configuration keys it accepts."""
+    """Returns the flags of a program. `origin` names the program whose configuration keys it accepts, for `--help`."""
     return (
         Option("bootstrap-server", "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2.", "server"),
         Option("config", f"A file with keys of {origin}, one key=value per line.", "file", completes="file"),
@@ -29,12 +29,12 @@ def options(default_listener: str, origin: str) -> tuple[Option, ...]:
 
 
 class Configuration:
-    """The keys of a configuration file with those of the command line. Raises ConfigError for an unknown key.
+    """The configuration of a program, from a file and the command line. Raises ConfigError for an unknown key.
 
     defaults: the program's own keys and their default values.
-    prefixes: the prefixes of keys of the clients, such as `kafkastore.`; a key with a longer prefix counts for some
-        clients only.
-    old_names: older names of keys.
+    prefixes: the prefixes of the keys of its clients, such as `kafkastore.`. If one prefix begins with another, a key
+        with the longer prefix is not one of the shorter prefix.
+    old_names: the present name of a key by its older name, which is also accepted.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Configuration:
                 )
 
     def number(self, key: str) -> int:
-        """Returns a positive whole number. Raises ConfigError for another value."""
+        """Returns the value of a key as a positive whole number. Raises ConfigError for another value."""
         text = self.values[key]
         if not (text.isascii() and text.isdigit() and int(text) > 0):
             raise ConfigError(f"Invalid value {text} for configuration {key}: a whole number from 1 is accepted")
@@ -83,7 +83,8 @@ class Configuration:
     def of_clients(self, *prefixes: str) -> dict[str, str]:
         """Returns the configuration of a client: the keys that begin with one of the prefixes, without the prefix.
 
-        If a key is given with several prefixes, the value with the last of `prefixes` counts.
+        If a key is given with several prefixes, the value with the last of `prefixes` counts. `bootstrap.servers`
+        without a prefix is included; its default is localhost:9092.
         """
         found: dict[str, str] = {}
         if SERVERS in self._given:
@@ -99,5 +100,5 @@ class Configuration:
 
 
 def _longer(prefix: str, prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Returns what follows `prefix` in the prefixes that begin with it and are longer."""
+    """Returns the rest, after `prefix`, of each longer element of `prefixes` that begins with `prefix`."""
     return tuple(each.removeprefix(prefix) for each in prefixes if each != prefix and each.startswith(prefix))

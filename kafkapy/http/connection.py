@@ -43,7 +43,10 @@ def connection_class(head_s: float, body_s: float) -> type[H11Protocol]:
             super().connection_lost(exc)
 
         def _set_limit(self, seconds: float | None) -> None:
-            """Starts the timer of a phase; a timer that runs for the same phase goes on."""
+            """Closes the connection after `seconds`, unless this is called again before; None means no limit.
+
+            A call with the same limit does not start the time again.
+            """
             if seconds is not None and seconds == self._limit_s:
                 return
             if self._timer is not None:

@@ -51,7 +51,7 @@ class Guard:
     headers: added to a response that does not set them itself.
     needs_origin: whether a change needs `Sec-Fetch-Site` or `Origin`, as browsers send it. Programs do not send these
         headers, so an interface for programs checks them only if they are there.
-    largest_body: bytes of a request's body.
+    largest_body: the largest number of bytes that the body of a request may have.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class JsonResponses:
         return Response(text, status, media_type=media_type or self._media_type)
 
     def refuse(self, status: int, reason: str) -> Response:
-        """Returns the response to a refused request whose error has no number of its own."""
+        """Returns the response to a refused request, with the HTTP status as the number of the error."""
         return self.answer({"error_code": status, "message": reason}, status)
 
     def handlers(self) -> Mapping[Any, ErrorHandler]:

@@ -87,7 +87,7 @@ class Protection:
             log.info("%s does not take its response; disconnected", scope.get("client"))
 
     async def _authenticated(self, users: PasswordFile, authorization: bytes) -> str | None:
-        """Returns the user whose name and password a header `Authorization` has (RFC 7617); None if it is wrong.
+        """Returns the user whose name and password the header `Authorization` has (RFC 7617); None if they are wrong.
 
         Accepted headers are remembered by their keyed digests, because a check of a password takes about 50 ms. Checks
         run one at a time, so that wrong passwords do not occupy the machine.
@@ -113,7 +113,7 @@ class Protection:
         return f"The request's body is larger than {self._limits.body_bytes} bytes"
 
     async def _discard(self, receive: Receive) -> None:
-        """Reads and drops a body, for as long as a body may take."""
+        """Reads and drops the rest of a request's body, for at most `body_s` seconds of the limits."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.body_s):
                 while (await receive()).get("more_body", False):

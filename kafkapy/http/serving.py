@@ -78,9 +78,10 @@ class WebServer:
         on_ready: Callable[[], None] = lambda: None,
         lifespan: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
-        """Owns the socket. `tls` names files, or is a server's context. `lifespan` is entered while the server runs.
+        """Takes ownership of the socket `bound`. `tls` names files, or is a server's context; None means no TLS.
 
-        Raises OSError or ssl.SSLError if the files of TLS cannot be used.
+        `on_ready` is called when the server accepts connections. `lifespan` is entered before that, and left at the
+        end. Raises OSError or ssl.SSLError if the files of TLS cannot be used.
         """
         limits = limits or Limits()
         secured: dict[str, Any] = {}
@@ -126,7 +127,10 @@ class WebServer:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Returns a socket that is bound to the address; port 0 is any free port. Raises OSError with both in its text."""
+    """Returns a listening socket that is bound to the address; port 0 is any free port.
+
+    Raises OSError, whose text contains host and port, if this fails.
+    """
     try:
         family, _, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         # asyncio sets TCP_NODELAY only for sockets with this protocol; without it each response would take 40 ms.
