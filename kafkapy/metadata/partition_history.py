@@ -236,7 +236,10 @@ def _reassignment(before: PartitionImage, after: PartitionImage) -> str:
 
 
 def _election(before: PartitionImage, after: PartitionImage, named: int) -> str:
-    """Returns how the leader was chosen; "" if it did not change. `named` is the leader in the record."""
+    """Returns, in words, how the leader of the state `after` was chosen; "" if there was no election.
+
+    `named` is the leader in the record, which may be the same one in a new epoch.
+    """
     leader = after.leader
     if leader == before.leader:
         return "" if named != leader or leader == NO_LEADER else "the same leader in a new epoch"
@@ -264,7 +267,7 @@ def _in_sync_change(before: PartitionImage, after: PartitionImage) -> str:
 
 
 def broker_event(record: LoggedRecord) -> BrokerEvent | None:
-    """Returns what a record says about a broker; None for another record."""
+    """Returns what a record about a broker means; None if the record is not about a broker."""
     message = record.message
     kind = type(message).__name__
     if kind == "RegisterBrokerRecord":

@@ -6,7 +6,10 @@ NAN = float("nan")
 
 
 class DurationWindow:
-    """The average and the maximum of durations during the last one to two windows. Written by one thread."""
+    """The average and the maximum of the durations that were added in the present and the previous window.
+
+    A window lasts `window_ms`, so that the values are those of the last one to two windows. Written by one thread.
+    """
 
     __slots__ = ("_began_ms", "_current", "_previous", "_window_ms")
 
@@ -22,7 +25,10 @@ class DurationWindow:
         self._current = (number + 1, total + duration_ms, max(maximum, duration_ms))
 
     def average_and_maximum(self, monotonic_ms: int) -> tuple[float, float]:
-        """Returns both in milliseconds; NaN without a duration, as Kafka shows it. Any thread."""
+        """Returns the average and the maximum in milliseconds. Any thread.
+
+        Both are NaN if no duration was added in this time, as Kafka shows it.
+        """
         age = (monotonic_ms - self._began_ms) // self._window_ms
         shown = {0: (self._current, self._previous), 1: (self._current,)}.get(age, ())
         number = sum(each[0] for each in shown)
@@ -31,7 +37,7 @@ class DurationWindow:
         return sum(each[1] for each in shown) / number, float(max(each[2] for each in shown))
 
     def average(self, monotonic_ms: int) -> float:
-        """Returns the average in milliseconds, or 0 without a duration. Any thread."""
+        """Returns the average in milliseconds; 0 if no duration was added in this time. Any thread."""
         average = self.average_and_maximum(monotonic_ms)[0]
         return 0.0 if average != average else average
 

@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 class Window(Generic[T]):
-    """The readings of the last minute, oldest first. Used by one thread."""
+    """Earlier readings of growing counts, oldest first, of at least the last `window_s` seconds. Used by one thread."""
 
     def __init__(self, first: T, now_s: float, window_s: float = WINDOW_S) -> None:
         self._window_s = window_s
         self._kept: deque[tuple[float, T]] = deque([(now_s, first)])
 
     def before(self, now_s: float) -> tuple[float, T]:
-        """Returns the reading to compare the present reading with, and its time.
+        """Returns the time and the value of the reading with which to compare the present reading.
 
         This is the newest reading that is at least as old as the window, or the oldest reading if all are younger.
         """

@@ -29,7 +29,7 @@ class TopicCounterTable:
         self._has_shared = False
 
     def enter(self, topic: str) -> TopicCounters:
-        """Counts one more hosted partition of the topic, and returns the counters that the partition uses."""
+        """Notes that this broker hosts one more partition of the topic; returns the counters that it uses."""
         hosted = self._partitions.get(topic, 0)
         self._partitions[topic] = hosted + 1
         counters = self._own.get(topic)
@@ -42,7 +42,10 @@ class TopicCounterTable:
         return counters
 
     def leave(self, topic: str) -> None:
-        """Counts one hosted partition of the topic less; without any, the topic's counters are removed, as in Kafka."""
+        """Notes that this broker hosts one partition of the topic less.
+
+        The topic's counters are removed with its last partition, as in Kafka.
+        """
         left = self._partitions.get(topic, 0) - 1
         if left > 0:
             self._partitions[topic] = left
@@ -51,7 +54,7 @@ class TopicCounterTable:
             self._own.pop(topic, None)
 
     def listed(self) -> list[TopicCounters]:
-        """Returns the counters of all topics together, of each topic, and of "(other)" if topics share counters.
+        """Returns the counters of all topics together, then those of each topic, then those of "(other)" if in use.
 
         Any thread may call this.
         """

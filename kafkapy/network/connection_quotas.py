@@ -106,15 +106,18 @@ class ConnectionQuotas:
         return delay_ms
 
     def average_delays(self, monotonic_ms: int) -> dict[str, tuple[float, float]]:
-        """Returns for each listener the average milliseconds for which it recently waited because of the rate of new
-        connections, and after which it closed connections of addresses beyond their rate; 0 for none. Any thread."""
+        """Returns two average delays in milliseconds of each listener, by name; 0 if there was none recently.
+
+        The first is the time for which the listener did not accept because of the rate of new connections; the second
+        is that after which it closed a connection whose address exceeded its rate. Any thread may call this.
+        """
         return {
             name: (waits.average(monotonic_ms), self._refusals[name].average(monotonic_ms))
             for name, waits in self._waits.items()
         }
 
     def set_address_rates(self, rates: Mapping[str | None, float]) -> None:
-        """Replaces the connections per second that each address may create; the key None stands for all others."""
+        """Replaces the connections per second that each address may create; None is the key for all other addresses."""
         self._address_rates = rates
         for host, sensor in list(self._sensors.items()):
             rate = rates.get(host, rates.get(None))
@@ -124,10 +127,10 @@ class ConnectionQuotas:
                 sensor.bound = rate
 
     def throttle_ms(self, listener_name: str, host: str, monotonic_ms: int) -> int:
-        """Counts a connection to the listener against the rate of its address. Returns the time after which the
-        connection has to be closed because the rate is exceeded, one sample at most; 0 if it may be served.
+        """Counts a connection against the rate of its address; returns the delay in ms after which to close it.
 
-        A connection that is not served does not count.
+        Returns 0 if the connection may be served, because the rate is not exceeded. The delay is at most the length of
+        one sample of the rate. A connection that is not served does not count.
         """
         rate = self._address_rates.get(host, self._address_rates.get(None)) if self._address_rates else None
         if rate is None:
@@ -144,7 +147,7 @@ class ConnectionQuotas:
         return throttle_ms
 
     def _drop_idle(self, monotonic_ms: int) -> None:
-        """Drops the sensors of addresses that have not connected for an hour, at most once per new address."""
+        """Drops the rate sensors of addresses that have not connected for an hour. Does so at most once per hour."""
         if monotonic_ms - self._dropped_ms < ADDRESS_IDLE_MS:
             return
         self._dropped_ms = monotonic_ms
@@ -166,7 +169,7 @@ class ConnectionQuotas:
         return self._by_address.get(host, 0) < self.address_limit(host)
 
     def spend_rate(self, listener_name: str) -> None:
-        """Counts a connection that was taken from the backlog, whether it is served or closed."""
+        """Counts a connection that was taken from the backlog against the rates of the broker and the listener."""
         self._rate.take()
         self._listener_rates[listener_name].take()
 
