@@ -29,8 +29,9 @@ def console_command(address: str, arguments: str, listeners: Sequence[Listener])
     """Returns the command that starts the console of a broker.
 
     `address` and `arguments` are the values of kafkapy.console.listener and kafkapy.console.arguments; `listeners` are
-    those of the broker for clients. The console connects to the first of them without security, or to the first one
-    with the client's configuration that --command-config names in the arguments. Raises ConfigError without either.
+    the broker's listeners for clients. The console connects to the first listener without security or, if the arguments
+    contain --command-config, to the first listener with the client configuration in that file. Raises ConfigError if
+    there is neither a listener without security nor --command-config.
     """
     try:
         words = shlex.split(arguments)

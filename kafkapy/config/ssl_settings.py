@@ -17,8 +17,8 @@ CLIENT_AUTH_NONE = "none"
 class StoreSettings(NamedTuple):
     """The settings of a key store or a trust store.
 
-    `content` is the certificates, and `key` the private key, in PEM, if the configuration itself contains them instead
-    of the path `location` of a file.
+    `content` is the certificates, and `key` the private key, as PEM text, if the configuration contains them itself
+    instead of naming the file `location`.
     """
 
     type: str
@@ -35,7 +35,7 @@ class StoreSettings(NamedTuple):
 class SslSettings(NamedTuple):
     """The values of the configuration keys `ssl.*` of one listener or client.
 
-    Messages of errors put `prefix`, that of the listener's keys, before the name of a key.
+    `prefix` is the prefix of the listener's keys, which error messages put before the name of a key; "" for a client.
     """
 
     prefix: str

@@ -31,7 +31,7 @@ class TopicConfig(TopicKeys):
             self._values[name] = parse_value(row, text)
 
     def is_default(self, key: str) -> bool:
-        """Returns whether the topic itself does not set the key."""
+        """Returns whether the topic has no override of the key, so that the broker's value applies."""
         return key not in self.overrides
 
 

@@ -25,7 +25,10 @@ _OWN_VALUE = 1  # the source of a value that was set for the topic (KIP-226)
 
 
 class Difference(NamedTuple):
-    """A property of two topics and its values; None for a topic that does not have it. The values may be equal."""
+    """A property of two topics, with its values `left` and `right`, which may be equal.
+
+    A value is None if the topic does not have the property.
+    """
 
     name: str
     left: object

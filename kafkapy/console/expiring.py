@@ -33,9 +33,9 @@ class ExpiringCache:
         self._lock = Lock()
 
     def get(self, key: Hashable, max_age_s: float, read: Callable[[], T]) -> T:
-        """Returns the value of a key, which was read at most `max_age_s` seconds ago.
+        """Returns the value of the key if it was read at most `max_age_s` seconds ago, otherwise calls `read`.
 
-        An exception of `read` is raised and not cached.
+        Stores and returns the result of `read`. An exception of `read` is raised and not cached.
         """
         with self._lock:
             entry = self._entries.get(key)

@@ -45,7 +45,10 @@ class PartitionLag(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """The total lag of a group in `partitions` partitions: those asked about that have a committed offset."""
+    """The total lag of a group in the partitions that a page asks for and of which the group has committed an offset.
+
+    `partitions` is the number of these partitions.
+    """
 
     group: str
     state: str
@@ -297,7 +300,7 @@ def first_unread_times(view: ClusterView, lags: Sequence[PartitionLag], most: in
     """Returns the timestamp (ms since 1970) of the first unread record of partitions with lag. Blocks.
 
     A timestamp has to be fetched with its record, so that only the `most` partitions with the greatest lag are read.
-    The result lacks partitions that could not be read.
+    The result lacks a partition that could not be read, or that has no record at the committed offset.
     """
     from kafkapy.console.record_search import times_at
 

@@ -194,7 +194,10 @@ def first_record(properties: Mapping[str, Any], partition: TopicPartition, offse
 
 
 def times_at(properties: Mapping[str, Any], ranges: Ranges) -> dict[TopicPartition, int]:
-    """Returns the timestamp (ms since 1970) of the first record of each range that has one. Blocks at most 5 s."""
+    """Returns the timestamp (ms since 1970) of the record at the first offset of each range. Blocks at most 5 s.
+
+    A range is left out if the log has no record at this offset, or if the record has no timestamp.
+    """
     found: dict[TopicPartition, int] = {}
     deadline_s = time.monotonic() + 5.0
     if not ranges:

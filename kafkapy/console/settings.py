@@ -14,7 +14,7 @@ OAUTH_MECHANISM = "OAUTHBEARER"
 
 
 class Login(Enum):
-    """How users log in: with the token that is printed at the start, a file of users, or the cluster's credentials."""
+    """The ways to log in: the token that is printed at the start, a file of users, or the cluster's credentials."""
 
     TOKEN = "token"
     FILE = "file"

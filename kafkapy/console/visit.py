@@ -16,9 +16,12 @@ LONGEST_TEXT = 1000
 
 
 class Visit(NamedTuple):
-    """A request. `path` has the parameters of the path, `query` those of the query, the last value of each;
-    `lists` has all values of each, for forms with rows. `form` has the fields of a form that was sent. `view_of`
-    returns the view of a cluster by its name, or raises Problem if there is none."""
+    """A request of a user for a page.
+
+    `path` has the parameters in the path of the URL. `query` has the last value of each parameter in the query of the
+    URL, `lists` all values of each, for forms with rows. `form` has the fields of a form that was sent, or is None.
+    `view_of` returns the view of a cluster by its name, or raises Problem if there is none.
+    """
 
     cluster: ClusterView
     session: Session

@@ -57,7 +57,7 @@ def create_acls(image: MetadataImage, entries: Sequence[AccessControlEntry]) -> 
 def delete_acls(image: MetadataImage, filters: Sequence[AclFilter]) -> ControllerResult[list[DeletedAcls]]:
     """Deletes the ACLs that the filters select. An ACL that several filters select is in the result of each.
 
-    Raises ApiError(INVALID_REQUEST) if there are too many of them.
+    Raises ApiError(INVALID_REQUEST) if more ACLs are selected than one batch can delete.
     """
     removed: dict[bytes, MessageAndVersion] = {}
     results = []

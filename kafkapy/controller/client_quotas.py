@@ -19,7 +19,7 @@ FRACTION = 1e-6
 
 
 class Largest(NamedTuple):
-    """The largest value of an integer quota, and its type as Kafka's message names it."""
+    """The largest value that an integer quota may have, and the type `kind` by which Kafka's error message names it."""
 
     value: float
     kind: str

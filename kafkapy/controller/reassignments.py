@@ -25,7 +25,7 @@ Wanted = Sequence[tuple[TopicPartition, Sequence[int] | None]]
 
 
 class Assignment(NamedTuple):
-    """The replicas of a partition during a reassignment: all of them, those to be added, and those to be removed."""
+    """The replicas of a partition during a reassignment; `replicas` includes those in `adding` and in `removing`."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]

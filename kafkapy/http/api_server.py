@@ -34,9 +34,9 @@ def serve_api(
     """Serves an application until SIGINT or SIGTERM.
 
     `on_ready` receives the URL of the listener when it accepts connections. Requests pass through `Guard` and
-    `Protection` first; `refuse` makes the refusals of the latter. `lifespan` is entered in the loop of the server
-    before it accepts connections, and left when the last request has ended. Main thread only. Raises OSError if the
-    address cannot be bound, and ConfigError for TLS that cannot be used.
+    `Protection` first; `refuse` makes the responses to requests that `Protection` refuses. `lifespan` is entered in the
+    loop of the server before it accepts connections, and left when the last request has ended. Main thread only. Raises
+    OSError if the address cannot be bound, and ConfigError for TLS that cannot be used.
     """
     limits = settings.limits
     is_local = is_loopback(settings.host)

@@ -40,7 +40,7 @@ class JsonResponses:
         self._media_type = media_type
 
     def answer(self, content: Any, status: int = 200, media_type: str | None = None) -> Response:
-        """Returns a response with a JSON value."""
+        """Returns a response with `content` as JSON; `media_type` is by default that of the constructor."""
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
         return Response(text, status, media_type=media_type or self._media_type)
 

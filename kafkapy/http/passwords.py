@@ -29,7 +29,7 @@ class PasswordHash(NamedTuple):
     digest: bytes
 
     def accepts(self, password: str) -> bool:
-        """Returns whether the hash is that of the password."""
+        """Returns whether this is the hash of the password."""
         return hmac.compare_digest(self.digest, _scrypt(password, self.n, self.r, self.p, self.salt))
 
     def __str__(self) -> str:

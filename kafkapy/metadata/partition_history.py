@@ -142,7 +142,10 @@ class _Explanation:
     def _reason(
         self, record: LoggedRecord, before: PartitionImage, after: PartitionImage
     ) -> tuple[str, LoggedRecord | None]:
-        """Returns why a change was made, and the record of the broker that caused it."""
+        """Returns why a change was made, "" if unknown, and the record about a broker that caused it.
+
+        The record is None if the change was not made because a broker changed its state.
+        """
         nearby = self._brokers_of_batch[record.base_offset]
         involved = {before.leader, after.leader}.union(
             set(before.isr) ^ set(after.isr), set(before.elr) ^ set(after.elr)

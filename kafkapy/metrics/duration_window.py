@@ -25,9 +25,9 @@ class DurationWindow:
         self._current = (number + 1, total + duration_ms, max(maximum, duration_ms))
 
     def average_and_maximum(self, monotonic_ms: int) -> tuple[float, float]:
-        """Returns the average and the maximum in milliseconds. Any thread.
+        """Returns the average and the maximum in milliseconds of the present and the previous window. Any thread.
 
-        Both are NaN if no duration was added in this time, as Kafka shows it.
+        Both are NaN if these windows have no durations, as Kafka shows it.
         """
         age = (monotonic_ms - self._began_ms) // self._window_ms
         shown = {0: (self._current, self._previous), 1: (self._current,)}.get(age, ())
@@ -37,7 +37,10 @@ class DurationWindow:
         return sum(each[1] for each in shown) / number, float(max(each[2] for each in shown))
 
     def average(self, monotonic_ms: int) -> float:
-        """Returns the average in milliseconds; 0 if no duration was added in this time. Any thread."""
+        """Returns the average in milliseconds of the present and the previous window. Any thread.
+
+        The average is 0 if these windows have no durations.
+        """
         average = self.average_and_maximum(monotonic_ms)[0]
         return 0.0 if average != average else average
 

@@ -34,8 +34,8 @@ class Plan(NamedTuple):
     commands: the words of the tool commands that do the same, each without the program and the connection.
     file: the content of the file FILE that a command reads, or "".
     apply: carries the change out and returns a sentence on the outcome. May raise ApiError.
-    target: the path below that of the cluster of the page to show afterwards.
-    columns, rows: a table of what is now and what will be.
+    target: the path of the page to show afterwards, without the part that names the cluster.
+    columns, rows: a table that compares the present state with the new one.
     confirm: the text that the user has to type; "" if a click is enough.
     """
 

@@ -89,9 +89,9 @@ def show(visit: Visit) -> Page:
 
 
 def _describe(visit: Visit, group: str) -> GroupDescription | None:
-    """Returns the description of a group; if it is not a consumer group, asks for a classic group.
+    """Returns the description of a consumer group or a classic group; None if the members are not consumers.
 
-    Returns None if the members are not consumers. Raises Problem if the group does not exist.
+    Raises Problem if the group does not exist.
     """
     found = visit.cluster.admin.describe_groups([group])
     if group in found.values:

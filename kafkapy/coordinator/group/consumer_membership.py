@@ -387,8 +387,11 @@ class ConsumerMembership:
     def _store_matches(
         self, evaluated: ConsumerGroup, matches: dict[str, frozenset[str]], version: int
     ) -> CoordinatorResult[None]:
-        """Returns the records of the expressions whose matching topics have changed, and of a new group epoch; no
-        records if none has changed. `version` is the metadata offset at which the expressions were evaluated."""
+        """Returns the records of the expressions whose matching topics have changed, and of a new group epoch.
+
+        Returns no records if no expression has changed. `evaluated` is the group as it was when the evaluation began,
+        `matches` has the topics by expression, and `version` is the metadata offset at which they were evaluated.
+        """
         group_id = evaluated.group_id
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup):

@@ -108,7 +108,7 @@ class GroupProtocol(Protocol[G]):
         heartbeat."""
 
     def on_unloaded(self, group: G) -> None:
-        """Answers the requests of members that wait, because this broker no longer leads the partition."""
+        """Responds to the waiting requests of members, because this broker no longer leads the partition."""
 
     def tombstones(self, group: G) -> list[CoordinatorRecord]:
         """Returns the records that delete the group. They do not delete its committed offsets."""

@@ -25,7 +25,7 @@ def tombstone(key: Any) -> CoordinatorRecord:
 
 
 def tombstones(key_classes: Iterable[Any], **ids: str) -> list[CoordinatorRecord]:
-    """Returns one tombstone for each of the classes, in their order; `ids` are the fields of its key."""
+    """Returns one tombstone for each class of keys, in their order; `ids` are the fields of every key."""
     return [tombstone(key_class(**ids)) for key_class in key_classes]
 
 

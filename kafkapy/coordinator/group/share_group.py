@@ -109,7 +109,7 @@ class ShareGroup(MemberGroup[ShareMember]):
         return "Stable" if self.members else "Empty"
 
     def has_unassigned_partitions(self) -> bool:
-        """Returns whether the target of a group with members lacks initialized partitions that they subscribe to."""
+        """Returns whether an initialized partition of a topic that members subscribe to is assigned to no member."""
         assigned: dict[bytes, set[int]] = {}
         for target in self.target.values() if self.members else ():
             for topic_id, partitions in target.items():

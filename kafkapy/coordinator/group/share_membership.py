@@ -145,8 +145,11 @@ class ShareMembership(NoClassicMembers):
     def _group_epoch(
         self, group: ShareGroup, before: ShareMember, after: ShareMember, records: list[CoordinatorRecord]
     ) -> tuple[int, bool]:
-        """Returns the group's epoch, and whether it is increased by a changed subscription, changed topics or
-        partitions that are initialized but not assigned yet."""
+        """Returns the group's epoch, and whether this method has increased it and appended its record to `records`.
+
+        The epoch is increased if the subscription or the topics have changed, or if partitions are initialized but not
+        assigned yet.
+        """
         image = self._settings.image()
         is_new = after.member_id not in group.members
         is_bumped = is_new or before.subscribed_topic_names != after.subscribed_topic_names

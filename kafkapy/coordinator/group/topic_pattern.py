@@ -450,8 +450,10 @@ class _Parser:
         return ("set", self._folded(mask))
 
     def _escaped_set(self) -> tuple[int, str | None]:
-        """Returns the set of characters that an escape denotes, and the character, or None if the escape is a class
-        such as `\\d`."""
+        """Reads the rest of an escape; returns the set of characters that it denotes, and the character itself.
+
+        The character is None if the escape is a class such as `\\d`.
+        """
         start = self._pos - 1
         if self._pos >= len(self._text):
             raise PatternError("trailing backslash at end of expression: ``")

@@ -82,7 +82,10 @@ class ShareShard:
     # -- operations
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> CoordinatorResult[Error]:
-        """Creates the state, or replaces it. Raises ApiError FENCED_STATE_EPOCH if the state is newer."""
+        """Creates the state of a share partition, or replaces it by an empty one.
+
+        Raises ApiError FENCED_STATE_EPOCH if the existing state has a higher state epoch.
+        """
         _check_partition(key)
         state = self.states.get(key)
         if state is not None and -1 != state_epoch < state.state_epoch:
@@ -125,14 +128,14 @@ class ShareShard:
         return CoordinatorResult([self._change_record(key, state, change, state.leader_epoch)], Error.NONE)
 
     def delete(self, key: SharePartitionKey) -> CoordinatorResult[Error]:
-        """Deletes the state, if there is one."""
+        """Deletes the state of the share partition `key`, if there is one."""
         _check_partition(key)
         self._check_topic(key)
         records = [state_tombstone(key)] if key in self.states else []
         return CoordinatorResult(records, Error.NONE)
 
     def summarize(self, key: SharePartitionKey) -> CoordinatorResult[StateSummary]:
-        """Returns the state without its batches."""
+        """Returns the state of the share partition `key` without its batches."""
         _check_partition(key)
         self._check_topic(key)
         state = self.states.get(key)

@@ -111,9 +111,10 @@ def with_partitions(
 def prepared(
     metadata: TransactionMetadata, *, commit: bool, client_transaction_version: int, next_producer_id: int, wall_ms: int
 ) -> TransactionMetadata:
-    """Returns the metadata after the outcome of the transaction was decided.
+    """Returns the metadata after the outcome of the transaction was decided: `commit`, or otherwise abort.
 
     From `client_transaction_version` 2 on, the markers carry the next epoch, so that late writes are refused.
+    `next_producer_id` will replace a producer id whose epochs are used up; otherwise it is -1.
     """
     epoch, last = metadata.producer_epoch, metadata.last_producer_epoch
     if client_transaction_version >= TRANSACTION_VERSION_2:

@@ -19,7 +19,7 @@ from kafkapy.types import TopicPartition, by_topic
 
 
 def transaction_record(transactional_id: str, metadata: TransactionMetadata, version: int) -> CoordinatorRecord:
-    """Returns the record of an id.
+    """Returns the record of a transactional id.
 
     `version` is the version of the value: 0 while transaction.version is 0, otherwise 1.
     """

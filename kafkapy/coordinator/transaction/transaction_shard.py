@@ -99,9 +99,10 @@ class TransactionShard:
     def init_producer_id(
         self, call: InitCall, new_producer_id: int = NO_PRODUCER_ID
     ) -> CoordinatorResult[ProducerResponse]:
-        """Initializes the producer of a transactional id; aborts its open transaction instead, if there is one.
+        """Initializes the producer of a transactional id. If its transaction is open, aborts it instead.
 
-        Raises ApiError if the request is refused.
+        The response to the producer is then CONCURRENT_TRANSACTIONS, so that it repeats the request. `new_producer_id`
+        has to be given if `needs_producer_id` returns True. Raises ApiError if the request is refused.
         """
         metadata = self.transactions.get(call.transactional_id) or TransactionMetadata(timeout_ms=call.timeout_ms)
         if call.transactional_id in self._uncommitted:
@@ -175,10 +176,10 @@ class TransactionShard:
     def end(
         self, transactional_id: str, request: EndRequest, next_producer_id: int = NO_PRODUCER_ID
     ) -> CoordinatorResult[ProducerResponse]:
-        """Decides the outcome of a transaction. The response is sent when the outcome is durable, and contains the
-        producer's id and epoch for the next transaction.
+        """Commits or aborts a transaction, as the request says. The response is sent when the outcome is durable.
 
-        Raises ApiError if the request is refused.
+        The response contains the producer's id and epoch for the next transaction. `next_producer_id` has to be given
+        if `needs_next_producer_id` returns True. Raises ApiError if the request is refused.
         """
         metadata = self.transactions.get(transactional_id)
         if metadata is None:
@@ -234,7 +235,7 @@ class TransactionShard:
         return self._change(transactional_id, aborted, None)
 
     def expire(self) -> CoordinatorResult[None]:
-        """Removes the ids that had no transaction for `transactional.id.expiration.ms`."""
+        """Removes the transactional ids that have had no transaction for `transactional.id.expiration.ms`."""
         oldest_ms = self._context.clock.wall_ms() - self._config.expiration_ms
         expired = [
             transactional_id

@@ -33,11 +33,11 @@ class OwnedTasks(NamedTuple):
     warmup: Tasks = {}
 
     def has_any(self, reported: TaskAssignment) -> bool:
-        """Returns whether at least one of the reported tasks is one of these tasks."""
+        """Returns whether the member has at least one of the reported tasks."""
         return any(_intersects(mine, theirs) for mine, theirs in zip(self, reported, strict=True))
 
     def contains(self, reported: TaskAssignment) -> bool:
-        """Returns whether every reported task is one of these tasks."""
+        """Returns whether the member has all of the reported tasks."""
         return all(_contains(mine, theirs) for mine, theirs in zip(self, reported, strict=True))
 
 

@@ -115,7 +115,7 @@ def _check_sources(topology: Topology, partition_count: PartitionCount) -> None:
 
 
 class _PartitionCounts:
-    """The numbers of partitions of the internal topics, computed for one kind of topic after the other."""
+    """Computes the numbers of partitions of the internal topics: of repartition topics first, then of changelogs."""
 
     def __init__(self, topology: Topology, partition_count: PartitionCount) -> None:
         self._subtopologies = list(topology.subtopologies.values())
