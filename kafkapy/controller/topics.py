@@ -62,7 +62,8 @@ class PlacementRules(NamedTuple):
     """The inputs for placing new partitions, in addition to the image.
 
     `charge(n)` is called before `n` partitions are created; it raises ApiError if the client may not create them now.
-    Tests replace `random_below(n)` and `new_topic_id`.
+    `random_below(n)` returns a random number from 0 to n - 1, and `new_topic_id()` a new id; tests replace both
+    functions.
     """
 
     broker_config: BrokerConfig

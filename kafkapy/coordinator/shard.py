@@ -16,7 +16,7 @@ class CoordinatorShard(Protocol):
         """Applies one record of the log; `producer_id` is -1 outside transactions."""
 
     def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None:
-        """Applies the marker that ends the producer's transaction."""
+        """Applies the marker, at `offset`, that ends the producer's transaction; `committed` is False for an abort."""
 
     def on_loaded(self) -> None:
         """Is notified that the whole log has been replayed; timers may start."""

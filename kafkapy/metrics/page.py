@@ -28,7 +28,7 @@ class Pace:
         self._until_ns = time.monotonic_ns() + SLICE_NS
 
     def __call__(self) -> None:
-        """Sleeps if the slice has ended. Call it at least every 100 microseconds of work."""
+        """Sleeps if SLICE_NS have passed since the last sleep. Call it at least every 100 microseconds of work."""
         if time.monotonic_ns() >= self._until_ns:
             time.sleep(REST_S)
             self._until_ns = time.monotonic_ns() + SLICE_NS

@@ -29,7 +29,7 @@ class TopicCounterTable:
         self._has_shared = False
 
     def enter(self, topic: str) -> TopicCounters:
-        """Notes that this broker hosts one more partition of the topic; returns the counters that it uses."""
+        """Notes that this broker hosts one more partition of the topic; returns the counters for the partition."""
         hosted = self._partitions.get(topic, 0)
         self._partitions[topic] = hosted + 1
         counters = self._own.get(topic)

@@ -167,7 +167,11 @@ class ShareMembership(NoClassicMembers):
     def _target(
         self, group: ShareGroup, epoch: int, changed: ShareMember, records: list[CoordinatorRecord]
     ) -> tuple[int, Mapping[bytes, frozenset[int]]]:
-        """Returns the assignment epoch and the target of the member `changed`; computes all targets if that is due."""
+        """Returns the assignment epoch and the target of the member `changed`.
+
+        If the assignment epoch is below `epoch` and the assignment interval has passed, computes the targets of all
+        members and appends their records to `records`.
+        """
         wall_ms = self._context.clock.wall_ms()
         elapsed_ms = wall_ms - group.assignment_timestamp_ms
         is_due = not 0 <= elapsed_ms < self._settings.assignment_interval_ms(group.group_id)

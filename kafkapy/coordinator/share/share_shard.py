@@ -99,8 +99,10 @@ class ShareShard:
         return CoordinatorResult([record], Error.NONE)
 
     def read(self, key: SharePartitionKey, leader_epoch: int) -> CoordinatorResult[PersistedState]:
-        """Returns the state, and writes the leader epoch if it is new. Raises ApiError INVALID_REQUEST if there is no
-        state, and FENCED_LEADER_EPOCH if a newer leader has read it."""
+        """Returns the state of the share partition `key`, and writes the record of `leader_epoch` if it is new.
+
+        Raises ApiError INVALID_REQUEST if there is no state, and FENCED_LEADER_EPOCH if a newer leader has read it.
+        """
         _check_partition(key)
         state = self._state(key, "Read")
         if state.leader_epoch > leader_epoch:
@@ -115,8 +117,11 @@ class ShareShard:
         return CoordinatorResult([self._change_record(key, state, change, leader_epoch)], response)
 
     def write(self, key: SharePartitionKey, change: StateWrite) -> CoordinatorResult[Error]:
-        """Changes the state. Raises ApiError INVALID_REQUEST if there is no state, and FENCED_LEADER_EPOCH or
-        FENCED_STATE_EPOCH if the state has a newer epoch than the change."""
+        """Writes the record that changes the state of the share partition `key`.
+
+        Raises ApiError INVALID_REQUEST if there is no state, and FENCED_LEADER_EPOCH or FENCED_STATE_EPOCH if the state
+        has a newer epoch than the change.
+        """
         self.write_count += 1
         _check_partition(key)
         state = self._state(key, "Write")

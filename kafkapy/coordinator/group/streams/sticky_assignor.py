@@ -283,7 +283,7 @@ class _Assignment:
         return is_added
 
     def _least_loaded_standby(self, task: TaskId, *, without_task: bool = False) -> str | None:
-        """Returns the least loaded member among those that had the standby task.
+        """Returns the least loaded of the members that had the task as standby task; None if no member had it.
 
         With `without_task`, a member whose process has the task is skipped. As in Apache Kafka, the result is None if
         the process of the first member has the task, even if the process of another member does not.
