@@ -51,8 +51,9 @@ class OutgoingConnector:
     ) -> None:
         """Starts to connect, and calls `on_opened` once, possibly before this method returns.
 
-        When `on_opened` is called, the connection may not be established yet. `attempt` is the number of earlier
-        attempts; it selects one of several addresses of the host.
+        The argument of `on_opened` is the error, or the connection, which may not be established yet. `on_response` is
+        then called with each response, and `on_closed` once. `attempt` is the number of earlier attempts; it selects
+        one of several addresses of the host.
         """
 
         def connect_to(addresses: list[Any] | OSError) -> None:
@@ -87,7 +88,11 @@ class OutgoingConnector:
 
 
 def resolve(host: str, port: int, flags: int = 0) -> list[Any] | OSError:
-    """Returns the (family, address) pairs of a host, IPv4 first as in the JVM; or the error."""
+    """Returns the (family, address) pairs of a host, IPv4 first as in the JVM; the error if the host cannot be
+    resolved.
+
+    `flags` are those of `socket.getaddrinfo`.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
     except OSError as error:

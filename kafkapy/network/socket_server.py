@@ -109,7 +109,8 @@ class SocketServer:
         return {name: (counts[0], counts[1]) for name, counts in self._handshakes.copy().items()}
 
     def start(self, names: Collection[str]) -> None:
-        """Accepts the clients of these listeners: those that wait, and those that connect later."""
+        """Begins to accept connections on the listeners with these `names`, including the connections that wait
+        already."""
         for acceptor in self._acceptors:
             if acceptor.listener.name not in names:
                 continue
@@ -117,14 +118,17 @@ class SocketServer:
             logger.info("Awaiting socket connections on %s", acceptor.listener)
 
     def close(self) -> None:
-        """Stops listening; open connections stay until the reactor stops."""
+        """Closes the listening sockets; connections that were accepted stay open until the reactor stops."""
         for acceptor in self._acceptors:
             acceptor.close()
         self._acceptors.clear()
 
     def _on_handshake(self, connection: Connection, error: str | None) -> None:
-        """Admits a client whose TLS handshake is complete. Ends the connection of any other client after a delay, so
-        that clients do not repeat their attempts at once."""
+        """Admits the client if its TLS handshake has succeeded (`error` is None), and otherwise closes its connection.
+
+        After a failed handshake the connection is closed with a delay, so that clients do not repeat their attempts at
+        once.
+        """
         delay_ms = self._failure_delay_ms
         if error is None:
             try:

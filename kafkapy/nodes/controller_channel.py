@@ -55,8 +55,12 @@ class ControllerChannel:
         retry_timeout_ms: int | None,
         queue_limit: int = MAX_QUEUED_REQUESTS,
     ) -> None:
-        """A request without a response within `request_timeout_ms` is sent again on a new connection; after
-        `retry_timeout_ms` in all it fails with REQUEST_TIMED_OUT (None: it is sent again without a time limit)."""
+        """Creates the channel; `find_controller` returns the address of the active controller, None if it is not known.
+
+        A request without a response within `request_timeout_ms` is sent again on a new connection. It fails with
+        REQUEST_TIMED_OUT after `retry_timeout_ms` in all, or never if that is None. At most `queue_limit` requests are
+        open.
+        """
         self._thread = thread
         self._find_controller = find_controller
         self._client_id = client_id
@@ -119,7 +123,11 @@ class ControllerChannel:
         self._pump()
 
     def _follow_controller(self) -> None:
-        """Sends the first request to a new controller, also if it waits for a connection to the former one."""
+        """Sends the first request to the controller that is active now.
+
+        If the request still waits for a connection to another node, that connection is closed and the request is sent
+        again.
+        """
         channel, controller = self._channel, self._find_controller()
         is_waiting = self._in_flight is not None and channel is not None and not channel.is_connected
         if channel is not None and is_waiting and controller not in (None, channel.destination):
@@ -128,7 +136,10 @@ class ControllerChannel:
             self._pump()
 
     def _pump(self) -> None:
-        """Sends the first request if none is in flight and a controller is known; otherwise tries again later."""
+        """Sends the first waiting request to the active controller, unless a request is in flight.
+
+        If no controller is known, tries again later.
+        """
         self._expire()
         if self._in_flight is not None or not self._queue:
             return
@@ -184,7 +195,7 @@ class ControllerChannel:
         self._pump()
 
     def step(self, monotonic_ms: int) -> None:
-        """Does nothing, because this channel works only in callbacks and in a timer."""
+        """Does nothing, although the node thread calls it: this channel works only in callbacks and in a timer."""
 
     def shut(self) -> None:
         """Fails all requests; see `close`."""

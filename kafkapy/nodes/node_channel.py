@@ -227,7 +227,11 @@ class NodeChannel:
             opened.close()
 
     def _opened(self, opened: socket.socket | OSError, monotonic_ms: int) -> None:
-        """Makes a connection of a socket that is connecting, or handles the OSError with which that failed."""
+        """Handles the result of opening a socket.
+
+        A socket, which may still be connecting, becomes the connection of the channel; after an OSError the attempt to
+        connect has failed.
+        """
         if isinstance(opened, OSError):
             failure = ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._node.label} failed: {opened}")
             failure.__cause__ = opened

@@ -63,8 +63,10 @@ def probe(
 def probe_until_refused(
     thread: NodeThread, destinations: Sequence[Destination], client_id: str, on_refused: Callable[[], object]
 ) -> None:
-    """Repeats the probe up to four times within about a second. Calls `on_refused`, on the node thread, if one of them
-    shows that no process listens at the destinations."""
+    """Calls `probe` up to four times within about a second, until a result is True: no process listens there.
+
+    Calls `on_refused` once in this case, on the node thread. Calls nothing if every result is False.
+    """
     pauses_ms = iter(PAUSES_MS)
 
     def on_result(is_refused: bool) -> None:

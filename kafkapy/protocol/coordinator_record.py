@@ -16,7 +16,10 @@ from kafkapy.protocol.record_frame import UnknownRecordError, decode_version_pre
 
 
 class Coordinator(Enum):
-    """The record types of one coordinator; a value maps record types to the classes of their keys and values."""
+    """The record types of one coordinator.
+
+    The value of a member maps each record type to the classes of its key and its value.
+    """
 
     GROUP = GROUP_RECORDS
     TRANSACTION = TRANSACTION_RECORDS

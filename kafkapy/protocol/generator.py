@@ -124,9 +124,10 @@ def stub_module(definition: Definition) -> str:
 
 
 def gate_versions(definitions: Iterable[Definition]) -> str:
-    """Returns the enumeration for the gate: the keys of the gated APIs, and first versions (`Message.first_versions`).
+    """Returns the Cython enumeration for the gate.
 
-    Raises DefinitionError if a name has two values.
+    It contains the key of each API in `GATED`, its first flexible version, and the first versions of its later fields
+    and behaviours (`Message.first_versions`). Raises DefinitionError if one name of an API has two first versions.
     """
     by_name = {definition.name: definition for definition in definitions}
     lines = [
@@ -164,7 +165,10 @@ def api_row(definition: Definition, request: Message) -> str:
 
 
 def api_table(definitions: Iterable[Definition]) -> str:
-    """Returns the module with one row per API. A renamed API has a row under its new name only."""
+    """Returns the source code of the module `api_table.py`, which has one row for each API.
+
+    An API that was renamed has a row under its new name only.
+    """
     current: dict[int, tuple[Definition, Message]] = {}
     for definition in definitions:
         for message in definition.messages:
@@ -176,7 +180,7 @@ def api_table(definitions: Iterable[Definition]) -> str:
         "",
         "",
         "class ApiKey(IntEnum):",
-        '    """Kafka\'s number of an API, by Kafka\'s name."""',
+        '    """The number by which a request names its API (Kafka\'s API key), for each API."""',
         "",
         *(f"    {definition.name.upper()} = {key}" for key, (definition, _) in sorted(current.items())),
         "",
@@ -192,7 +196,7 @@ def api_table(definitions: Iterable[Definition]) -> str:
 
 
 def generate(definitions: list[Definition]) -> dict[str, str]:
-    """Returns the content of each file in `messages/`, by file name."""
+    """Returns the source code of each generated file in `messages/`, by file name."""
     files = {
         "__init__.py": '"""Generated message classes, one module per API. See kafkapy/protocol/definitions."""\n',
         "api_table.py": api_table(definitions),

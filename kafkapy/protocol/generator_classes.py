@@ -14,8 +14,14 @@ ANNOTATIONS = {
     "float64": "float", "string": "str", "bytes": "bytes", "records": "Any", "uuid": "bytes",
 }  # fmt: skip
 ZERO_DEFAULTS = {"bool": "False", "float64": "0.0", "string": '""', "bytes": 'b""', "uuid": "ZERO_UUID"}
-# Kinds of messages that are stored in records: tools show them as JSON, by the names of the definitions.
-KINDS_IN_RECORDS = frozenset(["metadata", "coordinator-key", "coordinator-value", "data"])
+# Kinds of messages that are stored in records: tools show them as JSON, by the names of the definitions. The values are
+# their names in docstrings.
+KINDS_IN_RECORDS = {
+    "metadata": "Record of the metadata log",
+    "coordinator-key": "Key of a record in a coordinator's topic",
+    "coordinator-value": "Value of a record in a coordinator's topic",
+    "data": "Data with a version number",
+}
 # Types with a length, whose encoding differs between plain and compact versions.
 SIZED = frozenset(["string", "bytes", "records"])
 ARRAYS_IN_ONE_CALL = frozenset(["int8", "int16", "int32", "int64", "uuid", "string"])
@@ -77,7 +83,8 @@ class ClassWriter:
         flexible = f", flexible from {self.message.first_flexible}" if self.message.flexible else ""
         versions = sorted(self.message.versions)
         span = f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
-        self.line(f'"""{self.message.kind.capitalize()}, {span}{flexible}."""')
+        kind = self.message.kind
+        self.line(f'"""{KINDS_IN_RECORDS.get(kind, kind.capitalize())}, {span}{flexible}."""')
         self.line()
 
     def write_constants(self) -> None:
@@ -233,7 +240,8 @@ class ClassWriter:
     def presence(self, field: Field) -> str:
         """Returns the kind of marker that precedes a nullable struct.
 
-        The marker is a signed byte, or an unsigned varint within a tagged field.
+        It is "tagged_present", an unsigned varint, for a tagged field, and "present", a signed byte, for any other.
+        Raises DefinitionError if the field is tagged in some of its versions only.
         """
         if field.tagged and field.tagged != field.versions:
             raise DefinitionError(f"{field.name}: a nullable struct is tagged in all of its versions or in none")
@@ -282,7 +290,11 @@ class ClassWriter:
             self.write_tag_reader(struct)
 
     def write_read_field(self, field: Field, versions: Versions, compact: str) -> None:
-        """Writes the statements that read a field; `versions` are the versions in which the statements are executed."""
+        """Writes the statements that read a field from the wire.
+
+        `versions` are the versions in which the statements are executed; `compact` is the Python expression that is
+        true if lengths are encoded in the compact form of flexible versions.
+        """
         name = f"self.{field.attribute}"
         nullable = field.nullable & versions
         sometimes = nullable and not nullable >= versions

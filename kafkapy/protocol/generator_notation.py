@@ -113,7 +113,11 @@ class Message:
         return min(self.flexible, default=FLEXIBLE_NEVER)
 
     def first_versions(self) -> dict[str, int]:
-        """Returns the first version of each behaviour (since line), and of each field that is newer than its struct."""
+        """Returns the first version of each behaviour (a since line), and of each field that is newer than its struct,
+        by name.
+
+        The names are in snake case. Raises DefinitionError if a name has two first versions.
+        """
         found = {snake_case(name): first for name, first in self.behaviours.items()}
         for struct in (self.root, *self.structs.values()):
             for field in struct.fields:

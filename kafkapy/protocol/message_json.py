@@ -44,5 +44,5 @@ def _json_value(value: Any, kind: str, version: int) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """Returns compact JSON with unescaped characters."""
+    """Returns a value as JSON without blanks, in which characters outside of ASCII are not escaped."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

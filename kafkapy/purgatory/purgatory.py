@@ -31,9 +31,10 @@ class Purgatory:
         self._watchers: dict[Hashable, dict[DelayedOperation, None]] = {}
 
     def try_complete_else_watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> bool:
-        """Completes the operation now, or keeps it until an event on one of `keys` or its deadline.
+        """Completes the operation now if its condition holds; otherwise keeps it until an event on one of `keys` or its
+        deadline.
 
-        Returns True if the operation was completed now, otherwise False.
+        Returns True if the operation was completed now.
         """
         if operation.try_complete():
             return True
@@ -46,10 +47,10 @@ class Purgatory:
         return False
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
-        """Keeps the operation until an event on one of `keys` or its deadline.
+        """Keeps the operation until an event on one of `keys` or its deadline, without testing its condition now.
 
-        The caller has already tested the operation's condition. It is not tested again here, because that test cannot
-        have caused an event.
+        It is for a caller that has just tested the condition by a test that cannot itself cause such an event. Other
+        callers use `try_complete_else_watch`, which tests the condition again after it has added the operation.
         """
         self._enter(operation, keys)
         self._time(operation)
