@@ -23,10 +23,10 @@ BOOTSTRAP_FILE = "bootstrap.checkpoint"
 def activate(
     image: MetadataImage, settings: QuorumSettings, registration: ControllerRegistration, *, in_transaction: bool
 ) -> ControllerResult[None]:
-    """Returns the first records of an epoch in which this node is the active controller. Raises OSError, StorageError.
+    """Returns the records that this node appends first when it has become the active controller.
 
-    `in_transaction` says that the log ends inside a metadata transaction. `registration` is the registration of this
-    controller.
+    `in_transaction` is True if the log ends inside a metadata transaction. `registration` is the registration of this
+    controller. Raises OSError and StorageError.
     """
     bootstrap = [] if image.features else _bootstrap_features(settings)
     records = activation_records(image, bootstrap, settings.min_insync_replicas, in_transaction=in_transaction)

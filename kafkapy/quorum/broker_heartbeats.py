@@ -331,7 +331,10 @@ class BrokerHeartbeats:
         self._communicate_in(delay_ms)
 
     def _has_succeeded(self, kind: str, response: Any, error: Exception | None) -> bool:
-        """Returns True after a response without an error; otherwise schedules the next attempt and returns False."""
+        """Returns True if `response` reports no error and `error` is None.
+
+        Otherwise logs the failure, schedules the next attempt and returns False. `kind` names the request in the log.
+        """
         if error is None and response.error_code:
             error = ApiError(Error.of(response.error_code))
         if error is None:

@@ -158,7 +158,8 @@ class ControllerLoop:
     def _put(self, work: Callable[[], None]) -> bool:
         """Queues `work`, and waits while the queue is full; returns False if the loop has ended.
 
-        The quorum thread must not wait for itself: its own work joins the events that it has already taken.
+        The quorum thread must not wait for itself. Its own work is therefore not queued, but added to the events that
+        the thread has already taken from the queue.
         """
         if threading.current_thread() is self._thread:
             self._taken.append(work)
@@ -251,8 +252,10 @@ class ControllerLoop:
             self._on_fault(error)
 
     def _take(self) -> None:
-        """Waits for an event or for the next timer, unless an event is left over; takes at most MAX_EVENTS_TOGETHER
-        events from the queue."""
+        """Takes events from the queue until the queue is empty or MAX_EVENTS_TOGETHER events are taken.
+
+        If no taken event is left from before, waits for the first one, but not longer than until the next timer.
+        """
         taken = self._taken
         try:
             taken.append(self._queue.get_nowait() if taken else self._queue.get(timeout=self._wait_s()))
@@ -272,7 +275,10 @@ class ControllerLoop:
         return min(max(0.0, (due_ms - self._clock.monotonic_ms()) / 1000), LONGEST_WAIT_S)
 
     def _run_tasks(self) -> None:
-        """Runs the due periodic tasks of the active controller. They begin when another node registers a broker."""
+        """Runs the periodic tasks of the active controller that are due.
+
+        The tasks do not run before another node has registered as a broker.
+        """
         active, monotonic_ms = self._active, self._clock.monotonic_ms()
         if active is None or self.make_tasks is None:
             return
@@ -284,8 +290,11 @@ class ControllerLoop:
             self._run_operations([Submitted(operation, Future())])
 
     def _process(self) -> None:
-        """Runs the events taken so far and what is due. Events that these post are left for the next pass, so that
-        neither timers nor other threads have to wait for an event that posts itself again."""
+        """Runs the events that were taken from the queue, then the timers and tasks that are due.
+
+        Events that these events post are left for the next pass. Otherwise an event that posts itself again would keep
+        timers and other threads waiting.
+        """
         submitted: list[Submitted] = []
         for _ in range(len(self._taken)):
             event = self._taken.popleft()
@@ -369,7 +378,7 @@ class ControllerLoop:
     def _activate_if_due(self) -> None:
         """Makes this node the active controller if it leads and the whole log is committed and replayed.
 
-        Not called while effects of the quorum are carried out, because it appends records itself.
+        Appends records, and is therefore not called while effects of the quorum are carried out.
         """
         if not self._is_activation_due:
             return

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class ElectionLatency:
-    """The times without a known leader of the quorum, in ms. Written by the quorum thread, read by any."""
+    """The number, sum and maximum (in ms) of the times during which this node knew no leader of the quorum.
+
+    Written by the quorum thread, read by any.
+    """
 
     __slots__ = ("_since_ms", "count", "longest_ms", "sum_ms")
 
@@ -15,7 +18,7 @@ class ElectionLatency:
         self._since_ms: int | None = None
 
     def leader_is(self, leader_id: int, monotonic_ms: int) -> None:
-        """Records the leader that is known now; -1 means that none is known."""
+        """Records that `leader_id` is known as the leader from now on; -1 means that no leader is known."""
         if leader_id < 0:
             if self._since_ms is None:
                 self._since_ms = monotonic_ms

@@ -66,11 +66,14 @@ def format_node(
     cluster id. Returns the meta.properties of each directory.
 
     `voters` are the first voters of a dynamic quorum; the directory with the metadata log gets the directory id that
-    they contain for this node. None: the voters are in the configuration, or another node knows them. The first start
-    finalizes `features`, pairs of a name and a level, metadata.version first; it also stores the SCRAM `credentials`.
+    they contain for this node. `voters` is None if the configuration contains the voters, or if another node knows
+    them.
+
+    `features` are pairs of a name and a level, metadata.version first. The first start of the node finalizes them, and
+    stores the SCRAM `credentials`.
 
     `metadata_directory` is the one of `directories` that has the metadata log. A given cluster id must be that of the
-    directories. Raises ConfigError, MalformedMetaProperties, OSError.
+    formatted directories. Raises ConfigError, MalformedMetaProperties, OSError.
     """
     # The order matters, because a crash may occur between two steps.
     for directory in directories:

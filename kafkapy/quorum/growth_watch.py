@@ -22,7 +22,7 @@ class GrowthWatch:
         self.check(image)
 
     def check(self, image: MetadataImage) -> None:
-        """Calls `on_growth` if `image` has another broker, or if the quorum has another voter."""
+        """Calls `on_growth`, but only once, if `image` has another broker or the quorum has another voter."""
         if self._is_alone and not (self._is_only_voter() and image.brokers.keys() <= {self._node_id}):
             self._is_alone = False
             self._on_growth()

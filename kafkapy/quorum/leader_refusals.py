@@ -9,10 +9,11 @@ REFUSALS_OF_A_DEAD_LEADER = 2
 
 
 class LeaderRefusals:
-    """The number of connections that the leader has refused in a row.
+    """The number of connections that the leader has refused in a row, by which a follower notices that the leader's
+    process has ended.
 
-    A bootstrap server that has the address of the leader is the leader's process, too: a follower whose leader does not
-    respond asks its leader and the bootstrap servers in turn.
+    A follower whose leader does not respond sends requests to the leader and to the bootstrap servers in turn. A
+    bootstrap server with the address of the leader is the leader's process, so that its refusals are counted too.
     """
 
     def __init__(self) -> None:
@@ -25,9 +26,10 @@ class LeaderRefusals:
         self._count = 0
 
     def note(self, destination: Destination, *, is_refused: bool) -> bool:
-        """Counts a request to `destination` that has ended; `is_refused` says whether the connection was refused.
+        """Counts a request to `destination` that has ended; `is_refused` is True if the connection was refused.
 
-        Returns True if the leader's process has ended, because it has refused this and the last connections.
+        Returns True if the leader has refused REFUSALS_OF_A_DEAD_LEADER connections in a row: its process has ended.
+        Requests to other nodes are not counted and return False.
         """
         leader = self._leader
         if leader is None or (destination.host, destination.port) != (leader.host, leader.port):

@@ -121,7 +121,10 @@ class LogScanner:
         segment.indexes.observe(position, summary.size, summary.last_offset, summary.max_timestamp)
 
     def _ensure_nothing_behind(self, segment: ScannedSegment, mapped: mmap.mmap) -> None:
-        """Raises StorageError if a valid batch follows anywhere behind the damage."""
+        """Raises StorageError if a valid batch begins anywhere after the damage, which begins at `segment.valid_size`.
+
+        `mapped` is the content of the segment's file.
+        """
         found = mapped.find(_NO_PRODUCER, segment.valid_size)
         while found >= 0:
             start = found - _NO_PRODUCER_POSITION

@@ -206,7 +206,10 @@ class MetadataQuorum:
             raise StorageError(self.settings.log_directory, f"cleaning up snapshots failed: {error}") from error
 
     def _load_snapshot(self, loader: MetadataLoader) -> None:
-        """Replays the newest snapshot; its voters and kraft.version become the first entries of `_changes`."""
+        """Replays the records of the newest snapshot into `loader`.
+
+        The snapshot's voters and kraft.version become the first of `_changes`, the list of changes of the voters.
+        """
         path = os.path.join(self.log.directory, snapshots.snapshot_name(self._snapshot_id))
         snapshot = snapshots.read_snapshot(path, self._snapshot_id)
         for message in snapshot.control_messages:
@@ -245,8 +248,10 @@ class MetadataQuorum:
             )
 
     def _set_listeners(self, voters: VoterSet | None) -> None:
-        """Sets the controller listener of a controller without a configured one: the listener of this voter in the log,
-        or Kafka's default."""
+        """Sets the controller listener of this node, if it is a controller and its configuration has none.
+
+        It becomes the listener that this node has in `voters`, the voter set in the log, or Kafka's default.
+        """
         config = self.config
         if config.can_be_voter and not config.listeners:
             voter = None if voters is None else voters.get(config.node_id)
@@ -412,8 +417,10 @@ class MetadataQuorum:
         logger.info("wrote metadata snapshot %s (%d bytes)", snapshots.snapshot_name(snapshot_id), len(content))
 
     def _delete_old_snapshots(self) -> None:
-        """Deletes the oldest snapshots, and the segments that the next snapshot replaces, until the retention limits
-        are met."""
+        """Deletes the oldest snapshots until the retention limits are met or one snapshot is left.
+
+        After each deletion, removes the segments before the end offset of the oldest snapshot that is left.
+        """
         directory = self.log.directory
         found = snapshots.list_snapshots(directory)
         paths = {each: os.path.join(directory, snapshots.snapshot_name(each)) for each in found}

@@ -117,7 +117,11 @@ def _end(request: raft.EndQuorumEpochRequest) -> Outgoing:
 def _about_leader(
     wire: Any, partition: Any, request: raft.BeginQuorumEpochRequest | raft.EndQuorumEpochRequest, **fields: Any
 ) -> Any:
-    """Returns a BeginQuorumEpoch or EndQuorumEpoch request, which names the leader that sends it."""
+    """Returns the wire form of a BeginQuorumEpoch or EndQuorumEpoch request, in which a leader names itself.
+
+    `wire` is the class of the wire request. `partition` is an object for its only partition, whose index, leader and
+    epoch are set here; `fields` are further fields of the wire request.
+    """
     partition.partition_index = METADATA_PARTITION
     partition.leader_id, partition.leader_epoch = request.leader_id, request.epoch
     return wire(
@@ -316,7 +320,10 @@ def failure_of(request: raft.Request, error: Exception) -> raft.Response | None:
 
 
 def _leader_fields(response: Any, listener: str) -> tuple[Error, int, int, raft.Endpoints]:
-    """Returns error, leader id, epoch and endpoints of a response to Vote, BeginQuorumEpoch or EndQuorumEpoch."""
+    """Returns error, leader id, epoch and endpoints of a response to Vote, BeginQuorumEpoch or EndQuorumEpoch.
+
+    The endpoints get the name `listener`, that of the listener to which the request was sent.
+    """
     if response.error_code:
         return Error.of(response.error_code), -1, -1, ()
     found = _only_partition(response.topics, "topic_name")
@@ -327,7 +334,10 @@ def _leader_fields(response: Any, listener: str) -> tuple[Error, int, int, raft.
 
 
 def _only_partition(topics: list[Any], name_field: str) -> Any:
-    """Returns the metadata partition of a response, or None unless this is the response's only partition."""
+    """Returns the metadata partition of a response; None unless it is the only partition that the response contains.
+
+    `name_field` is the attribute of a topic that has the topic's name.
+    """
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         return None
     is_named = getattr(topics[0], name_field) == METADATA_TOPIC
@@ -335,6 +345,8 @@ def _only_partition(topics: list[Any], name_field: str) -> Any:
 
 
 def _endpoints(nodes: Iterable[Any], leader_id: int, listener: str) -> raft.Endpoints:
-    """Returns the leader's endpoint in a response, with `listener`, the name of the listener that received the
-    request."""
+    """Returns the endpoint of the leader among the `nodes` of a response, empty if they do not contain it.
+
+    It gets the name `listener`, that of the listener to which the request was sent.
+    """
     return tuple(ControllerListener(listener, node.host, node.port) for node in nodes if node.node_id == leader_id)

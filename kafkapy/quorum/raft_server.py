@@ -33,8 +33,10 @@ FIRST_WITH_ENDPOINTS = 1  # of Vote, BeginQuorumEpoch, EndQuorumEpoch and FetchS
 
 
 def vote_request(request: VoteRequest) -> raft.VoteRequest:
-    """Returns a Vote request as a message of the Raft machine. Raises ApiError(INVALID_REQUEST) if the request names
-    another partition, as the functions for the other requests do."""
+    """Returns a Vote request as a message of the Raft machine.
+
+    Raises ApiError(INVALID_REQUEST) if the request names any partition except that of the metadata log.
+    """
     asked = _only_partition(request.topics, "topic_name", "partition_index")
     return raft.VoteRequest(
         request.cluster_id,
@@ -139,8 +141,11 @@ def end_response(response: raft.EndQuorumEpochResponse, version: int, listener: 
 
 
 def _election_response(wire: Any, response: Any, version: int, listener: str, **fields: Any) -> Any:
-    """Returns the response to Vote, BeginQuorumEpoch or EndQuorumEpoch; `fields` are additional fields of its
-    partition."""
+    """Returns the wire form of the response to Vote, BeginQuorumEpoch or EndQuorumEpoch.
+
+    `wire` is the class of the wire response, and `listener` the listener on which the request arrived; `fields` are
+    fields of the partition that only this API has.
+    """
     if _is_error_of_the_request(response):
         return wire(error_code=response.error)
     partition = wire.PartitionData(

@@ -56,7 +56,10 @@ class SegmentIndexes:
             self._last_time_entry = self._max_timestamp
 
     def position_before(self, offset: int) -> int:
-        """Returns the position of the last indexed batch that ends at or before `offset`, 0 if there is none."""
+        """Returns the position in the file of the last batch that has an index entry and ends at or before `offset`.
+
+        Returns 0 if there is none.
+        """
         return indexed_position(self._offset_entries, offset - self.base_offset)
 
     def write(self, filesystem: Filesystem, stem: str) -> None:
@@ -67,7 +70,11 @@ class SegmentIndexes:
 
 
 def indexed_position(entries: bytes | bytearray, relative_offset: int) -> int:
-    """Returns the position in the last entry of an index whose offset is at most `relative_offset`, otherwise 0."""
+    """Finds the last entry of an offset index whose relative offset is at most `relative_offset`.
+
+    Returns the position in the segment that the entry contains, 0 if there is no such entry. `entries` is the content
+    of the index file.
+    """
     count = len(entries) // _OFFSET_ENTRY.size
     number = bisect_right(range(count), relative_offset, key=lambda index: _entry(entries, index)[0])
     return _entry(entries, number - 1)[1] if number else 0

@@ -8,8 +8,8 @@ from kafkapy.quorum.voters import ReplicaKey
 
 
 class Candidate:
-    """The state of a candidate: it becomes Leader when a majority has granted its vote, otherwise Prospective at
-    `deadline_ms`, even if it has lost the election before."""
+    """The state of a candidate. It becomes Leader when a majority has granted its vote, and otherwise Prospective at
+    `deadline_ms`; it waits until then even if it can no longer get a majority."""
 
     __slots__ = ("deadline_ms", "epoch", "tally", "voted")
     name = "candidate"

@@ -176,7 +176,11 @@ def send_votes(node: RaftNode, state: Prospective | Candidate) -> int:
 
 
 def handle_vote_response(node: RaftNode, node_id: int, request: VoteRequest, response: VoteResponse) -> bool:
-    """Counts a vote or PreVote; returns False if the connection is to back off."""
+    """Handles the response of voter `node_id` to a Vote request: counts its vote or PreVote.
+
+    With a majority of PreVotes this node becomes Candidate, and with a majority of votes leader. If the voter does not
+    support PreVote, this node becomes Candidate at once. Returns False if the connection is to back off.
+    """
     handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
     if handled is not None:
         return handled
@@ -221,7 +225,7 @@ def handle_begin(node: RaftNode, request: BeginQuorumEpochRequest) -> BeginQuoru
 
 
 def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
-    """Follows the sender of a request; returns False if the sender cannot be the leader of the epoch."""
+    """Returns whether the sender of a request can be the leader of `epoch`, and follows the sender in this case."""
     return leader_id != node.config.node_id and learn_leader(node, leader_id, epoch, endpoints)
 
 
@@ -277,8 +281,8 @@ def election_backoff_ms(node: RaftNode, preferred: tuple[ReplicaKey, ...]) -> in
 def leader_refused(node: RaftNode, leader_id: int) -> None:
     """Shortens the fetch timeout of a voter whose leader refuses every connection.
 
-    Each voter waits according to its place in the order of the ids, so that two voters do not ask for votes at the same
-    time. After that, refused connections have no effect for the length of the election timeout.
+    The voters wait for different times, in the order of their ids, so that two voters do not ask for votes at the same
+    time. After the timeout was shortened, further refusals have no effect for the length of the election timeout.
     """
     state = node.state
     if not isinstance(state, Follower) or state.leader_id != leader_id or not node.is_voter:
