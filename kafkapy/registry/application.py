@@ -34,7 +34,10 @@ answer, refuse = JSON.answer, JSON.refuse
 
 
 class RegistryApi:
-    """The handlers of the requests. Reads are answered from the store; writes are run one by one, or forwarded."""
+    """The handlers of the API's requests. Requests that read are answered from the store of this instance.
+
+    Requests that write are handled one at a time by the elected instance, to which the other instances forward them.
+    """
 
     def __init__(self, service: RegistryService, election: Election, forwarder: Forwarder, timeout_s: float) -> None:
         self._service = service
@@ -115,7 +118,11 @@ class RegistryApi:
     # Writing
 
     def _writing(self, handler: Handler) -> Handler:
-        """Returns a handler that forwards the request unless this instance is the writer."""
+        """Wraps the handler of a request that writes.
+
+        The returned handler calls `handler` if this instance is the writer, and otherwise forwards the request to the
+        writer.
+        """
 
         async def forward_or_handle(request: Request) -> Response:
             await request.body()
@@ -196,8 +203,10 @@ class RegistryApi:
         return answer(_page(request, [each for each in found if self._is_wanted(request, each)]))
 
     def _is_wanted(self, request: Request, subject: str) -> bool:
-        """Returns whether a subject is in the context of the path, if it has one, and begins with the parameter
-        `subjectPrefix`.
+        """Returns whether a list of subjects, which the request asks for, contains `subject`.
+
+        If the path names a context, the subject must be in this context. If the query has the parameter
+        `subjectPrefix`, the subject must begin with it.
         """
         context = request.path_params.get("context")
         if context is not None and context_of(subject) != "." + context.strip(":").lstrip("."):
@@ -279,7 +288,11 @@ class RegistryApi:
         return answer([{"context": context, "id": each} for context, each in ids if each is not None])
 
     def _with_id(self, request: Request) -> list[Version]:
-        """Returns the versions with the id of the path, in the context of the path or of the parameter `subject`."""
+        """Returns the versions whose schema has the id in the request's path, sorted.
+
+        The context is that of the path or of the query's parameter `subject`. If both are absent it is the default
+        context, or every context if the default one lacks the id. Raises RegistryError if there is no such version.
+        """
         schema_id = requests.id_of(request)
         context = request.path_params.get("context")
         subject = requests.subject_of_query(request)

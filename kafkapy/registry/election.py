@@ -31,7 +31,8 @@ COOPERATIVE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
 class Election:
     """This instance's part in the election, on a thread of its own from `start` to `close`.
 
-    `leader_url` is the address of the writer, or None while it is unknown; `is_leader` whether it is this instance.
+    `leader_url` is the address of the writer, None while it is unknown. `is_leader` is True if this instance is the
+    writer.
     """
 
     def __init__(

@@ -77,14 +77,15 @@ def context_of(subject: str) -> str:
 
 
 def normalized_subject(subject: str) -> str:
-    """Returns a subject without the name of the default context."""
+    """Returns a subject without the name of the default context: `orders` for `:.:orders`."""
     return subject.removeprefix(":.:")
 
 
 def qualified_subject(context: str | None, subject: str) -> str:
-    """Returns the subject in a context, which is given with or without its leading dot; None is the default one.
+    """Returns the name of a subject in a context, such as `:.staging:orders`.
 
-    A subject that already has a context is returned unchanged.
+    The context is given with or without its leading dot; None is the default context. A subject that already has a
+    context is returned unchanged.
     """
     subject = normalized_subject(subject)
     if not context or context == DEFAULT_CONTEXT or subject.startswith(":."):

@@ -32,7 +32,10 @@ class Record(NamedTuple):
 
 
 def encode_key(kind: str, subject: str | None = None, version: int = 0) -> bytes:
-    """Returns the key of a record."""
+    """Returns the key of a record of a kind, such as SCHEMA or CONFIG.
+
+    `subject` None stands for the settings of all subjects. Only keys of the kind SCHEMA contain `version`.
+    """
     key: dict[str, Any] = {"keytype": kind}
     if kind != NOOP:
         key["subject"] = subject
@@ -59,7 +62,7 @@ def encode_version(version: Version) -> bytes:
 
 
 def encode_value(value: Mapping[str, Any]) -> bytes:
-    """Returns the value of a record of another kind."""
+    """Returns the value of a record of any kind except SCHEMA, with the fields in `value`."""
     return _dump(value)
 
 
@@ -72,7 +75,10 @@ def encode_greatest_ids(greatest_ids: Mapping[str, int]) -> tuple[bytes, bytes]:
 
 
 def decode_greatest_ids(value: Mapping[str, Any] | None) -> dict[str, int]:
-    """Returns the greatest id of each context; none for a value without them. Raises ValueError for another form."""
+    """Returns the greatest id of each context, from the value of a NOOP record; {} if the value has none.
+
+    Raises ValueError for a value of another form.
+    """
     found = (value or {}).get(_GREATEST_IDS, {})
     if not isinstance(found, dict) or any(type(each) is not int for each in found.values()):
         raise ValueError(f"the field {_GREATEST_IDS} is not an object of integers")
@@ -80,7 +86,8 @@ def decode_greatest_ids(value: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def decode(key: bytes | None, value: bytes | None) -> Record:
-    """Returns a record of the topic. Raises ValueError for bytes of another form."""
+    """Decodes the key and the value of a record of the topic. Raises ValueError if they do not have the registry's
+    form."""
     fields = _object(key, "key")
     kind = fields.get("keytype")
     if not isinstance(kind, str):
@@ -92,7 +99,8 @@ def decode(key: bytes | None, value: bytes | None) -> Record:
 
 
 def decode_version(value: Mapping[str, Any]) -> Version:
-    """Returns the version that the value of a SCHEMA record has. Raises ValueError if a field is wrong."""
+    """Returns the version of a subject in the value of a SCHEMA record. Raises ValueError if a field is missing or
+    wrong."""
     try:
         schema = Schema.from_json(value)
         return Version(

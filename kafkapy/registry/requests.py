@@ -27,12 +27,15 @@ async def body_object(request: Request) -> dict[str, Any]:
 
 
 def flag(request: Request, name: str) -> bool:
-    """Returns a flag of the query, which is false if it is absent."""
+    """Returns whether the parameter `name` of the query is "true"; False if it is absent."""
     return request.query_params.get(name, "false").lower() == "true"
 
 
 def number(request: Request, name: str, default: int) -> int:
-    """Returns a whole number of the query. Raises RegistryError for another text."""
+    """Returns the parameter `name` of the query as a whole number, or `default` if it is absent.
+
+    Raises RegistryError if it is not a number.
+    """
     text = request.query_params.get(name, str(default))
     try:
         return int(text)
@@ -57,8 +60,9 @@ def required_subject(request: Request) -> str:
 
 
 def subject_of_query(request: Request) -> str:
-    """Returns the parameter `subject` of the query, whose context selects among schemas with equal ids; "" if it is
-    absent.
+    """Returns the parameter `subject` of the query, "" if it is absent.
+
+    Schemas of different contexts may have the same id; the context of this subject selects one of them.
     """
     return normalized_subject(request.query_params.get("subject", ""))
 
@@ -86,7 +90,10 @@ def id_of(request: Request) -> int:
 
 
 def schema_of(body: dict[str, Any]) -> Schema:
-    """Returns the schema of a request. Raises RegistryError for a missing field or one of the wrong type."""
+    """Returns the schema that the body of a request contains, with its type, references, metadata and rules.
+
+    Raises RegistryError for a missing field or one of the wrong type.
+    """
     text = body.get("schema")
     if not isinstance(text, str) or not text.strip():
         raise errors.invalid_schema("the field `schema` is missing or empty")
@@ -110,7 +117,10 @@ def _reference(value: Any) -> SchemaReference:
 
 
 def optional_number(body: dict[str, Any], name: str) -> int | None:
-    """Returns a positive number of a body; None if it is absent, 0 or -1. Raises RegistryError otherwise."""
+    """Returns the field `name` of a body, a positive number; None if it is absent, 0 or -1.
+
+    Raises RegistryError for any other value.
+    """
     value = body.get(name)
     if value in (None, 0, -1):
         return None

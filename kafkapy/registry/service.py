@@ -32,7 +32,11 @@ class RegistryService:
     # Settings
 
     def config(self, subject: str | None) -> dict[str, Any]:
-        """Returns the settings that apply to a subject: its own, those of its context, the global ones, the default."""
+        """Returns the settings that apply to a subject; None stands for the global settings.
+
+        Each setting is that of the subject, otherwise that of its context, otherwise the global one, otherwise the
+        default.
+        """
         found: dict[str, Any] = {LEVEL_FIELD: self._default_level.value}
         for each in self._scopes(subject):
             found.update({key: value for key, value in (self.store.config(each) or {}).items() if value is not None})
@@ -43,7 +47,10 @@ class RegistryService:
         return Level(self.config(subject)[LEVEL_FIELD])
 
     def set_config(self, subject: str | None, changes: dict[str, Any]) -> None:
-        """Changes the settings of a subject, or of all; the settings that `changes` does not name stay."""
+        """Changes the settings of a subject, or the global ones if `subject` is None.
+
+        Settings that `changes` does not name stay as they are. Raises RegistryError.
+        """
         self._check_writable(subject)
         settings = {**(self.store.config(subject) or {}), **changes}
         if "compatibility" in settings:
@@ -56,7 +63,10 @@ class RegistryService:
         self._put(record_format.CONFIG, subject, settings)
 
     def delete_config(self, subject: str | None) -> dict[str, Any]:
-        """Deletes the settings of a subject, or the global ones, and returns them."""
+        """Deletes the settings of a subject, or the global ones if `subject` is None, and returns the deleted settings.
+
+        Returns the default settings if no global ones were stored. Raises RegistryError.
+        """
         self._check_writable(subject)
         found = self.store.config(subject)
         if found is None and subject is not None:
@@ -65,14 +75,22 @@ class RegistryService:
         return found or self.config(None)
 
     def mode(self, subject: str | None) -> Mode:
-        """Returns the mode that applies to a subject."""
+        """Returns the mode that applies to a subject; None stands for the global mode.
+
+        It is that of the subject, otherwise that of its context, otherwise the global one; a global READONLY_OVERRIDE
+        applies to every subject.
+        """
         if self.store.mode(None) == Mode.READONLY_OVERRIDE:
             return Mode.READONLY_OVERRIDE
         modes = [self.store.mode(each) for each in self._scopes(subject)]
         return Mode(next((each for each in reversed(modes) if each is not None), Mode.READWRITE))
 
     def set_mode(self, subject: str | None, mode: object, *, force: bool = False) -> Mode:
-        """Sets the mode of a subject, or the global one. IMPORT needs an empty registry or subject, or `force`."""
+        """Sets the mode of a subject, or the global one if `subject` is None, and returns it.
+
+        The mode IMPORT requires that the subject, or the registry, has no version, unless `force`. Raises
+        RegistryError.
+        """
         if not isinstance(mode, str) or mode.upper() not in Mode.__members__:
             raise errors.invalid_mode(mode, Mode)
         wanted = Mode(mode.upper())
@@ -94,7 +112,10 @@ class RegistryService:
     # Schemas
 
     def parse(self, schema: Schema, *, is_new: bool = False, normalize: bool = False) -> tuple[ParsedSchema, Schema]:
-        """Returns the parsed schema, and the schema with its canonical text. Raises RegistryError if it is invalid."""
+        """Returns the parsed schema, and the schema with its canonical text. Raises RegistryError if it is invalid.
+
+        `is_new` adds the checks for schemas that are not registered yet; `normalize` sorts the keys of a JSON Schema.
+        """
         try:
             parsed = parse(schema, self._resolve, is_new=is_new)
         except InvalidSchema as error:
@@ -115,7 +136,8 @@ class RegistryService:
     ) -> Version:
         """Returns the version of a subject that has the schema. Registers the schema if the subject lacks it.
 
-        `schema_id` and `number` are for the mode IMPORT only. Raises RegistryError.
+        `schema_id` and `number` are the id and the version number to register in the mode IMPORT, otherwise None.
+        `normalize` is that of `parse`. Raises RegistryError.
         """
         check_subject(subject)
         parsed, schema = self.parse(schema, is_new=True, normalize=normalize)
@@ -141,7 +163,10 @@ class RegistryService:
         return version
 
     def look_up(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> Version:
-        """Returns the version of a subject that has a schema. Raises RegistryError if there is none."""
+        """Returns the version of a subject that has a schema. Raises RegistryError if there is none.
+
+        Versions that were deleted softly are searched only if `deleted`; `normalize` is that of `parse`.
+        """
         if not self.store.versions(subject, deleted=deleted):
             raise errors.subject_not_found(subject)
         _, canonical = self.parse(schema, normalize=normalize)
@@ -151,7 +176,10 @@ class RegistryService:
         return found
 
     def version(self, subject: str, number: int, *, deleted: bool = False) -> Version:
-        """Returns a version of a subject. Raises RegistryError if there is none."""
+        """Returns the version `number` of a subject; LATEST_NUMBER stands for the greatest number.
+
+        Versions that were deleted softly are found only if `deleted`. Raises RegistryError if there is no such version.
+        """
         found = self.store.version(subject, number, deleted=deleted)
         if found is None:
             if not self.store.versions(subject, deleted=deleted):
@@ -160,8 +188,10 @@ class RegistryService:
         return found
 
     def incompatibilities(self, subject: str, schema: Schema, number: int | None, *, normalize: bool) -> list[str]:
-        """Returns why a schema could not be registered: what is incompatible with one version, or with those of the
-        level.
+        """Returns why a schema is not compatible with a subject; empty if it is compatible.
+
+        The schema is compared with the version `number`. If that is None, it is compared with the versions that the
+        subject's compatibility level requires.
         """
         parsed, canonical = self.parse(schema, is_new=True, normalize=normalize)
         if number is None:
@@ -194,7 +224,7 @@ class RegistryService:
     def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
         """Deletes a subject softly, or with `permanent` one that was deleted softly before.
 
-        Returns the deleted numbers.
+        Returns the numbers of the deleted versions.
         """
         self._check_writable(subject)
         every, left = self.store.versions(subject, deleted=True), self.store.versions(subject)
@@ -220,7 +250,10 @@ class RegistryService:
     # Internal
 
     def _scopes(self, subject: str | None) -> list[str | None]:
-        """Returns the keys of the settings that apply to a subject, the most general one first."""
+        """Returns the scopes whose settings apply to a subject, the most general one first.
+
+        None is the global scope; the others are the subject's context, unless it is the default one, and the subject.
+        """
         if subject is None:
             return [None]
         context = context_of(subject)

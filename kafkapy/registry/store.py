@@ -145,11 +145,15 @@ class SchemaStore:
         )
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
-        """Returns the versions of a subject in ascending order."""
+        """Returns the versions of a subject in ascending order; with `deleted` also those that were deleted softly."""
         return [each for each in self._versions.get(subject, {}).values() if deleted or not each.is_deleted]
 
     def version(self, subject: str, number: int, *, deleted: bool = False) -> Version | None:
-        """Returns a version of a subject, or None; LATEST_NUMBER is the greatest number."""
+        """Returns the version `number` of a subject, None if it does not exist; LATEST_NUMBER stands for the greatest
+        number.
+
+        Versions that were deleted softly are found only if `deleted`.
+        """
         if number == LATEST_NUMBER:
             found = self.versions(subject, deleted=deleted)
             return found[-1] if found else None
@@ -157,11 +161,11 @@ class SchemaStore:
         return None if version is None or (version.is_deleted and not deleted) else version
 
     def with_id(self, context: str, schema_id: int) -> list[Version]:
-        """Returns the versions of all subjects of a context whose schema has an id, deleted ones included."""
+        """Returns all versions in a context whose schema has the id `schema_id`, deleted ones included."""
         return list(self._by_id.get((context, schema_id), {}).values())
 
     def with_id_in_any_context(self, schema_id: int) -> list[Version]:
-        """Returns the versions of all contexts whose schema has an id, deleted ones included."""
+        """Returns all versions in any context whose schema has the id `schema_id`, deleted ones included."""
         return [
             version for (_, each), found in list(self._by_id.items()) if each == schema_id for version in found.values()
         ]
@@ -188,7 +192,7 @@ class SchemaStore:
         return sorted({".", *(context_of(subject) for subject in list(self._versions))})
 
     def referrers(self, subject: str, number: int) -> Iterator[Version]:
-        """Yields the versions, without deleted ones, that refer to a version."""
+        """Yields the versions that refer to the version `number` of a subject, without deleted ones."""
         for referrer in sorted(self._referrers.get((subject, number), set())):
             version = self.version(*referrer)
             if version is not None:
@@ -199,11 +203,11 @@ class SchemaStore:
         return self.version(reference.subject, reference.version, deleted=True)
 
     def config(self, subject: str | None) -> dict[str, Any] | None:
-        """Returns the settings of a subject, or of all subjects; None if there are none."""
+        """Returns the settings that are stored for a subject (None: the global ones); None if none are stored."""
         return self._configs.get(subject)
 
     def mode(self, subject: str | None) -> str | None:
-        """Returns the mode of a subject, or of all subjects; None if there is none."""
+        """Returns the mode that is stored for a subject (None: the global mode); None if none is stored."""
         return self._modes.get(subject)
 
 
@@ -212,7 +216,7 @@ def _without(items: dict[K, V], removed: K) -> dict[K, V]:
 
 
 def _put(index: dict[K, Collected], key: K, entries: Collected) -> None:
-    """Replaces the entries of a key, or removes the key if there are none."""
+    """Sets the entries of `key` in `index`, or removes the key if `entries` is empty."""
     if entries:
         index[key] = entries
     else:

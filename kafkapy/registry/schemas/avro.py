@@ -200,9 +200,10 @@ class AvroSchema:
     """A parsed Avro schema. Immutable. `canonical` is its text as Avro's Java library prints it."""
 
     def __init__(self, text: str, referred: Iterable[str] = (), *, is_new: bool = True) -> None:
-        """`referred` has the texts of the schemas that this one refers to, each after those that it refers to.
+        """Parses `text`. `referred` has the texts of the schemas that it refers to, directly or not.
 
-        The defaults of a schema that is not new are not checked. Raises InvalidSchema.
+        Each of these texts comes after the texts that it refers to itself. The default values of fields are checked
+        only if `is_new`. Raises InvalidSchema.
         """
         parser = _Parser(checks_defaults=is_new)
         try:
@@ -265,7 +266,10 @@ class _Printer:
 
 
 def is_default(node: Node, value: Any) -> bool:
-    """Returns whether a JSON value may be the default of a field of this type; that of a union may have any branch."""
+    """Returns whether a JSON value may be the default of a field of the type `node`.
+
+    The default of a field whose type is a union may have the type of any of its branches.
+    """
     kind = node.kind
     if kind == "union":
         return any(is_default(each, value) for each in node.children)

@@ -6,7 +6,11 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class Difference(NamedTuple):
-    """A difference that makes schemas incompatible: its kind as Confluent's registry names it, its place, details."""
+    """A difference that makes two schemas incompatible.
+
+    `kind` is its name in Confluent's registry, `path` its place in the schema, and `detail` the explanation for the
+    user.
+    """
 
     kind: str
     path: str

@@ -49,7 +49,7 @@ def differences(reader: JsonSchema, writer: JsonSchema) -> list[Difference]:
 
 
 def _is_open(schema: Any) -> bool:
-    """Returns whether a schema accepts everything."""
+    """Returns whether a schema accepts every value."""
     return schema is True or (isinstance(schema, dict) and not set(schema) - _ANNOTATIONS)
 
 
@@ -181,7 +181,11 @@ class _Comparison:
 
 
 def _resolved(owner: JsonSchema, schema: Any) -> Any:
-    """Returns a schema without a `$ref` at its top; None if a reference is unknown or leads back to itself."""
+    """Returns `schema`, or the schema to which its `$ref` leads, possibly through several references.
+
+    `owner` is the whole schema in which references are looked up. Returns None if a reference is unknown or leads back
+    to itself.
+    """
     seen: set[str] = set()
     while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
         reference = schema["$ref"]
@@ -267,7 +271,7 @@ def _limits(reader: dict[str, Any], writer: dict[str, Any], path: str) -> Found:
 
 
 def _items(schema: Mapping[str, Any]) -> tuple[list[Any], Any]:
-    """Returns the schemas of the first items of an array, and that of all others."""
+    """Returns the schemas of the first items of an array, one for each, and the schema of all further items."""
     items = schema.get("items", True)
     if isinstance(items, list):
         return items, schema.get("additionalItems", True)
@@ -275,7 +279,10 @@ def _items(schema: Mapping[str, Any]) -> tuple[list[Any], Any]:
 
 
 def _covering(schema: Mapping[str, Any], name: str | None) -> Any:
-    """Returns the schema that applies to a property; `name` None stands for a property that no keyword names."""
+    """Returns the subschema that `schema`, the schema of an object, applies to the value of the property `name`.
+
+    None stands for a property that neither `properties` nor `patternProperties` mention.
+    """
     if name is not None:
         properties = schema.get("properties", {})
         if name in properties:

@@ -15,9 +15,9 @@ class JsonSchema:
     """A parsed JSON Schema. Immutable. `canonical` is its text without insignificant blanks."""
 
     def __init__(self, text: str, referred: Mapping[str, str] | None = None, *, is_new: bool = True) -> None:
-        """`referred` has the texts of the schemas that this one refers to, by the names of the references.
+        """Parses `text`. `referred` has the texts of the schemas that it refers to, by the names of the references.
 
-        A schema that is not new is not checked against its metaschema. Raises InvalidSchema.
+        The schema is checked against its metaschema only if `is_new`. Raises InvalidSchema.
         """
         self.root = _load(text)
         self._referred = {name: _load(each) for name, each in (referred or {}).items()}
@@ -81,7 +81,10 @@ def _check(schema: Any) -> None:
 
 
 def _with_anchor(schema: Any, anchor: str) -> Any:
-    """Returns the part of a schema whose `$anchor`, or `$id` of older drafts, has a name; None without one."""
+    """Returns the subschema of `schema` whose `$anchor` is `anchor`; None if there is none.
+
+    Older drafts write `"$id": "#anchor"` instead of `$anchor`.
+    """
     waiting = [schema]
     while waiting:
         each = waiting.pop()

@@ -26,7 +26,10 @@ Resolve = Callable[[SchemaReference], Schema | None]
 
 
 def parse(schema: Schema, resolve: Resolve, *, is_new: bool) -> ParsedSchema:
-    """Returns a parsed schema. `is_new` adds the checks that registered schemas may fail. Raises InvalidSchema."""
+    """Parses a schema. `resolve` returns the schema that a reference names, None if it does not exist.
+
+    `is_new` adds checks that schemas registered before may fail. Raises InvalidSchema.
+    """
     if schema.type not in SCHEMA_TYPES:
         raise InvalidSchema(f"the type {schema.type} is unknown; accepted are {', '.join(SCHEMA_TYPES)}")
     if not schema.text.strip():
@@ -42,7 +45,8 @@ def parse(schema: Schema, resolve: Resolve, *, is_new: bool) -> ParsedSchema:
 def referred_schemas(schema: Schema, resolve: Resolve) -> dict[str, str]:
     """Returns the texts of all schemas that a schema refers to, directly or not, by the names of the references.
 
-    A schema follows those that it refers to itself. Raises InvalidSchema for a reference to an unknown schema.
+    Each schema comes after the schemas that it refers to itself. `resolve` returns the schema that a reference names,
+    None if it does not exist. Raises InvalidSchema for a reference to an unknown schema, and for too many references.
     """
     found: dict[str, str] = {}
 

@@ -39,7 +39,10 @@ class ProtobufSchema:
 
 
 def differences(reader: ProtobufSchema, writer: ProtobufSchema) -> list[Difference]:
-    """Returns the reasons why the reader's schema cannot read data of the writer's; empty if it can."""
+    """Returns the reasons why the reader's schema cannot read data of the writer's; empty if it can.
+
+    Raises InvalidSchema if the schemas differ and cannot be compared, because one of them has no descriptor.
+    """
     if reader.canonical == writer.canonical:
         return []
     if reader.descriptor is None or writer.descriptor is None:
@@ -98,7 +101,11 @@ def _is_same_kind(reader: Any, writer: Any) -> bool:
 
 
 def _moved_into_oneof(read: dict[int, Any], written: dict[int, Any], reader: Any, path: str) -> list[Difference]:
-    """Returns a difference for each oneof of the reader that holds several fields that the writer had outside."""
+    """Returns a difference for each oneof into which the reader's message has moved several of the writer's fields.
+
+    `read` and `written` are the fields of the message in the reader's and the writer's schema, by their numbers;
+    `reader` is the reader's descriptor of the message.
+    """
     moved: dict[int, list[str]] = {}
     for number, each in read.items():
         old = written.get(number)
