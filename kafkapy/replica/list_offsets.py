@@ -71,12 +71,11 @@ def find_offset(
 def find_offsets_before(
     partition: Partition, timestamp: int, max_offsets: int, *, wall_ms: int, from_client: bool
 ) -> list[int]:
-    """Returns at most `max_offsets` base offsets of segments last modified at or before `timestamp`, newest first
-    (version 0).
+    """Returns at most `max_offsets` base offsets of segments last modified at or before `timestamp`, newest first.
 
-    For the timestamp -1 (latest) the log end offset comes first, and for other timestamps from `wall_ms`, the present
-    time, on. For a client, offsets above the high watermark are replaced by the high watermark. Raises ApiError or
-    OSError.
+    This is version 0 of ListOffsets. The log end offset comes first if the timestamp is -1 (latest), or not before
+    `wall_ms`, the present time. For a client, offsets above the high watermark are replaced by the high watermark.
+    Raises ApiError or OSError.
     """
     partition.check_access(-1, only_leader=True)
     log = partition.log

@@ -191,8 +191,11 @@ class Partition(PartitionState):
         self.replicas = image.replicas
 
     def check_access(self, current_leader_epoch: int, *, only_leader: bool) -> None:
-        """Raises ApiError if `current_leader_epoch` of a request (-1: none) is not this partition's, or if
-        `only_leader` and this broker does not lead."""
+        """Raises ApiError unless a request may use this partition.
+
+        `current_leader_epoch`, the epoch in the request, must be that of this partition, or -1, which is not compared.
+        If `only_leader`, this broker must lead the partition.
+        """
         if current_leader_epoch not in (NO_EPOCH, self.leader_epoch):
             if current_leader_epoch < self.leader_epoch:
                 raise ApiError(Error.FENCED_LEADER_EPOCH)
@@ -212,7 +215,9 @@ class Partition(PartitionState):
     ) -> AppendInfo:
         """Appends records and raises the high watermark if possible.
 
-        Raises ApiError if the records are refused, or StorageError; neither makes any record visible.
+        With `required_acks` -1 the append is refused while the ISR is smaller than min.insync.replicas. `checked` has
+        what `Log.check_records` has returned or raised, None if it was not called. Raises ApiError if the records are
+        refused, or StorageError; neither makes any record visible.
         """
         if not self.is_leader:
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
@@ -230,7 +235,11 @@ class Partition(PartitionState):
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, Error]:
         """Returns whether a produce request that ends before `required_offset` is complete, and the error to respond
-        with."""
+        with.
+
+        (False, Error.NONE) means that the request has to wait. The error is NOT_LEADER_OR_FOLLOWER if this broker does
+        not lead, and NOT_ENOUGH_REPLICAS_AFTER_APPEND if the ISR has become too small.
+        """
         if not self.is_leader:
             return False, Error.NOT_LEADER_OR_FOLLOWER
         if self.log.high_watermark < required_offset:
@@ -347,9 +356,10 @@ class Partition(PartitionState):
     def fetch_records(
         self, params: FetchParams, asked: FetchPartition, max_bytes: int, *, min_one_message: bool, update_state: bool
     ) -> tuple[FetchResult, FetchData | None]:
-        """Reads records for a consumer or a follower. With `update_state`, records a follower's position.
+        """Reads at most `max_bytes` of records for a consumer or a follower.
 
-        The FetchData is None if the result is a diverging epoch (KIP-595). Raises ApiError if the read is refused.
+        `min_one_message` allows a first batch that is larger. With `update_state`, records a follower's position. The
+        FetchData is None if the result is a diverging epoch (KIP-595). Raises ApiError if the read is refused.
         """
         self.check_access(asked.current_leader_epoch, only_leader=params.only_leader)
         log = self.log

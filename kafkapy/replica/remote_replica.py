@@ -33,8 +33,12 @@ class RemoteReplica(ReplicaState):
         self.broker_epoch = NEVER_FETCHED
 
     def reset(self, monotonic_ms: int, leader_end_offset: int, *, is_new_leader: bool, is_in_sync: bool) -> None:
-        """Resets the state at the beginning of a leader epoch. A follower in the ISR then has replica.lag.time.max.ms
-        to fetch before it can leave the ISR."""
+        """Resets the state at the beginning of a leader epoch.
+
+        A follower in the ISR (`is_in_sync`) then has replica.lag.time.max.ms to fetch before it can leave the ISR. If
+        this broker led the former epoch too (not `is_new_leader`), the follower's offsets are kept, and its next fetch
+        is compared with `leader_end_offset`, the end of the log at the beginning of the epoch.
+        """
         caught_up_ms = monotonic_ms if is_in_sync else NEVER_MS
         self.last_caught_up_ms = caught_up_ms
         if is_new_leader:

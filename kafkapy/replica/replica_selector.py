@@ -20,8 +20,10 @@ ReplicaSelector = Callable[[Partition, FetchParams, int, Mapping[int, BrokerRegi
 
 
 def own_rack(config: BrokerConfig) -> bytes | None:
-    """Returns this broker's rack, whose consumers always read from the leaders here; None if no selector is configured,
-    so that all consumers do."""
+    """Returns this broker's rack if the rack-aware selector is configured (b"" without a rack), otherwise None.
+
+    Consumers of this rack always read from the leaders on this broker. Without a selector, all consumers do.
+    """
     return (config.broker_rack or "").encode() if config.replica_selector_class == RACK_AWARE_SELECTOR else None
 
 
@@ -33,10 +35,10 @@ def replica_selector(class_name: str | None) -> ReplicaSelector | None:
 def select_in_rack(
     partition: Partition, params: FetchParams, fetch_offset: int, brokers: Mapping[int, BrokerRegistration]
 ) -> int:
-    """Returns NO_REPLICA if the leader is in the consumer's rack or no replica is, otherwise the most caught-up in-sync
-    replica in that rack.
+    """Returns the id of the replica from which a consumer should read, NO_REPLICA if it should read from the leader.
 
-    Replicas without the requested offset, and brokers without the consumer's listener, are not considered.
+    It is the most caught-up in-sync replica in the consumer's rack, unless the leader is in this rack. Replicas without
+    the requested offset, and brokers without the consumer's listener, are not considered.
     """
     if not params.client_rack:
         return NO_REPLICA

@@ -192,7 +192,7 @@ class FetchConnection:
         self._send_authenticated(opened, plan)
 
     def _send_authenticated(self, connection: OutgoingConnection, plan: FetchPlan | OffsetQuery) -> None:
-        """Sends the request, after the connection has authenticated if it has to."""
+        """Sends the request of `plan`, after an authentication by SASL if the connection has to authenticate now."""
         if self._authenticate_at_ms <= self._ports.monotonic_ms():
             mechanism = self._ports.sasl_mechanism(self._host)
             if mechanism is not None:
@@ -251,8 +251,11 @@ class FetchConnection:
     # -- time ----------------------------------------------------------------------------------------------------
 
     def _arm(self, timeout_ms: int) -> None:
-        """Sets the deadline of the request, or of opening the connection, and schedules the timer. A timer that is due
-        earlier is kept, and is scheduled again when it runs."""
+        """Sets the deadline, after `timeout_ms`, of the request in flight or of opening the connection, and starts the
+        timer.
+
+        If the timer runs already and ends earlier, it is kept, and started again for the deadline when it ends.
+        """
         monotonic_ms = self._ports.monotonic_ms()
         self._deadline_ms = monotonic_ms + timeout_ms
         self._schedule(monotonic_ms, min(self._deadline_ms, self._give_up_ms))
@@ -321,8 +324,10 @@ class FetchConnection:
         connection.send(message.encode_chunks(version, writer.getvalue()))
 
     def _ahead(self, monotonic_ms: int) -> Callable[[FetchPlan], None] | None:
-        """Returns the function that sends a Fetch before the last response is handled, or None if the connection has to
-        authenticate first."""
+        """Returns the function that sends the next Fetch before the last response is handled.
+
+        Returns None if the connection is lost, or has to authenticate before the next request.
+        """
         connection = self._connection
         if connection is None or self._authenticate_at_ms <= monotonic_ms:
             return None

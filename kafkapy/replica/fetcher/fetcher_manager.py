@@ -69,7 +69,8 @@ class ReplicaFetcherManager:
         self.on_roles((), followed)
 
     def follow_throttles(self) -> None:
-        """Lets the fetchers find the throttled partitions after a change of the topics' configuration."""
+        """Makes each fetcher determine again which of its partitions are throttled, after a change of the topics'
+        configuration."""
         for fetcher in self._fetchers.values():
             fetcher.fetcher.follow_throttles()
             fetcher.wake()

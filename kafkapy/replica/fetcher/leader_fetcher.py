@@ -117,7 +117,7 @@ class LeaderFetcher:
         return state
 
     def follow_throttles(self) -> None:
-        """Finds the throttled partitions, after a change of the configuration."""
+        """Determines again which partitions are throttled, after a change of the topics' configuration."""
         before = self._throttled
         self._throttled = {each: None for each, state in self.partitions.items() if state.log.throttle is not None}
         self._changed.update((each, None) for each in before if each not in self._throttled)
@@ -152,7 +152,11 @@ class LeaderFetcher:
     def _plan(
         self, moved: list[TopicPartition], position_of: Callable[[TopicPartition], FetchPosition | None]
     ) -> FetchPlan | None:
-        """Returns the next Fetch; `moved` are partitions that may have changed in addition to those in `_changed`."""
+        """Returns the next Fetch, None if there is nothing to fetch.
+
+        `moved` are partitions that may have changed in addition to those in `_changed`. `position_of` returns the
+        position to fetch from, None for a partition that is not to be fetched.
+        """
         self._withheld_until_ms = NOT_DELAYED
         changed = self.partitions if self._session.is_full else self._changed
         plan = self._session.plan([*changed, *moved, *self._throttled], position_of)
@@ -168,7 +172,7 @@ class LeaderFetcher:
         return min(ends_ms, default=None)
 
     def next_urgent_retry_ms(self) -> int | None:
-        """Returns the earliest end of a delay after a transient error, or None.
+        """Returns the earliest end of a delay after a transient error; None if no partition has such a delay.
 
         Only partitions with at most URGENT_RETRIES such errors count: their retries must not wait for the response to a
         Fetch that the leader holds.
@@ -203,8 +207,11 @@ class LeaderFetcher:
         return True
 
     def _offset_query(self) -> OffsetQuery | None:
-        """Returns a query of the leader's end offsets if a partition needs one, otherwise of its start offsets, or
-        None."""
+        """Returns a query of the leader's end offsets if a partition needs its end offset, otherwise of its start
+        offsets.
+
+        Returns None if no partition needs either.
+        """
         for phase, timestamp in ((Phase.ASKING_END, LATEST_TIMESTAMP), (Phase.ASKING_START, EARLIEST_TIMESTAMP)):
             asking = [self.partitions[topic_partition] for topic_partition in self._asking]
             epochs = {
@@ -301,7 +308,8 @@ class LeaderFetcher:
         return advanced
 
     def _valid_answers(self, response: FetchResponse) -> list[Answer]:
-        """Returns the partitions of a response, without those whose state has changed since the request."""
+        """Returns the partitions of a response, each with its state, except those whose state has changed since the
+        request."""
         answers = []
         for topic in response.responses:
             name = topic.topic or self._topics.get(topic.topic_id)

@@ -54,8 +54,9 @@ class Acquired(NamedTuple):
 class Run:
     """A range of offsets with one state. `pending` is the state that is being stored, or None.
 
-    `batch_size` is the number of records that were first acquired together; 0 for a hole. `change` is the list of all
-    runs with the same pending change: a part that is split off is added to it.
+    `count` is the number of deliveries. `batch_size` is the number of records that were first acquired together; 0 for
+    a hole. `change` is the list of all runs with the same pending change: when such a run is split, its second half is
+    added to the list.
     """
 
     __slots__ = ("batch_size", "change", "count", "deadline_ms", "first", "last", "member", "pending", "state")
@@ -203,7 +204,10 @@ class InFlightRecords:
         return acquired
 
     def _archive_missing(self, fetch_offset: int, first: int) -> None:
-        """Archives the available records between the fetch offset and the first record that the log still has."""
+        """Archives the available records from `fetch_offset` to `first`, the first offset that was read from the log.
+
+        The log no longer has these records.
+        """
         if first <= fetch_offset or fetch_offset >= self.end_offset:
             return
         for run in self._between(fetch_offset, first - 1):
@@ -225,8 +229,10 @@ class InFlightRecords:
     def _acquire_in_window(
         self, member: str, first: int, last: int, deadline_ms: int, wanted: int, limit: int, is_exact: bool
     ) -> tuple[list[Acquired], bool]:
-        """Acquires available records of the window. Returns them, and True if no other records may be acquired with
-        them."""
+        """Acquires about `wanted` available records from `first` to `last` that are in the window; see `acquire`.
+
+        Returns them, and True if no further records may be acquired with them, because they have been delivered often.
+        """
         acquired: list[Acquired] = []
         if not self._may_be_available or last < self.start_offset:
             return acquired, False
@@ -267,7 +273,10 @@ class InFlightRecords:
         batch_size: int,
         is_exact: bool,
     ) -> list[Acquired]:
-        """Acquires records after the window, which grows to the end of the log's batch with the last of them."""
+        """Acquires about `wanted` records after the window; see `acquire`.
+
+        The window grows to the end of the batch of the log that contains the last acquired record.
+        """
         end = self.end_offset
         new = [(max(base, end), last) for base, last in batches if last >= end]
         first = new[0][0]
@@ -307,9 +316,10 @@ class InFlightRecords:
     def prepare(self, member: str, batches: Iterable[AckBatch], limit: int, renewed_deadline_ms: int) -> list[Run]:
         """Marks the changes that the member's acknowledgements cause as pending, and returns the runs that they change.
 
-        The type RENEW renews the lock of a record at once. Offsets below the start offset are ignored. Raises
-        ApiError, after which nothing has changed: INVALID_REQUEST for offsets that have not been acquired yet, and
-        INVALID_RECORD_STATE for records that the member does not have, or that have a pending change.
+        The type RENEW renews the lock of a record at once, until `renewed_deadline_ms`; `limit` is the largest delivery
+        count. Offsets below the start offset are ignored. Raises ApiError, after which nothing has changed:
+        INVALID_REQUEST for offsets that have not been acquired yet, and INVALID_RECORD_STATE for records that the
+        member does not have, or that have a pending change.
         """
         prepared: list[Run] = []
         renewed: list[Run] = []
@@ -332,14 +342,17 @@ class InFlightRecords:
         return prepared
 
     def prepare_release(self, member: str, limit: int) -> list[Run]:
-        """Marks the release of all records that the member has acquired as pending, and returns their runs."""
+        """Marks the release of all records that the member has acquired as pending, and returns their runs.
+
+        Records that have been delivered `limit` times are archived instead of released.
+        """
         prepared: list[Run] = []
         held = [run for run in self.runs if run.state is ACQUIRED and run.member == member and run.pending is None]
         self._mark_pending(held, AckType.RELEASE, limit, prepared)
         return prepared
 
     def _check_acquired(self, member: str, first: int, last: int) -> None:
-        """Raises ApiError unless the member may acknowledge the records. Splits no run."""
+        """Raises ApiError unless the member may acknowledge the records from `first` to `last`. Changes nothing."""
         if last < self.start_offset:
             return
         if last >= self.end_offset:
@@ -363,8 +376,10 @@ class InFlightRecords:
         return found
 
     def _mark_pending(self, runs: Iterable[Run], ack_type: int, limit: int, prepared: list[Run]) -> None:
-        """Sets the state that each run gets by an acknowledgement of this type as pending, and appends the runs to
-        `prepared`."""
+        """Marks the change that an acknowledgement of the type `ack_type` makes to each run as pending.
+
+        Appends the runs to `prepared`. Records that have been delivered `limit` times are archived instead of released.
+        """
         for run in runs:
             if ack_type == AckType.ACCEPT:
                 run.pending = ACKNOWLEDGED
@@ -440,7 +455,7 @@ class InFlightRecords:
             self.start_offset = runs[0].first if runs else end
 
     def _drop(self, number: int) -> None:
-        """Removes the first runs of the window."""
+        """Removes the first `number` runs of the window."""
         for run in self.runs[:number]:
             if not run.is_hole and (run.is_terminal or run.pending in (ACKNOWLEDGED, ARCHIVED)):
                 self.complete_count -= run.size
@@ -453,7 +468,8 @@ class InFlightRecords:
         return bisect_right(self.runs, offset, key=_first) - 1
 
     def _split(self, index: int, offset: int) -> None:
-        """Splits the run, so that another one begins at the offset, unless the offset is after the run."""
+        """Splits the run with this index, so that a new run begins at `offset`; does nothing if `offset` is after the
+        run."""
         run = self.runs[index]
         if offset > run.last:
             return

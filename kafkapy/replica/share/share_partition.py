@@ -220,8 +220,8 @@ class SharePartition:
     ) -> tuple[FileRange | bytes, list[Acquired]]:
         """Reads records and acquires them for the member; returns their batches and the acquired offsets.
 
-        If the log has been truncated, nothing is acquired, and the window moves to the records that the log has.
-        Raises ApiError.
+        `batch_size` and `is_exact` are those of `InFlightRecords.acquire`. If the log has been truncated, nothing is
+        acquired, and the window moves to the records that the log has. Raises ApiError.
         """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log
@@ -348,8 +348,10 @@ class SharePartition:
     # -- locks
 
     def _watch_locks(self) -> None:
-        """Starts the timer for the earliest end of a lock, unless the timer runs; it is then started again when it
-        ends."""
+        """Starts a timer for the earliest end of a lock.
+
+        If the timer runs already, it stays as it is: when it ends, it is started again for the locks that are left.
+        """
         if self._lock_timer is not None or not self.is_active:
             return
         deadline_ms = self.in_flight.earliest_deadline_ms()

@@ -69,7 +69,10 @@ class SharePartitions:
     # -- events
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """Is notified of partitions that this broker leads now, perhaps in a new epoch, or no longer leads."""
+        """Fences the share partitions whose partitions this broker no longer leads, or leads in a new epoch.
+
+        `led` and `followed` are the partitions whose leader or leader epoch has changed.
+        """
         if not self._table:
             return
         changed = {partition.topic_partition for partition in (*led, *followed)}
