@@ -55,9 +55,9 @@ class ClusterClients:
             raise errors.of_cluster(error) from None
 
     async def describe(self, topic: str, *, is_fresh: bool = False) -> TopicDescription:
-        """Returns the description of a topic, which may be some seconds old.
+        """Returns the description of a topic, which may be `describe_s` seconds old unless `is_fresh`.
 
-        Raises RequestRefused if it does not exist.
+        Raises RequestRefused if the topic does not exist.
         """
         now_s = asyncio.get_running_loop().time()
         found = self._described.get(topic)
@@ -69,11 +69,14 @@ class ClusterClients:
         return found[1]
 
     def forget(self, topic: str) -> None:
-        """Drops what is known of a topic."""
+        """Removes the cached description of a topic."""
         self._described.pop(topic, None)
 
     async def produce(self, topic: str, records: Iterable[Record]) -> list[RecordMetadata | BaseException]:
-        """Sends records and returns the result of each when all are delivered or have failed."""
+        """Sends records, and waits until all are delivered or have failed.
+
+        Returns the metadata of each record, or the exception with which it failed, in the order of the records.
+        """
         if self._producer is None:
             self._producer = AsyncProducer({"linger.ms": "5", **self._producer_properties})
         producer = self._producer

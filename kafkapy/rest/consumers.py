@@ -51,7 +51,7 @@ class ConsumerInstance:
         self._is_closed = False
 
     def run(self, operation: Callable[[], Result]) -> Result:
-        """Runs an operation on the consumer; operations of one instance follow each other. Raises RequestRefused."""
+        """Runs an operation on the consumer after the instance's other operations have ended. Raises RequestRefused."""
         with self._lock:
             if self._is_closed:
                 raise errors.instance_not_found()
@@ -85,10 +85,12 @@ class ConsumerInstance:
             self._received.pop(each, None)
 
     def records(self, timeout_s: float | None, max_bytes: int | None, largest_bytes: int) -> list[dict[str, Any]]:
-        """Returns the next records, in the form of the API.
+        """Returns the next records, in the form of the API. An instance with auto-commit first commits those of earlier
+        requests.
 
-        Waits for `fetch.min.bytes` of them, or for the time-out. The records have at most `max_bytes` together; a
-        larger record is returned alone.
+        Waits until the records have `fetch.min.bytes`, or for `timeout_s`; None is the instance's own time-out. The
+        records have at most `max_bytes` together, and never more than `largest_bytes`; a larger record is returned
+        alone.
         """
         if self._commits and self._received:
             with suppress(KafkapyError):
@@ -145,7 +147,10 @@ class ConsumerInstance:
         self._drop(set(partitions))
 
     def forget(self) -> None:
-        """Drops records that no request has received, before another subscription or assignment."""
+        """Removes the records that no request has received, and the offsets to commit.
+
+        Called before the subscription or assignment changes.
+        """
         self._pending.clear()
         self._received.clear()
 

@@ -71,7 +71,7 @@ _FORBIDDEN = (
 
 
 def of_cluster(error: Exception) -> RequestRefused:
-    """Returns the refusal for an error of the cluster."""
+    """Returns the refusal, with an error code of Confluent's proxy, for an error of the Kafka cluster."""
     if isinstance(error, RequestTimedOut):
         return RequestRefused(50003, str(error))
     if isinstance(error, ApiError):

@@ -36,7 +36,7 @@ Decode = Callable[[bytes | None], Any]
 
 
 def encode_binary(topic: str, value: Any) -> bytes | None:
-    """Returns the bytes of a base64 text."""
+    """Returns the bytes that a base64 text encodes; None for None. Raises RequestRefused for any other value."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -53,19 +53,19 @@ def encode_json(topic: str, value: Any) -> bytes | None:
 
 
 def encode_text(topic: str, value: Any) -> bytes | None:
-    """Returns a text in UTF-8."""
+    """Encodes a text as UTF-8; returns None for None. Raises RequestRefused for any other value."""
     if not isinstance(value, str | None):
         raise errors.unprocessable("a STRING must be a string")
     return None if value is None else value.encode()
 
 
 def decode_binary(data: bytes | None) -> str | None:
-    """Returns data as base64."""
+    """Encodes bytes as base64; returns None for None."""
     return None if data is None else base64.b64encode(data).decode()
 
 
 def decode_json(data: bytes | None) -> Any:
-    """Returns the value of JSON. Raises RequestRefused for other data."""
+    """Returns the value that JSON text represents; None for None. Raises RequestRefused for data that are not JSON."""
     if data is None:
         return None
     try:
@@ -111,9 +111,10 @@ class Formats:
         return self._registry
 
     def encoder(self, form: str, part: str, schema: str | int | None) -> Encode:
-        """Returns the encoder of keys or values in a form; `schema` is a text or an id for forms with schemas.
+        """Returns the function that encodes keys or values (`part` is "key" or "value") in a form, such as AVRO.
 
-        The encoder blocks if its schema is not known yet. It raises RequestRefused.
+        `schema` is the text or the id of the schema, None for forms without schemas. The returned function blocks if
+        the registry has to be asked for the schema. Both functions raise RequestRefused.
         """
         if form not in WITH_SCHEMA:
             return {BINARY: encode_binary, JSON: encode_json, TEXT: encode_text}[form]
@@ -142,7 +143,10 @@ class Formats:
         return encode
 
     def decoder(self, form: str, part: str) -> Decode:
-        """Returns the decoder of keys or values in the form of a consumer; it raises RequestRefused."""
+        """Returns the function that decodes keys or values (`part` is "key" or "value") in a form of CONSUMER_FORMATS.
+
+        Both functions raise RequestRefused.
+        """
         if form not in WITH_SCHEMA:
             return {BINARY: decode_binary, JSON: decode_json}[form]
         kind: Any = AvroJsonDeserializer if form == AVRO else JsonDeserializer

@@ -35,7 +35,11 @@ def serve_rest(
     idle_s: float,
     largest_response: int,
 ) -> None:
-    """Serves a REST proxy until SIGINT or SIGTERM. `producer`, `consumer` and `admin` configure the clients."""
+    """Serves a REST proxy until SIGINT or SIGTERM. `producer`, `consumer` and `admin` configure the clients.
+
+    An instance of a consumer is removed after `idle_s` seconds without a request; `largest_response` is the most bytes
+    of records in a response.
+    """
     formats = Formats(registry)
     clients = ClusterClients(producer, admin, most_consumers=most_consumers)
     consumers = ConsumerInstances(consumer, formats, most=most_consumers, idle_s=idle_s)

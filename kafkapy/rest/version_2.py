@@ -139,7 +139,10 @@ class VersionTwo:
     def _encoded(
         self, topic: str, form: str, body: dict[str, Any], records: list[dict[str, Any]]
     ) -> list[tuple[bytes | None, bytes | None]]:
-        """Returns the bytes of keys and values; blocks if a schema has to be registered."""
+        """Returns the bytes of the key and the value of each record; blocks if a schema has to be registered.
+
+        `form` is the form of the keys and values in `records`; `body` is the request's body, which names the schemas.
+        """
         encoders: dict[str, Encode] = {}
         for part in (KEY, VALUE):
             if any(each.get(part) is not None for each in records):
@@ -184,7 +187,8 @@ class VersionTwo:
         return await self._empty(request, operation)
 
     async def _matching(self, pattern: Any) -> list[str]:
-        """Returns the topics whose names a regular expression matches as a whole."""
+        """Returns the names of the topics that a regular expression matches completely. Raises RequestRefused if it is
+        invalid."""
         if not isinstance(pattern, str):
             raise errors.unprocessable("`topic_pattern` must be a string")
         try:

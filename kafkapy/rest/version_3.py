@@ -265,7 +265,10 @@ class VersionThree:
     # Records
 
     async def produce(self, request: Request) -> Response:
-        """Sends the records of a body, which is one JSON object after another; each has its line in the response."""
+        """Sends the records of a request, whose body is a sequence of JSON objects, one for each record.
+
+        The response has a line for each record, in the same order.
+        """
         cluster = await self._check_cluster(request)
         if media_type(request) not in ("", JSON_TYPE):
             raise RequestRefused(415, "HTTP 415 Unsupported Media Type")
@@ -295,7 +298,10 @@ class VersionThree:
         return StreamingResponse(lines(), media_type=JSON_TYPE)
 
     async def _produced(self, cluster: str, topic: str, body: Any) -> dict[str, Any]:
-        """Sends one record and returns its line of the response."""
+        """Sends the record that the JSON value `body` describes, and returns the line of the response about it.
+
+        The line contains the position of the record, or the error.
+        """
         try:
             if not isinstance(body, dict):
                 raise RequestRefused(400, "A record is a JSON object")
@@ -394,7 +400,7 @@ def _shown_config(request: Request, cluster: str, topic: str, entry: ConfigEntry
 
 
 def _source(number: int) -> str:
-    """Returns the name of a source of configuration in the API."""
+    """Returns the API's name for the source of a configuration value; `number` is that of ConfigSource."""
     names = {ConfigSource.DEFAULT: "DEFAULT_CONFIG"}
     try:
         source = ConfigSource(number)

@@ -72,8 +72,10 @@ class Layout(NamedTuple):
 
     @property
     def shape(self) -> list[Roles]:
-        """The roles of every node, in the order of the node ids. Only a layout of the same shape can use the data of an
-        earlier run."""
+        """The roles of every node, in the order of the node ids.
+
+        The data of an earlier run can be used only if its layout has the same roles.
+        """
         return [node.roles for node in self.nodes]
 
     def settings(self, node: NodePlan, directory: Path) -> dict[str, str]:
