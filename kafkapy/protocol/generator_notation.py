@@ -224,7 +224,7 @@ class MessageParser:
             self.message.served[release] = parse_versions(versions, self.message.versions)
 
     def parse_fields(self) -> int:
-        """Reads the fields and returns the number of the last line.
+        """Reads the fields of the message, and returns the number of its last line in the file.
 
         A stack contains the open struct at each depth of indentation.
         """

@@ -16,7 +16,8 @@ M = TypeVar("M", bound=Message)
 
 
 class UnknownRecordError(ValueError):
-    """A record has an unknown type or version, because newer software wrote it or because it is not such a record."""
+    """A record has an unknown type or version, because newer software wrote it or because it is a record of another
+    kind."""
 
 
 def encode_metadata_record(message: Message, version: int) -> bytes:

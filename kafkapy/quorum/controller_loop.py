@@ -213,7 +213,7 @@ class ControllerLoop:
             future.set_exception(_shutting_down())
 
     def follow(self, listener: MetadataListener) -> Future[MetadataImage]:
-        """Adds a listener; the Future gets the image on which its first delta is based."""
+        """Adds a listener; the Future gets the image on which the listener's first delta is based."""
 
         def add() -> MetadataImage:
             self._listeners.append(listener)
@@ -398,7 +398,7 @@ class ControllerLoop:
         logger.info("[QuorumController id=%d] active since epoch %d", quorum.config.node_id, active.epoch)
 
     def _replay(self, end_offset: int) -> None:
-        """Replays and publishes the committed records of another leader."""
+        """Replays and publishes the records before `end_offset`, which another leader has committed."""
         committed, log = self.quorum.committed, self.quorum.log
         while committed.next_offset < end_offset:
             content = log.read(committed.next_offset, REPLAY_BYTES)

@@ -116,8 +116,11 @@ def check_formatted(directories: Iterable[str]) -> None:
 
 
 def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluster_id: str | None = None) -> str | None:
-    """Returns the cluster id of the formatted directories, None if none is formatted. Raises ConfigError if they
-    belong to another node or cluster, share a directory id, or are of the ZooKeeper era."""
+    """Returns the cluster id of the formatted directories, None if none is formatted.
+
+    `found` has the meta.properties of each directory, None for one that is not formatted. Raises ConfigError if they
+    belong to another node or cluster, share a directory id, or are of the ZooKeeper era.
+    """
     directories: dict[bytes, str] = {}
     known: str | None = None
     for directory, properties in found.items():

@@ -304,7 +304,8 @@ class MetadataQuorum:
         return metadata_batches(base_offset, self.machine.epoch, self._clock.wall_ms(), records)
 
     def append(self, batches: list[bytes]) -> None:
-        """Appends batches of the leader; durable on this node on return. Raises StorageError."""
+        """Appends batches of this node, which is the leader; they are durable on this node on return. Raises
+        StorageError."""
         assert self.machine.is_leader, "only the leader appends"
         self.log.append(batches)
         self._appended()

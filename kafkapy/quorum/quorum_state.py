@@ -21,8 +21,11 @@ logger = logging.getLogger("kafka.raft.FileQuorumStateStore")
 
 
 def read_election(directory: str) -> ElectionState | None:
-    """Returns the content of quorum-state in either form. Returns None if the file is missing, or, with a warning, if
-    it cannot be read. The form of data_version 0 contains no directory id of the vote."""
+    """Returns the content of quorum-state, whether it has data_version 0 or 1.
+
+    Returns None if the file is missing, or, with a warning, if it cannot be read. A file of data_version 0 contains no
+    directory id of the vote.
+    """
     path = os.path.join(directory, FILE_NAME)
     try:
         with open(path, encoding="utf-8") as file:

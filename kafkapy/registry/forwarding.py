@@ -33,7 +33,10 @@ class Forwarder:
         return request.headers.get(_FORWARD_HEADER, "").lower() == "true"
 
     async def forward(self, request: Request, url: str, executor: Executor) -> Response:
-        """Returns the response of the instance at `url`. Raises RegistryError if it cannot be reached."""
+        """Sends the request to the instance at `url`, on a thread of `executor`, and returns the response.
+
+        Raises RegistryError if the instance cannot be reached.
+        """
         body = await request.body()
         target = request.scope["path"] + (f"?{request.url.query}" if request.url.query else "")
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}

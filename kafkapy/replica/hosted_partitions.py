@@ -231,7 +231,10 @@ class HostedPartitions:
     # -- configuration -------------------------------------------------------------------------------------------
 
     def _change_configs(self, changed: set[tuple[int, str]], image: MetadataImage) -> None:
-        """Applies changed topic configurations. If the broker's configuration changed, updates all topics."""
+        """Applies changed topic configurations. If the broker's configuration changed, updates all topics.
+
+        `changed` has the resource type and the name of each changed resource.
+        """
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in changed):
             topics = {partition.topic for partition in self.online}
             self.throttles.follow_broker_config()
@@ -272,8 +275,10 @@ class HostedPartitions:
         return [partition.topic_partition for partition in lost]
 
     def _watch_isr(self) -> None:
-        """Schedules the next search for followers that fell behind, if there are followers. It runs every half of
-        replica.lag.time.max.ms."""
+        """Schedules the next search for followers that fell behind, after half of replica.lag.time.max.ms.
+
+        Does nothing if no partition has followers, or if the search is scheduled already.
+        """
         if self._isr_expiration is None and any(partition.remote_replicas for partition in self.online.values()):
             period_ms = self._context.replica_lag_max_ms // 2
             self._isr_expiration = self._context.schedule(period_ms, self._expire_isr)

@@ -45,8 +45,10 @@ def find_offset(
     """Returns the first record with `timestamp` (ms) or later, or the offset that a special timestamp denotes;
     NOT_FOUND if there is none.
 
-    Raises ApiError: OFFSET_NOT_AVAILABLE while a new leader's high watermark is below the start of its epoch, because a
-    later result could be lower; NOT_LEADER_OR_FOLLOWER; or an error of the leader epoch. Raises OSError.
+    Records at or above the limit of `isolation` are not found. The leader epoch and the role of the partition are
+    checked as by `Partition.check_access`. Raises ApiError: OFFSET_NOT_AVAILABLE for a client (`from_client`) while a
+    new leader's high watermark is below the start of its epoch, because a later result could be lower;
+    NOT_LEADER_OR_FOLLOWER; or an error of the leader epoch. Raises OSError.
     """
     partition.check_access(current_leader_epoch, only_leader=only_leader)
     log = partition.log

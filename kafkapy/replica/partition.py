@@ -154,7 +154,11 @@ class Partition(PartitionState):
         self.set_isr(len(state.isr), state.maximal_isr, state.is_in_flight)
 
     def _complete_waiting(self, former_followers: Iterable[int] = ()) -> None:
-        """Tries to complete the requests that wait for this partition, in the purgatories and in the gate."""
+        """Tries to complete the requests that wait for this partition, in the purgatories and in the gate.
+
+        `former_followers` are the ids of brokers that fetched from this broker before, whose held fetches are tried
+        too.
+        """
         delayed_operations = self._context.delayed_operations
         delayed_operations.complete_held(former_followers)
         delayed_operations.complete_and_mark(self, self.topic_partition)
@@ -416,7 +420,10 @@ class Partition(PartitionState):
         )
 
     def _aborted_transactions(self, fetch_offset: int, data: FetchData) -> list[AbortedTransaction]:
-        """Returns the aborted transactions that overlap the records in `data`, all of which are in one segment."""
+        """Returns the aborted transactions that overlap the records in `data`, which were read from `fetch_offset` on.
+
+        All of these records are in one segment.
+        """
         if not len(data.records):
             return []
         log = self.log

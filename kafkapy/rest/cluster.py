@@ -94,7 +94,7 @@ class ClusterClients:
         return await asyncio.gather(*results, return_exceptions=True)
 
     async def close(self) -> None:
-        """Sends what is waiting, and closes the clients and the threads."""
+        """Sends the records that wait to be sent, and closes the clients and the threads."""
         if self._producer is not None:
             await self._producer.close(10)
         await asyncio.to_thread(self.admin.close)

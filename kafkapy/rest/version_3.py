@@ -439,7 +439,10 @@ def _line(value: dict[str, Any]) -> bytes:
 
 
 def _timestamp(given: Any) -> int | None:
-    """Returns a timestamp in ms since 1970. Raises RequestRefused unless the text has the form of RFC 3339."""
+    """Returns a timestamp of the API in ms since 1970, None for None.
+
+    Raises RequestRefused unless it is a text in the form of RFC 3339.
+    """
     if given is None:
         return None
     try:

@@ -45,5 +45,6 @@ class RaftConfig(NamedTuple):
 
     @property
     def as_voter(self) -> Voter:
-        """The entry of this node in a voter set that is up to date."""
+        """The entry that the voter set should have for this node, with its current listeners and range of
+        kraft.version."""
         return Voter(self.node_id, self.directory_id, self.listeners, self.min_kraft_version, self.max_kraft_version)

@@ -58,7 +58,8 @@ class LeaderChange(NamedTuple):
 
 class AppendControl(NamedTuple):
     """Appends one control batch at `base_offset`, the end of the log: LeaderChange, KRaftVersion (an int) and
-    KRaftVoters (a VoterSet), in the order of `records`. The driver calls `appended` once the batch is durable."""
+    KRaftVoters (a VoterSet), in the order of `records`. The driver calls `RaftMachine.appended` once the batch is
+    durable."""
 
     base_offset: int
     epoch: int
@@ -87,7 +88,7 @@ class StartAtSnapshot(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Sends a request. The driver calls `response` exactly once for it, with None if it failed."""
+    """Sends a request. The driver then calls `RaftMachine.response` exactly once, with None if the request failed."""
 
     destination: Destination
     request: Request

@@ -231,7 +231,10 @@ def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) 
 
 def handle_end(node: RaftNode, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
     """Handles EndQuorumEpoch of a leader that resigns: shortens the fetch timeout according to this node's rank among
-    the preferred candidates. Resigns if the request names this node as the leader that it is."""
+    the preferred candidates.
+
+    If this node is the leader that the request names, it resigns: an administrator has sent the request.
+    """
     if not is_our_cluster(node, request.cluster_id):
         return EndQuorumEpochResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
     error = _voter_error(node, request.leader_id, request.epoch)

@@ -40,8 +40,10 @@ def _shown_voters(voters: VoterSet) -> str:
 
 
 def _refusal_by_state(node: RaftNode, leader: Leader, change: str) -> Refusal:
-    """Returns the error and message if the leader accepts no change of voters now, otherwise Error.NONE. The checks are
-    made in Kafka's order."""
+    """Returns the error and message if the leader accepts no change of voters now, otherwise Error.NONE.
+
+    The checks are made in Kafka's order. `change` names the change in the message, such as "adding".
+    """
     if leader.pending is not None:
         return (
             Error.REQUEST_TIMED_OUT,

@@ -108,7 +108,7 @@ class _Parser:
         return self._named(kind, namespace)
 
     def check_defaults(self) -> None:
-        """Raises InvalidSchema for a default whose field has another type."""
+        """Raises InvalidSchema for a field whose default does not have the type of the field."""
         for node, default, owner in self._to_check if self._checks_defaults else ():
             if not is_default(node, default):
                 raise InvalidSchema(f"Invalid default for field {owner}: {_shown(default)} is not a {node.branch_name}")

@@ -26,7 +26,10 @@ def differences(reader: AvroSchema, writer: AvroSchema) -> list[Difference]:
 
 
 class _Comparison:
-    """One comparison. A pair of types that is being compared or has been compared is not compared again."""
+    """A comparison of two schemas, which remembers the pairs of types that it has compared or is comparing.
+
+    A pair is compared once, so that recursive types end.
+    """
 
     def __init__(self) -> None:
         self._done: dict[tuple[int, int], list[Difference]] = {}
@@ -113,6 +116,9 @@ class _Comparison:
 
 
 def _written(field: Field, by_name: dict[str, Field]) -> Field | None:
-    """Returns the writer's field that a reader's field reads, found by its name or by one of its aliases."""
+    """Returns the writer's field that the reader's `field` reads, None if the writer has none.
+
+    `by_name` has the writer's fields; one of them is found by the name of `field` or by one of its aliases.
+    """
     names = (field.name, *field.aliases)
     return next((by_name[name] for name in names if name in by_name), None)

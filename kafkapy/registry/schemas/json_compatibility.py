@@ -44,7 +44,7 @@ Found = list[Difference]
 
 
 def differences(reader: JsonSchema, writer: JsonSchema) -> list[Difference]:
-    """Returns the reasons why documents of the writer's schema may be invalid by the reader's; empty without one."""
+    """Returns the reasons why documents of the writer's schema may be invalid by the reader's; empty if none may."""
     return _Comparison(reader, writer).compare(reader.root, writer.root, "#")
 
 

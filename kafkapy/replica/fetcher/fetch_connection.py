@@ -130,8 +130,10 @@ class FetchConnection:
             self._send_authenticated(self._connection, plan)
 
     def _limit_wait(self, sent: _InFlight) -> None:
-        """Schedules giving up the unanswered Fetch after PATIENCE_MS if it lacks partitions that were added later,
-        because the leader may hold it for its full wait."""
+        """Makes the unanswered Fetch be given up after PATIENCE_MS, if partitions were added after it was sent.
+
+        The leader may hold this Fetch for its whole waiting time, and the added partitions must not wait that long.
+        """
         if isinstance(sent.plan, FetchPlan) and self._give_up_ms == NEVER and self.fetcher.has_new_partitions:
             monotonic_ms = self._ports.monotonic_ms()
             self._give_up_ms = monotonic_ms + PATIENCE_MS

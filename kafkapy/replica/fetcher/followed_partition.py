@@ -52,7 +52,7 @@ class FollowerLog(Protocol):
 
 
 class Phase(Enum):
-    """The next step of a followed partition."""
+    """The state of a followed partition, which determines what is done for it next."""
 
     TRUNCATING = auto()  # its log has no epoch, and is truncated to the high watermark before the first fetch
     FETCHING = auto()

@@ -56,7 +56,8 @@ _DAMAGE = frozenset({Error.CORRUPT_MESSAGE, Error.INVALID_RECORD})
 
 
 class OffsetQuery(NamedTuple):
-    """The contents of one ListOffsets request: partitions with their leader epochs."""
+    """The contents of one ListOffsets request: the leader epoch of each partition, and the special timestamp that
+    stands for the end or the start of the leader's log."""
 
     timestamp: int  # LATEST_TIMESTAMP or EARLIEST_TIMESTAMP
     leader_epochs: dict[TopicPartition, int]
@@ -333,8 +334,9 @@ class LeaderFetcher:
     def _plan_ahead(self, answers: list[Answer]) -> FetchPlan | None:
         """Returns the next request on the assumption that all records of the response will be appended.
 
-        Returns None if that request would acknowledge a record at or above the high watermark, or if a partition needs
-        something else first. If an append fails after all, the response to this request is ignored for the partition.
+        Returns None if the response has no records, if that request would acknowledge a record at or above the high
+        watermark, or if a partition has an error, has to be truncated, needs an offset of the leader, or is throttled.
+        If an append fails after all, the response to this request is ignored for the partition.
         """
         if self._truncating or self._asking or self._throttled:
             return None  # The bytes of throttled partitions are counted when they are appended.

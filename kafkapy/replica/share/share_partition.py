@@ -144,7 +144,7 @@ class SharePartition:
             self._ports.persister.read(self.key, self.leader_epoch, self._loaded)
 
     def _loaded(self, state: PersistedState | None, error: Error) -> None:
-        """Restores the stored state, and makes the share partition active or failed."""
+        """Restores the stored state, and makes the share partition active; after an error makes it failed."""
         if self.status is not ShareStatus.INITIALIZING:
             return
         if state is None:
@@ -168,7 +168,7 @@ class SharePartition:
         self._on_change(self)
 
     def _fail(self, error: Error) -> None:
-        """Ends the load with an error, which requests get."""
+        """Ends the load with an error, which is the response to the requests for this share partition."""
         logger.warning("Share partition %s was not loaded: %s", self.key, error.name)
         self.error = error
         self.status = ShareStatus.FAILED
@@ -176,7 +176,7 @@ class SharePartition:
         self._on_change(self)
 
     def fence(self, error: Error) -> None:
-        """Ends the use of the share partition; requests get the error."""
+        """Ends the use of the share partition with an error, which is the response to the requests for it."""
         if self.status in (ShareStatus.FENCED, ShareStatus.FAILED):
             return
         self.status = ShareStatus.FENCED
