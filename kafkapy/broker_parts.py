@@ -34,11 +34,11 @@ from kafkapy.replica.partition import Partition
 from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.replica.replica_selector import own_rack
-from kafkapy.server.awaited_produce import awaited_produce_answers
 from kafkapy.server.background_tasks import BackgroundTasks
 from kafkapy.server.client_telemetry import ClientTelemetry
 from kafkapy.server.controller_link import ControllerLink, ControllerPorts, local_ports, remote_ports
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
+from kafkapy.server.failed_produce import failed_produce_answers
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.metadata_publisher import MetadataPublisher
 from kafkapy.server.node_authorizer import make_authorizer
@@ -110,7 +110,7 @@ class Parts(NamedTuple):
 
 class _Transactions(NamedTuple):
     producer_ids: ProducerIdManager
-    marker_writer: LocalMarkerWriter
+    local_marker_writer: LocalMarkerWriter
     coordinator: TransactionCoordinator
     verification: TransactionVerification
 
@@ -232,7 +232,7 @@ def build_parts(
         log_manager=foundation.log_manager, controller=controller, group_coordinator=group_coordinator,
         fetch_sessions=fetch_sessions, producer_ids=transactions.producer_ids,
         transaction_coordinator=transactions.coordinator, transaction_verification=transactions.verification,
-        marker_writer=transactions.marker_writer, handler_pool=handler_pool,
+        local_marker_writer=transactions.local_marker_writer, handler_pool=handler_pool,
         client_telemetry=ClientTelemetry(series_limit=config.kafkapy_metrics_series_limit),
         alter_log_dirs=alter_log_dirs, policies=policies, node_id=node_id, cluster_id=cluster_id, quorum=controller,
         kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
@@ -244,7 +244,7 @@ def build_parts(
     if config.zookeeper_listener or config.zookeeper_mirror_connect:
         _build_zookeeper(foundation, services, metadata)
     controller.make_tasks = lambda image, monotonic_ms: periodic_tasks(services, image, monotonic_ms)
-    gate.on_produce_failed = awaited_produce_answers(services)
+    gate.on_produce_failed = failed_produce_answers(services)
     return Parts(
         controller, gate, replica_manager, alter_log_dirs, group_coordinator, transactions.coordinator, handler_pool,
         publisher, link, services,
@@ -449,7 +449,7 @@ def _build_transactions(
     config, clock, schedule = foundation.config, foundation.clock, foundation.reactor.schedule
     timeout_ms = config.request_timeout_ms
     producer_ids = ProducerIdManager(link.allocate_producer_ids)
-    marker_writer = LocalMarkerWriter(replica_manager, group_coordinator, clock, timeout_ms)
+    local_marker_writer = LocalMarkerWriter(replica_manager, group_coordinator, clock, timeout_ms)
 
     def partition_count() -> int | None:
         topic = metadata.image.topics.by_name.get(TRANSACTION_STATE_TOPIC)
@@ -481,7 +481,7 @@ def _build_transactions(
         schedule=schedule,
         clock=clock,
         producer_ids=producer_ids,
-        marker_writer=ClusterMarkerWriter(marker_writer, find_leader, make_remote_markers),
+        marker_writer=ClusterMarkerWriter(local_marker_writer, find_leader, make_remote_markers),
         transaction_version=lambda: metadata.image.features.get(TRANSACTION_VERSION, 0),
         partition_count=partition_count,
     )
@@ -496,4 +496,4 @@ def _build_transactions(
         find_coordinator=find_coordinator,
         make_remote=make_remote_coordinators,
     )
-    return _Transactions(producer_ids, marker_writer, coordinator, verification)
+    return _Transactions(producer_ids, local_marker_writer, coordinator, verification)

@@ -67,7 +67,7 @@ class ApiServer:
             controller=controller, forwarding=None if make_forwarding is None else make_forwarding(reactor.post),
             log_manager=UNUSED, replica_manager=WITHOUT_GATE, group_coordinator=UNUSED,
             fetch_sessions=UNUSED, producer_ids=UNUSED, transaction_coordinator=UNUSED,
-            transaction_verification=UNUSED, marker_writer=UNUSED, client_telemetry=UNUSED, alter_log_dirs=UNUSED,
+            transaction_verification=UNUSED, local_marker_writer=UNUSED, client_telemetry=UNUSED, alter_log_dirs=UNUSED,
         )  # fmt: skip
         self.dispatcher = Dispatcher(self.services)
         self._socket_server: SocketServer | None = None

@@ -73,7 +73,7 @@ def through_the_dispatcher(config: BrokerConfig, reactor: Any, port: int) -> Any
         config=config, clock=SystemClock(), reactor=reactor, metadata=MetadataCache(), node_id=1, cluster_id="cluster",
         handler_pool=unused, log_manager=unused, replica_manager=unused, controller=unused, group_coordinator=unused,
         fetch_sessions=unused, producer_ids=unused, transaction_coordinator=unused, transaction_verification=unused,
-        marker_writer=unused, client_telemetry=unused, alter_log_dirs=unused,
+        local_marker_writer=unused, client_telemetry=unused, alter_log_dirs=unused,
     )  # fmt: skip
     dispatcher = Dispatcher(services)
     dispatcher._broker_apis[ApiKey.PRODUCE] = ServedApi(ApiKey.PRODUCE, 0, 13, produce, None, False)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from kafkapy.errors import Error
 from kafkapy.purgatory.delayed_operation import DelayedOperation
-from kafkapy.replica.append import PartitionResponse
 from kafkapy.replica.partition import FindPartition
+from kafkapy.replica.partition_response import PartitionResponse
 from kafkapy.types import TopicPartition
 
 ProduceCallback = Callable[[Mapping[TopicPartition, PartitionResponse]], None]

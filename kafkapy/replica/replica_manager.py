@@ -23,7 +23,6 @@ from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
 from kafkapy.metadata.topics_image import NO_LEADER, TopicImage
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.alter_partition import AlterPartitionPort
-from kafkapy.replica.append import PartitionResponse
 from kafkapy.replica.delayed_delete_records import DelayedDeleteRecords, DeleteRecordsCallback, DeleteRecordsResult
 from kafkapy.replica.delayed_fetch import DelayedFetch, FetchCallback
 from kafkapy.replica.delayed_produce import DelayedProduce, ProduceCallback
@@ -31,6 +30,7 @@ from kafkapy.replica.fetch import NO_REPLICA, FetchParams, FetchPartition, Fetch
 from kafkapy.replica.held_fetch import HeldFetch
 from kafkapy.replica.hosted_partitions import HostedPartitions
 from kafkapy.replica.partition import ALL_REPLICAS, Partition
+from kafkapy.replica.partition_response import PartitionResponse
 from kafkapy.replica.replica_context import ReplicaContext
 from kafkapy.replica.replica_selector import replica_selector
 from kafkapy.storage.checkpoint import MalformedCheckpoint

@@ -168,7 +168,8 @@ class ControllerServices:
 class Services(ControllerServices):
     """The parts of a broker that handlers use. The broker creates it before the reactor runs.
 
-    `make_shares` constructs the parts that serve share groups.
+    `make_shares` constructs the parts that serve share groups. `local_marker_writer` serves WriteTxnMarkers: it appends
+    to partitions that this broker leads.
     """
 
     def __init__(
@@ -181,7 +182,7 @@ class Services(ControllerServices):
         producer_ids: ProducerIdManager,
         transaction_coordinator: TransactionCoordinator,
         transaction_verification: TransactionVerification,
-        marker_writer: LocalMarkerWriter,
+        local_marker_writer: LocalMarkerWriter,
         client_telemetry: ClientTelemetry,
         alter_log_dirs: ReplicaAlterLogDirsManager,
         make_shares: Callable[[], ShareServices] | None = None,
@@ -195,7 +196,7 @@ class Services(ControllerServices):
         self.producer_ids = producer_ids
         self.transaction_coordinator = transaction_coordinator
         self.transaction_verification = transaction_verification
-        self.marker_writer = marker_writer
+        self.local_marker_writer = local_marker_writer
         self.client_telemetry = client_telemetry
         self.alter_log_dirs = alter_log_dirs
         self._make_shares = make_shares

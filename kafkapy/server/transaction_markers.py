@@ -11,8 +11,8 @@ from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VER
 from kafkapy.coordinator.transaction.transaction_requests import TransactionMarker
 from kafkapy.errors import Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
-from kafkapy.replica.append import PartitionResponse
 from kafkapy.replica.partition import ALL_REPLICAS
+from kafkapy.replica.partition_response import PartitionResponse
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.storage.control_record import EndTransactionMarker, build_end_transaction_marker
 from kafkapy.types import Clock, TopicPartition

@@ -36,14 +36,14 @@ class TransactionHandlerHarness(GroupHandlerHarness):
         self.verifies = True
         services = self.services
         services.producer_ids = ProducerIdManager(lambda on_block: on_block(ProducerIdsBlock(1000, 1000)))
-        services.marker_writer = LocalMarkerWriter(self.manager, self.coordinator, self.clock, 5000)
+        services.local_marker_writer = LocalMarkerWriter(self.manager, self.coordinator, self.clock, 5000)
         self.transactions = TransactionCoordinator(
             TransactionConfig.from_broker_config(self.config),
             log=ReplicatedCoordinatorLog(self.manager, 5000),
             schedule=self.scheduler.schedule,
             clock=self.clock,
             producer_ids=services.producer_ids,
-            marker_writer=services.marker_writer,
+            marker_writer=services.local_marker_writer,
             transaction_version=lambda: 2,
             partition_count=lambda: 1,
         )

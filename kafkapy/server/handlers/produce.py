@@ -24,7 +24,7 @@ from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEp
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
-from kafkapy.replica.append import PartitionResponse
+from kafkapy.replica.partition_response import PartitionResponse
 from kafkapy.security.acl import Operation
 from kafkapy.server.api_registry import serves
 from kafkapy.server.authorization import NO_NAMES, check_transactional_id, denied_topics

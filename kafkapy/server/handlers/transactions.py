@@ -273,7 +273,7 @@ def handle_write_txn_markers(context: RequestContext, request: WriteTxnMarkersRe
     if not waiting:
         context.respond(WriteTxnMarkersResponse())
     for position, marker in enumerate(request.markers):
-        context.services.marker_writer.write(
+        context.services.local_marker_writer.write(
             TransactionMarker(
                 marker.producer_id,
                 marker.producer_epoch,

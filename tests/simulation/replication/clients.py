@@ -11,8 +11,8 @@ from kafkapy.metadata.topics_image import NO_LEADER
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from kafkapy.replica.append import PartitionResponse
 from kafkapy.replica.list_offsets import LATEST_TIMESTAMP
+from kafkapy.replica.partition_response import PartitionResponse
 from kafkapy.types import TopicPartition
 from tests.simulation.replication.history import InvariantBroken, records_in
 from tests.simulation.replication.world import CLIENT, World

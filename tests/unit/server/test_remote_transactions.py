@@ -193,7 +193,7 @@ class TestProduce:
         pending = harness.produce(PRODUCER, 0, version=11)
         written: list[Any] = []
         marker = TransactionMarker(*PRODUCER, coordinator_epoch=0, is_commit=True)
-        harness.services.marker_writer.write(marker, [T0], written.append)
+        harness.services.local_marker_writer.write(marker, [T0], written.append)
         assert written == [{T0: Error.NONE}]
         answer(requests.only(COORDINATOR, ApiKey.ADD_PARTITIONS_TO_TXN))
         assert self.errors(pending) == [Error.INVALID_TXN_STATE]

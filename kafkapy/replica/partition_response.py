@@ -1,4 +1,4 @@
-"""The results of an append to several partitions, one object for each partition."""
+"""The result of an append to one partition, as the response to a produce request contains it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ CORRELATION_ID_BYTES = 4
 CompleteAnswer = Callable[[Connection, int, bytes, Sequence[int]], Iterable[bytes]]
 
 
-def awaited_produce_answers(services: Services) -> CompleteAnswer:
+def failed_produce_answers(services: Services) -> CompleteAnswer:
     """Returns the function that completes an answer of the gate and returns the parts to send. The function gets the
     error of each partition in the order of the answer."""
 
