@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from kafkapy.coordinator.group.classic.classic_group import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.group.classic.classic_member import SyncResponder
-from kafkapy.coordinator.group.classic.classic_responses import UNKNOWN_MEMBER_ID, join_error, leave_response
+from kafkapy.coordinator.group.classic.classic_responses import NO_MEMBER_ID, join_error, leave_response
 from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember
@@ -52,14 +52,14 @@ class ClassicMembers:
         try:
             return self._join(group, call)
         except ApiError as error:
-            call.respond(join_error(UNKNOWN_MEMBER_ID, error.error))
+            call.respond(join_error(NO_MEMBER_ID, error.error))
             return EMPTY_RESULT
 
     def _join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult[None]:
         """Handles JoinGroup; raises ApiError if the request is refused."""
         self._membership.check_room(group, call.member_id, is_joining=True)
         _check_protocols(group, call)
-        if call.member_id == UNKNOWN_MEMBER_ID and call.group_instance_id is None:
+        if call.member_id == NO_MEMBER_ID and call.group_instance_id is None:
             member_id = f"{call.client_id}-{self._new_uuid()}"
             if call.api_version >= JoinGroupRequest.FIRST_VERSION_WITH_MEMBER_ID_REQUIRED:
                 call.respond(join_error(member_id, Error.MEMBER_ID_REQUIRED))
@@ -96,7 +96,7 @@ class ClassicMembers:
         before = group.members.get(member_id)
         if call.group_instance_id is not None:
             owner_id = group.static_members.get(call.group_instance_id)
-            if member_id != UNKNOWN_MEMBER_ID:
+            if member_id != NO_MEMBER_ID:
                 before = group.static_member(call.group_instance_id, member_id)
             else:
                 member_id = f"{call.group_instance_id}-{self._new_uuid()}"
@@ -206,7 +206,7 @@ def _join_callback(call: JoinCall, member_id: str, generation_id: int) -> Callab
         protocol_name=call.protocols[0][0],
         member_id=member_id,
     )
-    return lambda error: call.respond(response if error is Error.NONE else join_error(UNKNOWN_MEMBER_ID, error))
+    return lambda error: call.respond(response if error is Error.NONE else join_error(NO_MEMBER_ID, error))
 
 
 def _leaving_member(group: ConsumerGroup, identity: LeaveGroupRequest.MemberIdentity) -> ConsumerMember:

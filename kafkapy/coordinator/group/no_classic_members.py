@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkapy.coordinator.group.classic.classic_member import SyncResponder
-from kafkapy.coordinator.group.classic.classic_responses import UNKNOWN_MEMBER_ID, join_error
+from kafkapy.coordinator.group.classic.classic_responses import NO_MEMBER_ID, join_error
 from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.group import Group
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult
@@ -19,7 +19,7 @@ class NoClassicMembers:
     """The part of a GroupProtocol that refuses the classic APIs. It has no state."""
 
     def join(self, group: Group, call: JoinCall) -> CoordinatorResult[None]:
-        call.respond(join_error(UNKNOWN_MEMBER_ID, Error.INCONSISTENT_GROUP_PROTOCOL))
+        call.respond(join_error(NO_MEMBER_ID, Error.INCONSISTENT_GROUP_PROTOCOL))
         return EMPTY_RESULT
 
     def sync(

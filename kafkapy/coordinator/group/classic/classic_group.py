@@ -121,9 +121,9 @@ class ClassicGroup:
         if self.leader_id is None:
             self.leader_id = member.member_id
         if member.member_id in self.members:
-            self.members[member.member_id].count_in(None)
+            self.members[member.member_id].leave_tally()
         self.members[member.member_id] = member
-        member.count_in(self._tally)
+        member.enter_tally(self._tally)
         self.pending_members.discard(member.member_id)
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
@@ -135,7 +135,7 @@ class ClassicGroup:
         self.pending_sync_members.discard(member_id)
         member = self.members.pop(member_id, None)
         if member is not None:
-            member.count_in(None)
+            member.leave_tally()
         if member is not None and self.static_members.get(member.group_instance_id or "") == member_id:
             del self.static_members[member.group_instance_id or ""]
         if self.leader_id == member_id:

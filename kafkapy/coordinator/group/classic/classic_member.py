@@ -84,13 +84,19 @@ class ClassicMember:
         self._join_responder: JoinResponder | None = None
         self.sync_responder: SyncResponder | None = None
 
-    def count_in(self, tally: MemberTally | None) -> None:
-        """Removes the member from the tally that counts it, and adds it to `tally` unless `tally` is None."""
-        for known, step in ((self._tally, -1), (tally, 1)):
-            if known is not None:
-                known.count(self._protocols, step)
-                known.waiting += step * (self._join_responder is not None)
+    def enter_tally(self, tally: MemberTally) -> None:
+        """Adds the member to `tally`, which counts it until it leaves; it leaves the tally that counted it before."""
+        self.leave_tally()
+        tally.count(self._protocols, 1)
+        tally.waiting += self._join_responder is not None
         self._tally = tally
+
+    def leave_tally(self) -> None:
+        """Removes the member from the tally that counts it, if there is one."""
+        if self._tally is not None:
+            self._tally.count(self._protocols, -1)
+            self._tally.waiting -= self._join_responder is not None
+            self._tally = None
 
     @property
     def protocols(self) -> Protocols:

@@ -9,7 +9,7 @@ from kafkapy.coordinator.group.classic.classic_member import ClassicMember, Sync
 from kafkapy.coordinator.group.classic.classic_rebalance import ClassicRebalance
 from kafkapy.coordinator.group.classic.classic_records import group_metadata_record, group_tombstone
 from kafkapy.coordinator.group.classic.classic_responses import (
-    UNKNOWN_MEMBER_ID,
+    NO_MEMBER_ID,
     join_error,
     join_success,
     leave_response,
@@ -42,12 +42,12 @@ class ClassicMembership:
     def join(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult[None]:
         if not self._has_room(group, call.member_id):
             group.remove(call.member_id)
-            return _refuse(call, UNKNOWN_MEMBER_ID, Error.GROUP_MAX_SIZE_REACHED)
+            return _refuse(call, NO_MEMBER_ID, Error.GROUP_MAX_SIZE_REACHED)
         if group.is_in(GroupState.DEAD):
             return _refuse(call, call.member_id, Error.COORDINATOR_NOT_AVAILABLE)
         if not group.supports(call.protocol_type, call.protocols):
             return _refuse(call, call.member_id, Error.INCONSISTENT_GROUP_PROTOCOL)
-        if call.member_id == UNKNOWN_MEMBER_ID:
+        if call.member_id == NO_MEMBER_ID:
             return self._join_new(group, call)
         if call.member_id in group.pending_members:
             return self._add_member(group, call, call.member_id)
@@ -155,7 +155,7 @@ class ClassicMembership:
             if error is Error.NONE:
                 self._respond_to_replaced(group, member, call, old_leader_id)
                 return
-            respond_to_join(member, join_error(UNKNOWN_MEMBER_ID, error))
+            respond_to_join(member, join_error(NO_MEMBER_ID, error))
             if group.members.get(new_member_id) is member:
                 member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms = before
                 group.replace_static_member(call.group_instance_id or "", new_member_id, old_member_id)
@@ -258,10 +258,10 @@ class ClassicMembership:
 
     def _leave_one(self, group: ClassicGroup, member_id: str, group_instance_id: str | None) -> Error:
         """Removes one member or pending id, and returns the error for its part of the response."""
-        if member_id == UNKNOWN_MEMBER_ID and group_instance_id is not None:
+        if member_id == NO_MEMBER_ID and group_instance_id is not None:
             # An administrator removes a static member by its instance id.
-            member_id = group.static_members.get(group_instance_id, UNKNOWN_MEMBER_ID)
-            if member_id == UNKNOWN_MEMBER_ID:
+            member_id = group.static_members.get(group_instance_id, NO_MEMBER_ID)
+            if member_id == NO_MEMBER_ID:
                 return Error.UNKNOWN_MEMBER_ID
         if member_id in group.pending_members:
             group.remove(member_id)

@@ -13,7 +13,7 @@ from kafkapy.coordinator.group.classic.classic_group import REBALANCEABLE_STATES
 from kafkapy.coordinator.group.classic.classic_member import ClassicMember
 from kafkapy.coordinator.group.classic.classic_records import group_metadata_record
 from kafkapy.coordinator.group.classic.classic_responses import (
-    UNKNOWN_MEMBER_ID,
+    NO_MEMBER_ID,
     join_error,
     join_success,
     respond_to_join,
@@ -237,7 +237,7 @@ class ClassicRebalance:
         joins again."""
         self.cancel_heartbeat(group, member.member_id)
         group.remove(member.member_id)
-        respond_to_join(member, join_error(UNKNOWN_MEMBER_ID, Error.UNKNOWN_MEMBER_ID))
+        respond_to_join(member, join_error(NO_MEMBER_ID, Error.UNKNOWN_MEMBER_ID))
         respond_to_sync(member, sync_error(Error.UNKNOWN_MEMBER_ID))
 
     def after_removal(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:

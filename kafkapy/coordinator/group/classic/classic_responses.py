@@ -9,7 +9,8 @@ from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
 
-UNKNOWN_MEMBER_ID = ""
+# The member id in requests of a client that has none yet, and in responses that assign none.
+NO_MEMBER_ID = ""
 
 
 def join_error(member_id: str, error: Error) -> JoinGroupResponse:
