@@ -8,16 +8,16 @@ from kafkapy.errors import ConfigError
 from kafkapy.spark.options import ReadOptions
 
 try:
-    from pyspark.sql.streaming import datasource as limits
+    from pyspark.sql.streaming import datasource as pyspark_datasource
 except ImportError:  # Spark 4.0 and 4.1
-    limits = None
+    pyspark_datasource = None
 
 
 class _Unmarked:
     """An empty base class, used instead of a base class that this version of Spark lacks."""
 
 
-SupportsAvailableNow: Any = _Unmarked if limits is None else limits.SupportsTriggerAvailableNow
+SupportsAvailableNow: Any = _Unmarked if pyspark_datasource is None else pyspark_datasource.SupportsTriggerAvailableNow
 
 
 def check_limits(options: ReadOptions) -> None:
@@ -27,7 +27,7 @@ def check_limits(options: ReadOptions) -> None:
         "minOffsetsPerTrigger": options.min_offsets_per_trigger,
     }
     given = [name for name, value in names.items() if value is not None]
-    if limits is None and given:
+    if pyspark_datasource is None and given:
         raise ConfigError(f"{' and '.join(given)} of the data source kafkapy: needs Spark 4.2 or later")
 
 
@@ -38,12 +38,12 @@ def default_limit(options: ReadOptions) -> Any:
     `TriggerDelay` applies the minimum.
     """
     if options.max_offsets_per_trigger is not None:
-        return limits.ReadMaxRows(options.max_offsets_per_trigger)
+        return pyspark_datasource.ReadMaxRows(options.max_offsets_per_trigger)
     if options.min_offsets_per_trigger is not None:
-        return limits.ReadMinRows(options.min_offsets_per_trigger)
-    return limits.ReadAllAvailable()
+        return pyspark_datasource.ReadMinRows(options.min_offsets_per_trigger)
+    return pyspark_datasource.ReadAllAvailable()
 
 
 def is_unlimited(limit: Any) -> bool:
     """Returns whether a batch has to read everything that is available, in spite of the options."""
-    return limits is None or limit is None or isinstance(limit, limits.ReadAllAvailable)
+    return pyspark_datasource is None or limit is None or isinstance(limit, pyspark_datasource.ReadAllAvailable)

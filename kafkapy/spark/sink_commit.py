@@ -146,7 +146,11 @@ class SinkLedger:
             return None
         listed = json.loads(found.metadata or "[]")
         return LedgerEntry(
-            found.offset, [PreparedTransaction(f"{self._transactional_id}-{n}", p, e) for n, p, e in listed]
+            found.offset,
+            [
+                PreparedTransaction(f"{self._transactional_id}-{task}", producer_id, epoch)
+                for task, producer_id, epoch in listed
+            ],
         )
 
     def write(self, entry: LedgerEntry) -> None:

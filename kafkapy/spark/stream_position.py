@@ -70,11 +70,11 @@ class StreamPosition:
         latest = self._cluster.latest(found.partitions)
         self._latest = latest
         starts = self._starts(start, found)
-        ends = self._checked_ends(start, found, starts, self._until_target(latest))
+        readable_ends = self._until_target(latest)
+        ends = self._checked_ends(start, found, starts, readable_ends)
         if not is_unlimited and self._options.max_offsets_per_trigger is not None:
             ends = limit_offsets(self._options.max_offsets_per_trigger, starts, ends)
-        available = self._until_target(latest)
-        unread = sum(max(available[partition] - starts[partition], 0) for partition in found.partitions)
+        unread = sum(max(readable_ends[partition] - starts[partition], 0) for partition in found.partitions)
         if not is_unlimited and self._target is None and self._delay.holds_back(unread, self._clock.monotonic_ms()):
             return start
         new_starts = {
@@ -138,6 +138,7 @@ class StreamPosition:
         report_loss(loss, fails=self._options.fail_on_data_loss)
 
     def _until_target(self, latest: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Returns the ends that this run may read up to: `latest`, limited to the ends of `stop_at_latest`."""
         if self._target is None:
             return latest
         return {partition: min(end, self._target.get(partition, 0)) for partition, end in latest.items()}

@@ -140,14 +140,14 @@ def test_spark_gets_the_limit_of_the_options():
 def test_a_batch_is_unlimited_if_spark_asks_for_everything(monkeypatch):
     assert read_limits.is_unlimited(ReadAllAvailable()) and read_limits.is_unlimited(None)
     assert not read_limits.is_unlimited(ReadMaxRows(7))
-    monkeypatch.setattr(read_limits, "limits", None)
+    monkeypatch.setattr(read_limits, "pyspark_datasource", None)
     assert read_limits.is_unlimited(ReadMaxRows(7))
 
 
 def test_limits_are_refused_before_spark_4_2(monkeypatch):
     limited = read(True, maxOffsetsPerTrigger="7", minOffsetsPerTrigger="3")
     read_limits.check_limits(limited)
-    monkeypatch.setattr(read_limits, "limits", None)
+    monkeypatch.setattr(read_limits, "pyspark_datasource", None)
     read_limits.check_limits(read(True))
     with pytest.raises(ConfigError, match="maxOffsetsPerTrigger and minOffsetsPerTrigger"):
         stream_reader.StreamReader(limited, ())

@@ -13,7 +13,7 @@ from kafkapy.spark import register
 from kafkapy.spark.batch_reader import BatchReader, FilteringBatchReader
 from kafkapy.spark.batch_writer import BatchWriter
 from kafkapy.spark.columns import HEADERS, arrow_schema, chosen_columns, schema_text
-from kafkapy.spark.read_limits import limits
+from kafkapy.spark.read_limits import pyspark_datasource
 from kafkapy.spark.source import KafkapySource
 from kafkapy.spark.start_and_end import SpecKind
 from kafkapy.spark.stream_reader import RefusingStreamReader, StreamReader
@@ -101,7 +101,7 @@ def test_readers_and_writers_follow_the_options():
 
 @pytest.mark.parametrize("reader", [StreamReader, RefusingStreamReader])
 def test_a_stream_can_be_triggered_with_available_now_where_spark_lets_python_sources(reader):
-    assert limits is None or issubclass(reader, limits.SupportsTriggerAvailableNow)
+    assert pyspark_datasource is None or issubclass(reader, pyspark_datasource.SupportsTriggerAvailableNow)
 
 
 @pytest.mark.parametrize(
