@@ -37,7 +37,11 @@ class DelayedOperations:
 
     def complete_all(self, partition: PartitionState, topic_partition: TopicPartition) -> None:
         """Tries to complete the operations that wait for the partition, after an append or a change of its watermarks
-        or role."""
+        or role.
+
+        The partition's fields `is_watched` and `is_commit_watched` do not change. If they stay set although no
+        operation waits any longer, the gate wakes the reactor once for nothing, and `complete_and_mark` clears them.
+        """
         if self.fetch.delayed_count:
             self.fetch.check_and_complete(topic_partition)
             self.complete_held(partition.remote_replicas)
@@ -53,10 +57,12 @@ class DelayedOperations:
 
     def complete_and_mark(self, partition: PartitionState, topic_partition: TopicPartition) -> None:
         """Calls `complete_all`, then sets the partition's fields `is_watched` and `is_commit_watched` for the
-        operations that still wait.
+        operations that still wait, and clears them if there are none.
 
-        By these fields the gate knows whether a change of the partition may complete an operation. A held fetch sets
-        them itself when it was tried and continues to wait.
+        By these fields the gate knows whether a change of the partition may complete an operation. This method examines
+        all that wait; it is therefore called when the gate has reported a change because of the fields, and when the
+        role of the partition or its followers have changed. A held fetch sets the fields itself when it was tried and
+        continues to wait.
         """
         partition.is_watched = partition.is_commit_watched = False
         self.complete_all(partition, topic_partition)

@@ -69,9 +69,14 @@ class Dispatcher:
             self._services.replica_manager.hold_fetch(request, self._serve)
             return
         started_ns = perf_counter_ns()
-        is_measured = False  # True once the time since `started_ns` has been passed on
+        is_measured = False  # True once the time since `started_ns` has been charged to the client
 
         def serve(declined: Request) -> None:
+            """Serves the fetch, which the gate has declined, on the Python path.
+
+            If the gate declines it before `hold_fetch` returns, the client is charged for the time since `started_ns`;
+            if it declines it later, only for the time from then on.
+            """
             nonlocal is_measured
             self._serve(declined, perf_counter_ns() if is_measured else started_ns)
             is_measured = True
@@ -93,7 +98,7 @@ class Dispatcher:
             session.principal = listener_tls.principal(connection.peer_certificate())
 
     def _serve(self, request: Request, started_ns: int = 0) -> None:
-        """Serves a request. `started_ns` is the time of `perf_counter_ns` when its handling began, if it is not now."""
+        """Serves a request. `started_ns` is the time of `perf_counter_ns` when the work for it began; 0 means now."""
         quotas = self._services.quotas
         if quotas is not None and not started_ns:
             started_ns = perf_counter_ns()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
+# The waited time of a request that the gate has not left to be held as a fetch; for the others it is 0 ms or more.
 NOT_HELD = -1
 # The APIs whose responses from the active controller may have a throttle time.
 MUTATING_APIS = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS})
@@ -107,7 +108,7 @@ class RequestContext:
         self.correlation_id: int = header.correlation_id
         self.client_id: str | None = header.client_id
         self.flexible_header = flexible_header
-        self.waited_ms = waited_ms  # the time for which the gate held the request before it declined, or NOT_HELD
+        self.waited_ms = waited_ms  # how long the request was held before the gate declined it, or NOT_HELD
         self.answered = False
         self.cost: RequestCost | None = None  # None while no client has a quota
         self.mutation_quota: MutationQuota | None = None  # of a request that creates or deletes partitions

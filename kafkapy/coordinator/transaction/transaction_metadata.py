@@ -22,9 +22,10 @@ TRANSACTION_VERSION_2 = 2
 class TransactionMetadata(NamedTuple):
     """The metadata of one transactional id, as of its newest record. Immutable; `_replace` makes the next one.
 
-    `last_producer_epoch` is the epoch before the newest increment, which a retried request still has; it is not in
-    the log. While a transaction is prepared, `next_producer_id` is the id that will replace a producer id whose epochs
-    are used up, or -1.
+    `last_producer_epoch` is the epoch before the newest increment, which a retried request still has; it is not in the
+    log. `previous_producer_id` is the producer id before the newest change; it differs from `producer_id` if that
+    change replaced an id whose epochs were used up, and a retried request still has it. While a transaction is
+    prepared, `next_producer_id` is the id that will replace a producer id whose epochs are used up, or -1.
     """
 
     producer_id: int = NO_PRODUCER_ID

@@ -176,8 +176,8 @@ def count_results(context: RequestContext, params: FetchParams, results: Results
 
 
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
-    """Returns the parameters of the request, limited by the broker's configuration. The time that the gate has held the
-    request is subtracted from max_wait_ms."""
+    """Returns the parameters of the request, limited by the broker's configuration. The time for which the request was
+    held for the gate is subtracted from max_wait_ms."""
     version = context.api_version
     has_replica_state = version >= FetchRequest.FIRST_VERSION_WITH_REPLICA_STATE
     max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
@@ -193,6 +193,7 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
         max_bytes=max_bytes,
         isolation_level=request.isolation_level,
         only_leader=version < FetchRequest.FIRST_VERSION_WITH_RACK_ID,
+        # The gate records a follower's positions before it leaves a fetch to be held, even if it declines it at once.
         is_recorded=context.waited_ms != NOT_HELD,
         client_rack=request.rack_id,
         listener=context.listener.name,
