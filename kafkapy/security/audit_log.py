@@ -15,8 +15,9 @@ logger = logging.getLogger("kafka.authorizer.logger")
 
 
 def log_decision(requester: Requester, host: str, action: Action, rule: object, *, is_allowed: bool) -> None:
-    """Logs a decision: a denial at INFO, a permission at DEBUG, or either at TRACE if `action` asks for that.
+    """Logs a decision: a denial at INFO, a permission at DEBUG.
 
+    A denial is logged at TRACE if `action.log_if_denied` is False, a permission if `action.log_if_allowed` is False.
     `host` is the client's address as ACLs contain it. The text of `rule` is the reason of the decision.
     """
     if is_allowed:

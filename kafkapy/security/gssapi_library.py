@@ -110,7 +110,10 @@ def _library() -> Any:
 
 
 def _call(name: str, *arguments: Any) -> int:
-    """Calls a function of the library and returns its major status. Raises GssError."""
+    """Calls a function of the library and returns its major status.
+
+    `arguments` are those after the minor status. Raises GssError if the major status is an error.
+    """
     minor = ctypes.c_uint32()
     major: int = getattr(_library(), name)(ctypes.byref(minor), *arguments)
     if major & _ERROR_MASK:
@@ -249,7 +252,7 @@ class AcceptorContext(_Context):
         self.client_name = ""  # such as alice/admin@EXAMPLE.COM; set when the context is established
 
     def step(self, token: bytes) -> bytes:
-        """Returns the answer to a token of the client, which may be empty. Raises GssError."""
+        """Handles a token of the client, and returns the token to send back, b"" if there is none. Raises GssError."""
         name, answer = _Handle(), _Buffer()
         try:
             major = _call(
@@ -279,8 +282,10 @@ class InitiatorContext(_Context):
         _release_name(self._target)
 
     def step(self, token: bytes) -> bytes:
-        """Returns the answer to a token of the server, which may be empty. The first step, whose token is empty, may
-        ask the KDC for tickets. Raises GssError."""
+        """Handles a token of the server, and returns the token to send back, b"" if there is none.
+
+        `token` is b"" in the first step, which may ask the KDC for tickets. Raises GssError.
+        """
         answer = _Buffer()
         kerberos = _ObjectIdentifier(len(_KERBEROS), _KERBEROS)
         major = _call(

@@ -138,7 +138,10 @@ class _Tokens:
 
 
 def _tokenize(text: str) -> Iterator[_Token]:
-    """Yields the tokens as Java's StreamTokenizer finds them; a number is a mark, which no rule accepts."""
+    """Yields the tokens of the text as Java's StreamTokenizer finds them.
+
+    A number becomes the mark "a number", which the grammar has nowhere, so that the parser refuses it.
+    """
     pos, end = 0, len(text)
     while pos < end:
         char = text[pos]

@@ -38,7 +38,10 @@ class ShortNames:
     """The rules of a listener. Immutable, any thread."""
 
     def __init__(self, texts: Sequence[str], default_realm: str | None) -> None:
-        """Parses the rules. Raises ConfigError for a malformed rule."""
+        """Parses the rules, in the order in which they are tried. Raises ConfigError for a malformed rule.
+
+        The rule DEFAULT applies to the principals of `default_realm` only.
+        """
         self._rules = [_parse(text) for text in texts]
         self._default_realm = default_realm
 

@@ -186,7 +186,12 @@ def _matching_principals(principal: str) -> tuple[str, ...]:
 def _decide(
     groups: Iterable[Group], principals: Sequence[str], host: str, operation: Operation, no_acl_rule: Rule
 ) -> Rule:
-    """Returns the rule that decides: the first DENY ACL in Kafka's order, else the last ALLOW ACL, else a default."""
+    """Returns the rule that decides about an operation on a resource.
+
+    It is the first DENY ACL that applies, in Kafka's order, otherwise the last ALLOW ACL, otherwise a default denial.
+    Each of `groups` has the ACLs of one resource pattern that matches the resource; without any, `no_acl_rule` decides.
+    `principals` are those whose ACLs apply to the client.
+    """
     allowing, denying = _ALLOWING[operation], _DENYING[operation]
     allowed: AccessControlEntry | None = None
     has_acls = False

@@ -86,7 +86,10 @@ class KeyEndpoint:
     """The keys at an HTTP(S) address. A thread retrieves them at intervals and after an unknown key id."""
 
     def __init__(self, url: str, times: RefreshTimes, fetch: Callable[[str], bytes] | None = None) -> None:
-        """Retrieves the keys for the first time; if that fails, the thread tries again until it succeeds."""
+        """Retrieves the keys for the first time; if that fails, the thread tries again until it succeeds.
+
+        `fetch(url)` returns the text of the key set; by default it is `fetch_key_set`.
+        """
         self._url = url
         self._times = times
         self._fetch = fetch or fetch_key_set
@@ -114,7 +117,11 @@ class KeyEndpoint:
             self._condition.notify_all()
 
     def _expedite(self, key_id: str) -> None:
-        """Causes a retrieval for an unknown key id, unless a recent one makes that pointless or abusive."""
+        """Makes the thread retrieve the keys now, because a token has an unknown key id.
+
+        Does nothing if the id is too long, if any such retrieval was made a short time ago, or if one for the same id
+        was made not long ago: a client must not cause many requests to the identity provider.
+        """
         now_s = time.monotonic()
         with self._condition:
             before_s = self._missing.get(key_id)
@@ -142,7 +149,8 @@ class KeyEndpoint:
         return min(self._times.retry_backoff_max_s, pause_s)
 
     def _wait(self, pause_s: float) -> bool:
-        """Waits until the keys are due; returns False when the source is closed."""
+        """Waits until `pause_s` has passed, or `_expedite` demands a retrieval; returns False if the source was closed
+        instead."""
         with self._condition:
             self._condition.wait_for(lambda: self._is_closed or self._is_expedited, pause_s)
             self._is_expedited = False

@@ -17,7 +17,7 @@ class ValidToken(NamedTuple):
 
 
 class ClaimRules(NamedTuple):
-    """The requirements of a broker."""
+    """The audiences, the issuer and the names of claims that a broker requires, and the tolerated clock difference."""
 
     audiences: Collection[str] = ()
     issuer: str | None = None
@@ -67,7 +67,7 @@ class UnsecuredTokenValidator:
     """Accepts tokens without a signature (algorithm none), which anybody can make: for tests only.
 
     The options are those of the JAAS entry: unsecuredValidatorPrincipalClaimName, unsecuredValidatorScopeClaimName,
-    unsecuredValidatorRequiredScope (words) and unsecuredValidatorAllowableClockSkewMs.
+    unsecuredValidatorRequiredScope (scopes separated by spaces) and unsecuredValidatorAllowableClockSkewMs.
     """
 
     def __init__(self, options: Mapping[str, str], wall_ms: Callable[[], int]) -> None:
@@ -116,7 +116,10 @@ def _subject(claims: Mapping[str, Any], name: str) -> str:
 
 
 def _strings(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """Returns the values of a claim that is a string or a list of strings; no value if the claim is missing."""
+    """Returns the values of a claim that is a string or a list of strings; the empty set if the claim is missing.
+
+    Raises InvalidToken if the claim is anything else.
+    """
     value = claims.get(name)
     if value is None:
         return frozenset()

@@ -22,9 +22,11 @@ class GssapiClient:
         self.is_complete = False
 
     def step(self, challenge: bytes | None) -> bytes | None:
-        """Returns the tokens of the security context, then the message that chooses no security layer.
+        """Returns the next token for the server; see `ClientMechanism`.
 
-        Raises ClientNotAuthenticated if the client has no ticket for the broker.
+        While the security context is incomplete, this is the context's token. Afterwards it is the message that chooses
+        no security layer, and finally None. Raises ClientNotAuthenticated if the client has no ticket for the broker,
+        and ServerNotTrusted if the broker demands a layer.
         """
         if self._has_chosen:
             self.is_complete = True

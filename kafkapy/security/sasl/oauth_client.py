@@ -35,9 +35,10 @@ class OauthClient:
         self.is_complete = False
 
     def step(self, challenge: bytes | None) -> bytes | None:
-        """Returns the token; then the acknowledgement of the server's error, or None. See `ClientMechanism`.
+        """Returns the token in the first step; see `ClientMechanism`.
 
-        After the acknowledgement the server refuses the authentication with a message that contains the error.
+        In the second step, an empty challenge means success, and None is returned. Otherwise the challenge is the
+        server's error, and its acknowledgement is returned, after which the server refuses the authentication.
         """
         if not self._is_sent:
             self._is_sent = True

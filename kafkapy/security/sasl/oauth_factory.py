@@ -42,8 +42,12 @@ class Validator(Protocol):
 def make_oauth(
     settings: SaslSettings, entries: Sequence[JaasEntry], wall_ms: Callable[[], int]
 ) -> Callable[[], OAuthServer]:
-    """Returns the constructor of exchanges. Raises ConfigError if there are no keys to verify tokens with, unless the
-    configuration accepts tokens without a signature."""
+    """Returns the function that makes an OAuthServer for each authentication.
+
+    `entries` are the login modules of the listener, whose options count; `wall_ms` returns the time that decides
+    whether a token has expired. Raises ConfigError if there are no keys to verify tokens with, unless the configuration
+    accepts tokens without a signature.
+    """
     options: dict[str, str] = {}
     for entry in reversed(entries):
         options.update(entry.options)
@@ -116,7 +120,8 @@ def _python_validator(class_name: str, settings: SaslSettings, options: Mapping[
     """Returns a validator that calls the administrator's Python class.
 
     The class has `validate(token)`, which returns the principal's name and the time of expiry in milliseconds, or
-    raises `kafkapy.security.oauth.json_web_token.InvalidToken`. It may have `configure`, as for other mechanisms.
+    raises `kafkapy.security.oauth.json_web_token.InvalidToken`. It may have `configure(mechanism, listener_name,
+    options)`, which receives the `options` of the JAAS entry.
     """
     handler: Any = load_class_of_key(CALLBACK_KEY, class_name, "validate tokens")()
     if hasattr(handler, "configure"):

@@ -61,7 +61,7 @@ class OAuthServer(ServerMechanism):
     """The server's side of one OAUTHBEARER exchange: one step for an accepted token, two for a refused one."""
 
     def __init__(self, validate: Callable[[str], ValidToken]) -> None:
-        """`validate` raises InvalidToken. It may block."""
+        """`validate` returns the contents of an acceptable token, and raises InvalidToken otherwise. It may block."""
         super().__init__()
         self._validate = validate
         self._refusal = self._reason = ""

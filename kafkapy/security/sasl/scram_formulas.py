@@ -12,7 +12,10 @@ _UNESCAPED_EQUALS = re.compile("=(?!2C|3D)")
 
 
 class ScramKeys(NamedTuple):
-    """The part of a password that a server stores to verify it. Its representation hides the keys."""
+    """The values that a server stores to verify a password, from which the password cannot be computed.
+
+    The representation hides the keys.
+    """
 
     salt: bytes
     stored_key: bytes
@@ -37,7 +40,7 @@ def server_key(hash_name: str, salted: bytes) -> bytes:
 
 
 def stored_key(hash_name: str, key: bytes) -> bytes:
-    """Returns the hash of the client key, which the server stores."""
+    """Returns the hash of the client key `key`. The server stores this hash, and not the client key."""
     return hashlib.new(hash_name, key).digest()
 
 

@@ -126,8 +126,11 @@ def _make_with_class(name: str, settings: SaslSettings, jaas_file: JaasContexts 
 
 
 def _options(name: str, settings: SaslSettings, jaas_file: JaasContexts | None, module: str | None) -> dict[str, str]:
-    """Returns the options of the login module, or of all modules if `module` is None, in the JAAS configuration of the
-    listener. Raises ConfigError if there is no such configuration."""
+    """Returns the options of the login module `module`, or of all modules if it is None, in the listener's JAAS
+    configuration of the mechanism `name`.
+
+    The first module that has an option decides about its value. Raises ConfigError if there is no such module.
+    """
     entries = jaas_entries(name, settings, jaas_file)
     chosen = [entry for entry in entries if module in (None, entry.module)]
     if not chosen:
@@ -142,7 +145,7 @@ def _options(name: str, settings: SaslSettings, jaas_file: JaasContexts | None, 
 
 
 def jaas_entries(name: str, settings: SaslSettings, jaas_file: JaasContexts | None) -> Sequence[JaasEntry]:
-    """Returns the login modules of a listener and mechanism. Raises ConfigError if there are none.
+    """Returns the listener's login modules of the mechanism `name`. Raises ConfigError if there are none.
 
     They come from `listener.name.<listener>.<mechanism>.sasl.jaas.config`, otherwise from the context
     `<listener>.KafkaServer` of the JAAS file, otherwise from its context `KafkaServer`.
@@ -169,7 +172,7 @@ def jaas_entries(name: str, settings: SaslSettings, jaas_file: JaasContexts | No
 
 
 def has_jaas_entries(name: str, settings: SaslSettings, jaas_file: JaasContexts | None) -> bool:
-    """Returns whether there is a JAAS configuration of the listener and mechanism; OAUTHBEARER does not need one."""
+    """Returns whether the listener has a JAAS configuration of the mechanism `name`; OAUTHBEARER does not need one."""
     return settings.jaas_config(name) is not None or any(each in (jaas_file or {}) for each in _contexts(settings))
 
 

@@ -49,7 +49,7 @@ class ServerMechanism(ABC):
 
     @abstractmethod
     def step(self, token: bytes) -> bytes | None:
-        """Returns the answer to a token of the client, which may be empty, or None if there is no answer.
+        """Handles a token of the client, and returns the answer to send, which may be empty; None sends no answer.
 
         GSSAPI ends without an answer: a client that sends raw tokens, without Kafka's requests around them, would take
         an empty answer for the response to its next request.
@@ -58,5 +58,8 @@ class ServerMechanism(ABC):
         """
 
     def _complete(self, principal: Principal, expires_ms: int | None = None) -> None:
-        """Ends the exchange: the client has proved to be this principal."""
+        """Ends the exchange: the client has proved to be `principal`.
+
+        The client's credential expires at `expires_ms` (wall clock); None if it does not.
+        """
         self._principal, self._expires_ms = principal, expires_ms

@@ -64,7 +64,11 @@ class CertificateAuthority:
     """A private key with a certificate of its own, which issues certificates and lists of revoked ones."""
 
     def __init__(self, name: Name, days: int, *, now_s: float | None = None) -> None:
-        """Generates a key. `name` has keywords and values, such as `CN`; LibcryptoError is raised without OpenSSL."""
+        """Generates a key and its certificate, which is valid for `days` from `now_s` (seconds since 1970) on.
+
+        `name` has pairs such as ("CN", "example"); `now_s` None means the present. Raises LibcryptoError without
+        OpenSSL.
+        """
         self._now_s = int(time.time() if now_s is None else now_s)
         self._key = GeneratedKey()
         self._name = _name(name)
@@ -87,7 +91,7 @@ class CertificateAuthority:
     def issue(
         self, name: Name, days: float, *, hosts: Sequence[str] = (), usages: Sequence[str] = (CLIENT_AUTH,)
     ) -> IssuedCertificate:
-        """Returns a certificate with a new key.
+        """Returns a certificate for `name`, pairs such as ("CN", "alice"), with a new key.
 
         `hosts` are host names and IP addresses; `usages` are object identifiers of extended key usages. With negative
         `days` the certificate has expired.

@@ -53,7 +53,10 @@ class LibcryptoError(Exception):
 
 
 def load(types: FunctionTypes) -> ctypes.CDLL:
-    """Returns a new handle of libcrypto on which these functions have types. Raises LibcryptoError if it is missing."""
+    """Returns a new handle of libcrypto. Raises LibcryptoError if the library is missing.
+
+    `types` maps the name of each function that is called to its types: (result, arguments), as ctypes needs them.
+    """
     for name in _candidates():
         try:
             library = ctypes.CDLL(name)
@@ -169,7 +172,10 @@ class GeneratedKey:
 
 
 def sign_sha256(key: Any, content: bytes) -> bytes:
-    """Returns the signature over the SHA-256 hash with a private key, an `EVP_PKEY *`. That of an EC key is in DER."""
+    """Returns the signature over the SHA-256 hash of `content`; a signature by an EC key is in DER.
+
+    `key` is the private key, an `EVP_PKEY *` of libcrypto. Raises LibcryptoError if the key cannot sign.
+    """
     library = _library()
     state = library.EVP_MD_CTX_new()
     try:

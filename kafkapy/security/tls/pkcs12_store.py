@@ -289,7 +289,10 @@ def _known(table: dict[str, _T], kind: str, what: str) -> _T:
 
 
 def _derive(digest: str, purpose: int, password: str, salt: bytes, iterations: int, length: int) -> bytes:
-    """Returns `length` bytes of PKCS #12's own key derivation (RFC 7292, appendix B.2)."""
+    """Returns `length` bytes that PKCS #12 derives from a password (RFC 7292, appendix B.2).
+
+    `digest` is hashlib's name of the hash, and `purpose` the RFC's identifier byte: 1 key, 2 initial vector, 3 MAC key.
+    """
     empty = hashlib.new(digest)
     block, size = empty.block_size, empty.digest_size
     secret = password.encode("utf-16-be", "surrogatepass") + b"\0\0"

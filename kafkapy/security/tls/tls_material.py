@@ -36,7 +36,7 @@ class TlsMaterial(NamedTuple):
 
     @property
     def chain_pem(self) -> bytes | None:
-        """The own certificate, followed by its issuers."""
+        """The own certificate, followed by its issuers, in PEM; None without a private key."""
         entry = self.key_store.key_entry if self.key_store is not None else None
         return None if entry is None else certificates_pem(entry.chain)
 
