@@ -118,9 +118,9 @@ class ApiRegistry:
     """The APIs of one kind of listener; the module of an API is imported when it is first needed.
 
     `modules` names the module of each API. Loading a module checks that it serves the APIs assigned to it. `versions`
-    has the lowest and highest version of each API of which not all versions are served; it may have fewer versions than
-    the declaration at the handler. `find` does not return APIs
-    that Kafka does not serve on this kind of listener. Used by the reactor's thread, and before that thread runs.
+    has the lowest and highest version of each API of which not all versions are served; the decorator at the handler
+    may declare more versions. `find` does not return APIs that Kafka does not serve on this kind of listener. Used by
+    the reactor's thread, and before that thread runs.
     """
 
     def __init__(

@@ -205,7 +205,11 @@ class Authenticator:
         self._connection.respond(_encoded(header, response))
 
     def _refuse(self, failure: Exception, header: RequestHeader | None) -> None:
-        """Ends the authentication after an exception of the mechanism. Without a header there is no answer."""
+        """Ends the authentication after an exception of the mechanism or of the principal builder.
+
+        `header` is that of the SaslAuthenticate request to answer; None if the token was a frame of its own, which gets
+        no answer.
+        """
         if isinstance(failure, TemporaryFailure):
             self._end_at_once(str(failure))
             return
@@ -322,7 +326,10 @@ class Authenticator:
     # -- failures ------------------------------------------------------------------------------------------------
 
     def _fail(self, reason: str, chunks: list[Any] | None = None) -> None:
-        """Counts and logs a failed authentication; sends `chunks` and closes the connection after the delay."""
+        """Counts and logs a failed authentication.
+
+        Sends `chunks`, if they are not None, and closes the connection after the delay of failed authentications.
+        """
         self._state = _State.ENDED
         self._mechanism = None
         counts = self._listener.counts

@@ -38,7 +38,11 @@ class BrokerRequests:
         client_id: str,
         timeout_ms: int,
     ) -> None:
-        """`post` and `schedule` run work on the reactor's thread."""
+        """Creates the channels' owner, without a channel.
+
+        `find_broker` returns the address of a broker by its id, None if it is fenced or unknown. `post` and `schedule`
+        run work on the reactor's thread. A request fails when it has had no response for `timeout_ms`.
+        """
         self._thread = thread
         self._find_broker = find_broker
         self._post = post

@@ -76,7 +76,10 @@ class ControllerLink:
         self._ports.alter_partition.submit(change, on_result)
 
     def assign_directories(self, found: Mapping[tuple[bytes, int], bytes]) -> Future[None]:
-        """Reports the directories of replicas; the Future ends when the controller has recorded them. Any thread."""
+        """Reports the directories of replicas: `found` maps (topic id, partition) to a directory id. Any thread.
+
+        The Future ends when the controller has recorded the directories.
+        """
         return self._ports.assign_directories(found)
 
     def allocate_producer_ids(self, on_block: Callable[[ProducerIdsBlock | Error], None]) -> None:
@@ -100,7 +103,10 @@ def local_ports(
     post: Post,
     cordoned_directories: Callable[[], tuple[bytes, ...]],
 ) -> ControllerPorts:
-    """Returns the ports of a broker whose node is the whole cluster: direct calls to the controller."""
+    """Returns the ports of a broker whose node is the whole cluster: direct calls to the controller.
+
+    `post` runs work on the reactor's thread. `cordoned_directories` returns the ids of the cordoned log directories.
+    """
     settings, node_id = ControllerSettings.from_config(config), config.node_id
 
     def assign(found: Mapping[tuple[bytes, int], bytes]) -> Future[None]:
@@ -128,8 +134,10 @@ def remote_ports(
 ) -> ControllerPorts:
     """Returns the ports of a broker in a cluster of several nodes: requests to the active controller.
 
-    `post` and `schedule` run work on the reactor's thread. `broker_epoch` is the epoch of a broker that is registered
-    and unfenced already, or -1 for a broker that starts.
+    `post` and `schedule` run work on the reactor's thread. `on_fatal` is called if the failure of a log directory could
+    not be reported to the controller in time, so that the broker has to stop. `broker_epoch` is the epoch of a broker
+    that is registered and unfenced already, or -1 for a broker that starts. `cordoned_directories` returns the ids of
+    the cordoned log directories.
     """
     from kafkapy.quorum.broker_heartbeats import BrokerHeartbeats
     from kafkapy.server.forwarding import Forwarding

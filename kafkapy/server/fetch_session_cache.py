@@ -126,7 +126,10 @@ class FetchSessionCache(FetchSessionTable):
         is_privileged: bool,
         uses_topic_ids: bool,
     ) -> FetchSession | None:
-        """Creates a session and returns it, or returns None if there is no room and no session can be evicted."""
+        """Creates a session and returns it, or returns None if there is no room and no session can be evicted.
+
+        `is_privileged` is True for the session of a follower.
+        """
         if len(self) >= self.max_slots and not self._try_evict(is_privileged, len(partitions), monotonic_ms):
             return None
         session_id = self._random_id()

@@ -83,7 +83,11 @@ class GateRights:
         answers: Sequence[bool],
         generation: int,
     ) -> None:
-        """Stores what the authorizer has allowed, unless the audit log contains a line for each permission."""
+        """Stores what the authorizer has allowed: `answers` has its answer to each action.
+
+        `generation` is what `begin` returned. Does nothing while the audit log has a line for each permission, because
+        the gate writes no such lines.
+        """
         if audit_logger.isEnabledFor(AUDIT_LEVEL):
             return
         rights: ClientRights | None = None

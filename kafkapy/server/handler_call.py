@@ -47,7 +47,8 @@ def _submit(served: ServedApi, context: RequestContext, message: Any) -> None:
 def submit_part(
     handler: Handler, context: RequestContext, message: Any, work: Callable[[], Callable[[], object]]
 ) -> None:
-    """Runs a part of `handler` on the handler pool, and the function that it returns on the reactor's thread.
+    """Runs `work`, which a handler leaves to the handler pool, and then the function that `work` returns, on the
+    reactor's thread.
 
     The client receives the same response to an error of `work` as to an error of the handler. Reactor thread.
     """

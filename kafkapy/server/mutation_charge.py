@@ -23,7 +23,10 @@ def mutation_quota(context: RequestContext, *, is_strict: bool) -> MutationQuota
 
 
 def charge_to(quota: MutationQuota | None, clock: Clock) -> Charge:
-    """Returns the function that the controller calls before it creates or deletes partitions."""
+    """Returns the function that the controller calls, with a number of partitions, before it creates or deletes them.
+
+    The function charges them to `quota`; it does nothing if `quota` is None.
+    """
     if quota is None:
         return uncharged
     return lambda partitions: quota.charge(partitions, clock.monotonic_ms())

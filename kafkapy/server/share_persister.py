@@ -143,7 +143,7 @@ class ClusterPersister(Persister):
 
     def _attempt_repeatedly(self, key: SharePartitionKey, attempt: Attempt, on_done: OnDone, number: int = 1) -> None:
         """Calls `attempt`, and again after each retriable error, MOST_ATTEMPTS times in all. Calls `on_done` with the
-        last error, or with NONE."""
+        last error, or with NONE. `number` is that of this attempt, from 1 on."""
 
         def done(error: Error, message: str | None) -> None:
             if error not in _RETRIABLE or number >= MOST_ATTEMPTS:

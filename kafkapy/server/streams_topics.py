@@ -31,7 +31,11 @@ class StreamsTopics:
         self._errors: dict[str, tuple[str, int]] = {}
 
     def request(self, topics: Mapping[str, InternalTopic], error_ttl_ms: int, create: CreateTopic) -> None:
-        """Requests the creation of each topic that is neither being created nor has an error, without waiting."""
+        """Requests the creation, by `create`, of each topic that is neither being created nor has an error.
+
+        Does not wait. An error is returned by `errors` for `error_ttl_ms`; a request without a result counts as lost
+        after the same time.
+        """
         failed = self.errors(topics)
         now_ms = self._clock.monotonic_ms()
         for name, topic in topics.items():

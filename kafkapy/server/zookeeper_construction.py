@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def cluster_facts(services: Services) -> ClusterFacts:
-    """Returns what the view shows in addition to the metadata."""
+    """Returns what Kafka's znodes show in addition to the metadata image: cluster id, active controller and time."""
     controller_id = services.active_controller_id()
     if controller_id not in services.metadata.image.brokers:
         controller_id = services.node_id  # the active controller is no broker
@@ -60,8 +60,10 @@ def build_zookeeper_offsets(
 
 
 class ViewFollower:
-    """Notifies the service of new images and of the topics that have changed; images that follow each other quickly are
-    shown once."""
+    """Notifies the service, on the reactor's thread, of new images and of the topics that have changed.
+
+    Images that are published before the reactor has run the notification cause no further one.
+    """
 
     def __init__(self, services: Services, service: ZooKeeperService) -> None:
         self._post = services.reactor.post
@@ -70,7 +72,7 @@ class ViewFollower:
         self._topics: set[str] | None = None  # changed topics; None if no call is posted
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Is called on the quorum thread."""
+        """Receives a new image on the quorum thread, and posts the notification unless one is posted already."""
         names = {topic.name for topic in (*delta.changed_topics.values(), *delta.deleted_topics.values())}
         names |= {name for resource_type, name in delta.changed_configs if resource_type == TOPIC_RESOURCE}
         with self._lock:
@@ -102,13 +104,13 @@ def build_mirror(services: Services) -> ZooKeeperMirror:
 
 
 def start_mirror(services: Services, mirror: ZooKeeperMirror) -> None:
-    """Lets the mirror follow the metadata."""
+    """Makes the quorum notify the mirror of each new image, and starts the mirror."""
     services.quorum.follow(mirror)
     mirror.start()
 
 
 def start_zookeeper(services: Services, service: ZooKeeperService) -> None:
-    """Lets the service follow the metadata, and creates its topic."""
+    """Makes the quorum notify the service of each new image, and starts the service, which creates its topic."""
     following = services.quorum.follow(ViewFollower(services, service))
     # The tree may have been loaded before, and would miss what has changed in between.
     following.add_done_callback(lambda done: services.reactor.post(service.on_image))

@@ -36,14 +36,17 @@ _CREDENTIALS_PREFIX = "SCRAM-"
 class ZooKeeperMirror:
     """Writes the view of the metadata to a ZooKeeper, by a thread of its own.
 
-    Of the brokers, the one with the lowest id writes; the others wait. It owns the ephemeral nodes of all brokers, so
-    that they vanish with its session, and the next broker creates them again.
+    Of the brokers that are not fenced, the one with the lowest id writes; the others wait. The ephemeral nodes of all
+    brokers belong to its session. If the session ends, they vanish, and the broker that writes next creates them again.
     """
 
     def __init__(
         self, connect: str, node_id: int, image: Callable[[], MetadataImage], facts: Callable[[], ClusterFacts]
     ) -> None:
-        """Raises ValueError for a wrong connect string."""
+        """Creates a mirror that is not started. Raises ValueError for a wrong connect string.
+
+        `facts` returns what the znodes show in addition to the metadata `image`.
+        """
         self._connect = connect
         self._node_id = node_id
         self._image = image
@@ -62,7 +65,7 @@ class ZooKeeperMirror:
         self._thread.start()
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Is called on the quorum thread."""
+        """Receives a new image on the quorum thread, and wakes the mirror's thread."""
         self._wakes.set()
 
     def stop(self) -> None:
@@ -83,7 +86,7 @@ class ZooKeeperMirror:
         self._client.close()
 
     def _try_to_show(self) -> bool:
-        """Writes what has changed; returns whether the nodes are up to date."""
+        """Writes what has changed; returns False, after a warning, if ZooKeeper could not be written to."""
         try:
             self._show(self._image(), self._facts())
         except (KazooException, KazooTimeoutError, OSError) as error:

@@ -51,8 +51,11 @@ class ZooKeeperOffsets:
         *,
         may_forward: bool,
     ) -> None:
-        """Writes the offsets; calls `on_done` with an error for each of them. The error is COORDINATOR_NOT_AVAILABLE
-        while no broker serves the tree."""
+        """Writes the offsets; calls `on_done` with an error for each of them.
+
+        The error is COORDINATOR_NOT_AVAILABLE while no broker serves the tree, or if another broker serves it and the
+        request may not be forwarded, because it comes from a broker already (`may_forward` is False).
+        """
         local = self._local()
         if local is not None:
             _commit_locally(local, group_id, offsets, on_done)
@@ -90,7 +93,10 @@ class ZooKeeperOffsets:
         *,
         may_forward: bool,
     ) -> None:
-        """Reads the offsets; calls `on_done` with the offset, or -1 and an error, of each of the partitions."""
+        """Reads the offsets; calls `on_done` with the offset, or -1 and an error, of each of the partitions.
+
+        For `may_forward` see `commit`.
+        """
         local = self._local()
         if local is not None:
             local.fetch(group_id, partitions, on_done)

@@ -304,7 +304,11 @@ class ControllerRequests:
         outcomes_of_response: Callable[[Any], Iterable[Any]],
         on_done: OnDone,
     ) -> None:
-        """Makes one change in either of the two ways. The outcomes are ErrorMessages, or parts of a response."""
+        """Makes one change: by `operation` if this node is the active controller, otherwise by sending `request` to it.
+
+        `outcomes_of_result` and `outcomes_of_response` return the outcome of each element: ErrorMessages, or parts of
+        the response. `on_done` gets the text of the first error; None if there is none.
+        """
         services = self._services
         post = services.reactor.post
         if services.forwarding is None or services.controller.is_active:
@@ -323,7 +327,7 @@ class ControllerRequests:
         outcomes_of_result: Callable[[Any], Iterable[Any]],
         on_done: OnDone,
     ) -> None:
-        """Makes one change on this node, which is the active controller."""
+        """Makes one change on this node, which is the active controller; see `_request`."""
         post = self._services.reactor.post
 
         def submitted(done: Any) -> None:
@@ -343,7 +347,7 @@ def _is_address(text: str) -> bool:
 
 
 def _unless_unneeded(outcome: Any) -> Outcome:
-    """Returns the outcome of an election, which succeeds if the preferred replica leads already."""
+    """Returns the outcome of an election; ELECTION_NOT_NEEDED, the preferred replica leads already, becomes success."""
     code, message = outcome
     return (0, None) if code == Error.ELECTION_NOT_NEEDED else (code, message)
 

@@ -35,8 +35,11 @@ class _Count(NamedTuple):
 
 
 class AuthorizationMetrics:
-    """The metrics of the authorizer; rates are those of the last minute, as far as pages were requested. Used by one
-    thread."""
+    """The metrics of the authorizer. Used by one thread.
+
+    A rate covers the time since the oldest page of the last minute, because counts are read only when a page is
+    requested.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -61,7 +64,11 @@ class AuthorizationMetrics:
         page.family(table.AUTHORIZATIONS, [(("allowed",), now.requests - now.denied), (("denied",), now.denied)])
 
     def _before(self, now: _Count) -> _Count:
-        """Returns the oldest counts of the last minute, or else the newest counts before it; stores those of now."""
+        """Stores `now`, and returns the earlier counts with which a rate compares it.
+
+        These are the oldest counts of the last minute; if no page was requested in that minute, they are the newest
+        counts.
+        """
         recent = [each for each in self._counts if now.monotonic_ms - each.monotonic_ms <= LONGEST_MS]
         before = (recent or self._counts[-1:])[0]
         self._counts = [*(recent or [before]), now]

@@ -23,7 +23,10 @@ _FAMILIES: dict[str, tuple[Metric, Metric]] = {
 
 
 def write_quotas(page: Page, services: Services, limit: int) -> None:
-    """Writes at most `limit` buckets of each kind of quota; there are none before the first quota is set."""
+    """Writes the metrics of quotas, with series for at most `limit` buckets of each kind of client quota.
+
+    A bucket is the clients that share a limit. Before the first quota is set there is none.
+    """
     quotas = services.quotas
     now_ms = services.reactor.monotonic_ms
     for key, (rate, throttle_time) in _FAMILIES.items():

@@ -28,8 +28,11 @@ from kafkapy.server.request_context import RequestContext
 
 
 def _ask_leader(context: RequestContext, response: Any, request: Request, translate: Callable[[Any], Any]) -> None:
-    """Forwards a change of the voters to the leader of the quorum, or passes it to the Raft machine if this node leads
-    or cannot forward it."""
+    """Forwards a change of the voters to the leader of the quorum, or passes `request` to the Raft machine if this node
+    leads or cannot forward it.
+
+    `response` is the class of the response, and `translate` makes a response from that of the Raft machine.
+    """
 
     def refuse(error: Error, message: str | None) -> None:
         context.respond(response(error_code=error, error_message=message))

@@ -405,7 +405,10 @@ def _acknowledge(
 
 
 def _are_valid(batches: list[AckBatch], highest: int, is_renewal: bool) -> bool:
-    """Returns whether the batches are in order and have acknowledgement types of at most `highest`."""
+    """Returns whether the batches are in order and have acknowledgement types of at most `highest`.
+
+    The type RENEW is valid only if the request renews locks (`is_renewal`).
+    """
     previous = -1
     for first, last, types in batches:
         if first > last or first < previous or not types or (len(types) > 1 and last - first + 1 != len(types)):

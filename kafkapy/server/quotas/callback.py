@@ -97,7 +97,7 @@ class CallbackLimits:
         return Limit(Bucket(user, name, tuple(sorted(tags.items()))), bound, "client.quota.callback.class")
 
     def is_outdated(self) -> bool:
-        """Returns whether limits have changed."""
+        """Returns the callback's `quota_reset_required`: whether it has changed limits since the last call."""
         try:
             return self._callback.quota_reset_required(self._key)
         except Exception:

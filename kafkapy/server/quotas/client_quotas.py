@@ -141,14 +141,20 @@ class ClientQuotas:
         return RequestCost(self, principal, name, size, started_ns, is_exempt=api_key in EXEMPT_APIS)
 
     def charge_held(self, connection: Connection, elapsed_ns: int) -> None:
-        """Records the time that was spent on a fetch before it was held, or answered by the gate at once."""
+        """Records the time of the Python code that presented a fetch to the gate again, which then held or answered it.
+
+        The time is charged to the request quota of the connection's client, unless the connection is exempt from it.
+        """
         limits = self._gate.limits_of(connection)
         sensor = None if limits is None else limits.exempt if connection.is_exempt else limits.request
         if sensor is not None:
             sensor.record(elapsed_ns * PERCENT_PER_NS, self._reactor.monotonic_ms)
 
     def record_exempt(self, percent: float) -> None:
-        """Records the time of a request that no quota limits, while the time of a client is limited."""
+        """Records the time of a request that no quota limits; does nothing while no client's time is limited.
+
+        `percent` is that time as the share of a thread's time, in percent.
+        """
         if self.measures_time:
             self._exempt.record(percent, self._reactor.monotonic_ms)
 
@@ -183,7 +189,10 @@ class ClientQuotas:
         )
 
     def _window(self, bound: float) -> int:
-        """Returns how many units of a quota may pass at once after a pause."""
+        """Returns how many units (bytes) a client may spend at once after a pause.
+
+        `bound` is the limit in units per second. The result is the limit for all samples of the window but one.
+        """
         return int(bound * (self._sample_limit - 1) * self.sample_ms / 1000)
 
     def largest_fetch(self, principal: Principal, client_id: str, max_bytes: int) -> int:
@@ -192,7 +201,10 @@ class ClientQuotas:
         return max_bytes if sensor is None else min(max_bytes, self._window(sensor.bound))
 
     def record(self, key: str, principal: Principal, client_id: str, value: float) -> int:
-        """Records `value` in the client's bucket, and returns the throttle time in milliseconds."""
+        """Records `value` in the client's bucket of the quota `key`, such as producer_byte_rate.
+
+        Returns the throttle time in milliseconds; 0 if nothing limits the client.
+        """
         kind = self._kinds[key]
         sensor = kind.sensor(principal, client_id)
         if sensor is None:
@@ -202,11 +214,11 @@ class ClientQuotas:
         return min(sensor.throttle_ms(monotonic_ms), kind.longest_ms)
 
     def note_delay(self, key: str, principal: Principal, client_id: str, throttle_ms: int) -> None:
-        """Counts the delay of a client, which begins now."""
+        """Counts the delay of a client by the quota `key`; the delay begins now."""
         self._kinds[key].note_delay(principal, client_id, throttle_ms, self._reactor.monotonic_ms)
 
     def waiting(self, key: str, monotonic_ms: int) -> int:
-        """Returns the number of clients that a kind of quota delays now. Any thread may call it."""
+        """Returns the number of clients that the quota `key` delays now. Any thread may call it."""
         return self._kinds[key].delays.waiting(monotonic_ms)
 
     def drop_idle(self, monotonic_ms: int) -> None:
@@ -217,7 +229,7 @@ class ClientQuotas:
             self._invalidate_limits()
 
     def spending(self, key: str, monotonic_ms: int) -> Iterator[Spending]:
-        """Yields what is spent from each bucket of a kind that is in use. Any thread may call it."""
+        """Yields what is spent from each bucket in use of the quota `key`. Any thread may call it."""
         kind = self._kinds[key]
         for bucket, sensor in list(kind.sensors.items()):
             throttle_ms = kind.delays.average_ms(bucket, monotonic_ms)

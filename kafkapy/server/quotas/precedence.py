@@ -71,7 +71,11 @@ def find_limit(limits: Mapping[QuotaEntity, float], user: str, client_id: str) -
 
 
 def _rule(user: str | None = None, client_id: str | None = None, *, of_user: bool = True, of_both: bool = False) -> str:
-    """Returns the entity of a quota as text; the name None stands for the default."""
+    """Returns the entity of a quota as text, such as "user alice, default client-id".
+
+    The entity is a user, a client id if `of_user` is False, or both if `of_both` is True. The name None stands for the
+    default.
+    """
     parts = []
     if of_user or of_both:
         parts.append("default user" if user is None else f"user {user}")

@@ -23,11 +23,11 @@ class Sensors(Protocol):
     """The sensors of all clients, which record the costs of requests; ClientQuotas implements it."""
 
     def record(self, key: str, principal: Principal, client_id: str, value: float) -> int:
-        """Records `value` in the client's bucket, and returns the throttle time in milliseconds."""
+        """Records `value` in the client's bucket of the quota `key`, and returns the throttle time in milliseconds."""
         ...
 
     def record_exempt(self, percent: float) -> None:
-        """Records the time of a request that no quota limits."""
+        """Records the time of a request that no quota limits, in percent of a thread's time."""
         ...
 
     def largest_fetch(self, principal: Principal, client_id: str, max_bytes: int) -> int:
@@ -35,7 +35,7 @@ class Sensors(Protocol):
         ...
 
     def note_delay(self, key: str, principal: Principal, client_id: str, throttle_ms: int) -> None:
-        """Counts the delay of a client, which begins now."""
+        """Counts the delay of a client by the quota `key`; the delay begins now."""
         ...
 
 
@@ -135,7 +135,7 @@ class RequestCost:
         return self._record(FETCH, size)
 
     def refund_fetch(self, size: int) -> None:
-        """Withdraws what `charge_fetch` has recorded."""
+        """Withdraws the `size` bytes that `charge_fetch` has recorded."""
         self._quotas.record(FETCH, self._principal, self._client_id, -size)
 
     def largest_fetch(self, max_bytes: int) -> int:
