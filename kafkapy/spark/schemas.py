@@ -31,7 +31,7 @@ class Decoder:
         self._deserialize = kinds[form](registry)
 
     def decode(self, value: bytes | None) -> tuple[str | None, str | None]:
-        """Returns the value as JSON text, or the reason why it cannot be decoded; the other one is None.
+        """Returns (JSON text, None), or (None, the reason) if the value cannot be decoded; (None, None) for None.
 
         Raises RegistryFailure if the registry cannot be reached: then no value can be decoded.
         """

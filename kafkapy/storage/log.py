@@ -182,7 +182,11 @@ class Log(FollowerAppends):
     def _append(
         self, records: memoryview | bytearray | bytes, batches: Sequence[BatchSummary], next_offset: int, wall_ms: int
     ) -> int:
-        """Writes batches with assigned offsets, updates the producers, and returns the greatest timestamp."""
+        """Writes batches with assigned offsets, updates the producers, and returns the greatest timestamp.
+
+        `next_offset` becomes the log end offset; `wall_ms` decides whether a new segment is due. Raises StorageError,
+        and ApiError RECORD_LIST_TOO_LARGE for more bytes than a segment may have.
+        """
         assert self.log_end_offset <= batches[0].base_offset < next_offset, (self, batches[0].base_offset, next_offset)
         if not self.directory.is_online:
             raise StorageError(self.directory.path, f"the log directory of {self.topic_partition} is offline")
@@ -211,7 +215,10 @@ class Log(FollowerAppends):
     def _segment_for(
         self, size: int, max_timestamp: int, base_offset: int, last_offset: int, wall_ms: int
     ) -> LogSegment:
-        """Returns the segment, open for append, to which these batches are to be appended. Raises OSError."""
+        """Returns the segment, open for append, for batches of `size` bytes with these offsets.
+
+        Begins a new segment if the active one has no room for them or is too old at `wall_ms`. Raises OSError.
+        """
         segment = self.segments.active
         if not segment.is_open_for_append:
             segment.open_for_append()
