@@ -20,7 +20,7 @@ class Requester(NamedTuple):
 
 
 class Action(NamedTuple):
-    """An operation on one resource, which is named literally."""
+    """An operation on one resource, whose name is literal: never a prefix or a pattern."""
 
     operation: Operation
     resource_type: ResourceType

@@ -183,7 +183,7 @@ class AcceptorCredential(_Credential):
     """The keys of a server's principal. Any thread."""
 
     def __init__(self, principal: str | None, keytab: str | None) -> None:
-        """Reads the keys of `principal`, or of every principal, from `keytab`, or from the default keytab.
+        """Reads the keys of `principal` from the file `keytab`; None means every principal, or the default keytab.
 
         Raises GssError if there are none, and ConfigError if the library is missing.
         """

@@ -83,7 +83,7 @@ class ControllerLink:
         return self._ports.assign_directories(found)
 
     def allocate_producer_ids(self, on_block: Callable[[ProducerIdsBlock | Error], None]) -> None:
-        """Requests a block of producer ids and passes it to `on_block`. Reactor thread."""
+        """Requests a block of producer ids and passes it, or the error, to `on_block`. Reactor thread."""
         self._ports.allocate_producer_ids(on_block)
 
     def leave_direct_calls(self) -> None:

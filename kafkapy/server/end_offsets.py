@@ -26,7 +26,7 @@ class ClusterEndOffsets:
         image: Callable[[], MetadataImage],
         make_requests: Callable[[], BrokerRequests],
     ) -> None:
-        """`make_requests` is called at the first request to another broker."""
+        """`make_requests` makes the sender of requests to other brokers; it is called when the first one is needed."""
         self._manager = manager
         self._node_id = node_id
         self._image = image

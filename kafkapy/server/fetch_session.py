@@ -193,8 +193,8 @@ def _update(
     uses_topic_ids: bool,
     topic_name: TopicName,
 ) -> None:
-    """Adds the partitions of the request to `partitions`, and updates the client's position in those that it contains
-    already."""
+    """Adds the partitions of the request to `partitions`; where `partitions` has one already, updates the client's
+    position and limits in it."""
     for topic in request.topics:
         topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
         topic_key = topic_id if uses_topic_ids else topic.topic

@@ -66,7 +66,7 @@ class BrokerPage:
 
     @property
     def elections(self) -> ElectionCounts:
-        """The counts that follow the committed metadata."""
+        """The counts of leader elections, which a listener of the committed metadata maintains."""
         return self._cluster.elections
 
     def render(self) -> MetricsPage:

@@ -490,5 +490,5 @@ def _incrementally_altered(
 def _in_order(
     keys: list[ConfigResource], results: Mapping[ConfigResource, ErrorMessage], default: ErrorMessage | None
 ) -> list[tuple[ConfigResource, ErrorMessage]]:
-    """Returns each resource of the request once, with its result, or with `default` if that is given."""
+    """Returns each resource of the request once, with its result; if `default` is not None, all have `default`."""
     return [(key, results[key] if default is None else default) for key in dict.fromkeys(keys)]

@@ -177,6 +177,8 @@ class ProduceOperation:
     def _verify(self, checked: Checked) -> None:
         """Verifies that the partitions belong to the producer's open transaction, and refuses the others.
 
+        `checked` has the results of `open_ahead`, which the append uses.
+
         This is the last step before the append: nothing that could end the transaction may run between the two.
         """
         transactional_id = self._request.transactional_id

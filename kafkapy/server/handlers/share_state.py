@@ -55,7 +55,7 @@ class _StateApi:
         return self._response(topics)
 
     def serve(self, context: RequestContext, request: Any, operate: Operate) -> None:
-        """Runs the operation for every partition of the request, and responds when all have ended."""
+        """Calls `operate` for every partition of the request, and responds when all of these operations have ended."""
         check_cluster(context, Operation.CLUSTER_ACTION)
         entries = [(topic.topic_id, each) for topic in request.topics for each in topic.partitions]
         if not request.group_id or not entries:
