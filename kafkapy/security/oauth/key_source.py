@@ -43,7 +43,7 @@ class KeyFile:
     """The keys of a local file, which is read again when it has changed."""
 
     def __init__(self, path: str) -> None:
-        """Raises OSError or ValueError if the file cannot be used."""
+        """Reads the keys. Raises OSError if the file cannot be read, and ValueError if it is not a key set."""
         self._path = path
         self._version = self._read_version()
         self._keys = self._read()

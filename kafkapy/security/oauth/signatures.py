@@ -51,7 +51,7 @@ class PublicKey:
     """A public key of libcrypto, made from its DER form (SubjectPublicKeyInfo). Any thread may use it."""
 
     def __init__(self, der: bytes) -> None:
-        """Raises ValueError if libcrypto does not accept the key."""
+        """Reads the key from its DER form. Raises ValueError if libcrypto does not accept it."""
         library = libcrypto()
         data = ctypes.c_char_p(der)
         self._library = library
@@ -65,7 +65,7 @@ class PublicKey:
             self._library.EVP_PKEY_free(self._key)
 
     def verify(self, algorithm: Algorithm, signed: bytes, signature: bytes) -> bool:
-        """Returns whether the signature was made with the private key. An ECDSA signature is in DER form."""
+        """Returns whether `signature` is that of the bytes `signed` by the private key. One by ECDSA is in DER form."""
         library = self._library
         context = library.EVP_MD_CTX_new()
         if not context:

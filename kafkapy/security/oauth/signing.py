@@ -25,7 +25,10 @@ class SigningKey:
     """A private key of libcrypto. Any thread. Its representation shows nothing of the key."""
 
     def __init__(self, pem: bytes, passphrase: str | None, algorithm: str) -> None:
-        """Raises ConfigError if the key cannot be read, or is not one for the algorithm."""
+        """Reads the key in `pem`, which `passphrase` opens if it is encrypted; `algorithm` is RS256 or ES256.
+
+        Raises ConfigError if the key cannot be read, or is not one for the algorithm.
+        """
         self._library = library = _library()
         self._algorithm = algorithm
         memory = library.BIO_new_mem_buf(pem, len(pem))

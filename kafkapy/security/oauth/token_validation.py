@@ -101,7 +101,7 @@ class UnsecuredTokenValidator:
 
 
 def _time_ms(claims: Mapping[str, Any], name: str) -> int:
-    """Returns in milliseconds a claim that is a time in seconds. Raises InvalidToken."""
+    """Returns the claim `name`, a time in seconds, in milliseconds. Raises InvalidToken if it is missing or no time."""
     value = claims.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
         raise InvalidToken(f"the token's claim {name} is missing or is not a time")

@@ -111,7 +111,7 @@ def _open_key(protected: bytes, password: str, alias: str) -> bytes:
     """Returns a private key in PEM, given its EncryptedPrivateKeyInfo.
 
     Sun's protection combines the key with a chain of SHA-1 digests of password and salt by XOR, and appends a digest of
-    password and key.
+    password and key. Raises StoreError, which names the `alias` of the entry.
     """
     try:
         info = DerReader(protected).enter(SEQUENCE)

@@ -16,7 +16,10 @@ _CLIENT_AUTH = {"none": CLIENT_AUTH_NONE, "requested": CLIENT_AUTH_REQUESTED, "r
 
 
 def make_tls_context(material: TlsMaterial, *, is_server: bool) -> TlsContext:
-    """Returns the reactor's context for a listener, or for connections to other nodes. Raises ConfigError."""
+    """Returns the reactor's context for a listener (`is_server`), or for connections to other nodes.
+
+    Raises ConfigError if OpenSSL does not accept the stores or settings.
+    """
     key, settings = material.private_key, material.settings
     password = None if key is None or key.password is None else key.password.encode()
     try:

@@ -20,7 +20,9 @@ def check_change(
 ) -> None:
     """Raises ConfigError, in Kafka's wording, if a running listener may not replace the stores `old` by `new`.
 
-    Certificates of the listener between brokers must be trusted by brokers that have the old stores, and the reverse.
+    The subject (DN) of a certificate may change only with `allow_dn_changes`, and a certificate may lose an alternative
+    name (SAN) only with `allow_san_changes`. If brokers connect to the listener (`is_inter_broker`), brokers with the
+    old stores and brokers with the new ones must trust each other.
     """
     _check_presence(old, new)
     if old.key_store is not None:
@@ -32,7 +34,10 @@ def check_change(
 
 
 def check_trust(server: TlsMaterial, client: TlsMaterial) -> None:
-    """Performs a handshake in memory between a server and a client with these stores. Raises ConfigError."""
+    """Performs a handshake in memory between a server and a client with these stores.
+
+    Raises ConfigError if the handshake fails: one of them does not trust the other's certificate.
+    """
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = client_context(client)
     context.check_hostname = False

@@ -83,7 +83,7 @@ def load_material(settings: SslSettings, *, is_server: bool) -> TlsMaterial:
 
 
 def certificate_warnings(material: TlsMaterial, now_s: float | None = None) -> list[str]:
-    """Returns a sentence for each own or trusted certificate that is not valid at present."""
+    """Returns a sentence for each own or trusted certificate that is not valid now, or at `now_s` (s since 1970)."""
     now = time.time() if now_s is None else now_s
     warnings: list[str] = []
     for what, certificates in (
