@@ -270,7 +270,10 @@ class Authenticator:
         return max(0, min(limits)) if limits else None
 
     def _complete(self, lifetime_ms: int | None) -> None:
-        """Begins the session of the authenticated client. The caller then sends the response to the last token."""
+        """Begins the session of the authenticated client, which expires after `lifetime_ms`, or never if it is None.
+
+        The caller then sends the response to the client's last token.
+        """
         assert self._mechanism is not None
         now_ms, counts, principal = self._listener.clock.monotonic_ms(), self._listener.counts, self._principal
         if self._is_reauthentication:

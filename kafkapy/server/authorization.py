@@ -46,7 +46,7 @@ def is_allowed(
 
 
 def is_cluster_allowed(context: RequestContext, operation: Operation, *, log_if_denied: bool = True) -> bool:
-    """Returns whether the client may perform the operation on the cluster."""
+    """Returns whether the client may perform the operation on the cluster. For `log_if_denied` see Action."""
     return is_allowed(context, operation, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=log_if_denied)
 
 
@@ -86,7 +86,8 @@ def denied_names(
 ) -> AbstractSet[str]:
     """Returns the names of the resources on which the client may not perform the operation.
 
-    The authorizer is asked once for each distinct name. Without an authorizer `names` is not read.
+    The authorizer is asked once for each distinct name. Without an authorizer `names` is not read. The flags are for
+    the audit log, as in Action.
     """
     authorizer = context.services.authorizer
     if authorizer is None:

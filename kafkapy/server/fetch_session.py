@@ -141,7 +141,8 @@ class FetchSessions:
     def open(self, request: FetchRequest, version: int, topic_name: TopicName, *, is_follower: bool) -> FetchContext:
         """Returns the context of `request`.
 
-        `topic_name(topic_id)` returns the name of a topic, or None; it is used from version 13 on.
+        A session of a follower (`is_follower`) is evicted later than one of a consumer. `topic_name(topic_id)` returns
+        the name of a topic, or None; it is used from version 13 on.
         """
         session_id: int = request.session_id
         epoch: int = request.session_epoch

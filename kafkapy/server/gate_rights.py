@@ -104,7 +104,11 @@ class GateRights:
                 rights.allow_following()
 
     def _rights(self, connection: Connection, requester: Requester, generation: int) -> ClientRights:
-        """Returns the rights of the client, which connections with the same principal and address share."""
+        """Returns the rights of the client, and attaches them to its connection.
+
+        The connections of a listener with the same principal and address share them. They are cleared if they are of
+        another `generation` of the authorizer.
+        """
         key = (requester.principal, requester.host, requester.listener)
         rights = self._shared.get(key)
         if rights is None:

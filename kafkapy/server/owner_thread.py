@@ -15,8 +15,8 @@ def run_on_owner_or_here(
 ) -> object:
     """Runs `work` on the owner thread and returns its result.
 
-    If the owner thread does not run, runs `work` on the calling thread, because no other thread uses the owner's
-    objects then.
+    If the owner thread does not run, which `is_alive` says, runs `work` on the calling thread, because no other thread
+    uses the owner's objects then.
     """
     if is_alive():
         try:

@@ -26,7 +26,11 @@ def build_sasl_listeners(
     metadata: MetadataCache,
     environment: Mapping[str, str] = os.environ,
 ) -> dict[str, ListenerAuthentication]:
-    """Returns the authentication of the listeners by name. Raises ConfigError for a mechanism that cannot be served."""
+    """Returns the authentication of the listeners `names` by name.
+
+    The JAAS file is that of kafkapy.jaas.config.file, or the one that KAFKA_OPTS in `environment` names. Raises
+    ConfigError for a mechanism that cannot be served.
+    """
     path = config.kafkapy_jaas_config_file or jaas_file_of(environment)
     jaas_file = None if path is None else read_jaas_file(path)
     store = MetadataCredentials(metadata, config, clock)

@@ -61,7 +61,8 @@ class TransactionVerification:
         make_remote: Callable[[], RemoteTransactionCoordinators] | None = None,
     ) -> None:
         """`find_coordinator` returns the id of the broker that coordinates a transactional id, or None if that is this
-        broker or is not known. `make_remote` is called when a coordinator on another broker is first needed."""
+        broker or is not known. `make_remote` is called when a coordinator on another broker is first needed. While
+        `is_enabled` returns False, writes of clients that add partitions themselves are not verified."""
         self._coordinator = coordinator
         self._replica_manager = replica_manager
         self._schedule = schedule

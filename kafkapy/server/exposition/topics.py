@@ -91,7 +91,7 @@ class TopicMetrics:
         return ordered + internal
 
     def _rows(self, page: Page, partitions: list[Partition]) -> PartitionRows:
-        """Returns empty rows of the page: one for each of the first `limit` partitions, and one for all further
+        """Returns empty rows of the page: one for each partition up to the limit of series, and one for all further
         partitions together."""
         known = self._labels
         if len(known) > 2 * len(partitions) + 64:

@@ -413,7 +413,10 @@ def _find_invalid(
 def _check_stores(
     context: RequestContext, resource: ConfigResource, changes: list[ConfigChange], *, replaces_all: bool
 ) -> None:
-    """Raises ApiError if the changes set key or trust stores that a TLS listener of this broker cannot use."""
+    """Raises ApiError if the changes set key or trust stores that a TLS listener of this broker cannot use.
+
+    With `replaces_all` the changes replace all overrides of the resource.
+    """
     services = context.services
     if services.tls_listeners is None or resource != (BROKER_RESOURCE, str(services.node_id)):
         return

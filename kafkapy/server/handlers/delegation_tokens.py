@@ -169,7 +169,11 @@ def _change(
     answer: Callable[[int], Any],
     failure: Callable[[Error, str | None], Any],
 ) -> None:
-    """Renews or expires a token with the controller's function `decide`, and responds once the change is committed."""
+    """Renews or expires the token with this HMAC by the controller's function `decide`.
+
+    `period_ms` is the requested period. Once the change is committed, the response is `answer(expiry time in ms)`, or
+    `failure(error, message)` if it failed.
+    """
     _check_may_ask(context)
     settings, clock = TokenSettings.from_config(context.services.config), context.services.clock
     answer_when_committed(

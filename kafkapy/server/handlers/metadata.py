@@ -174,7 +174,11 @@ def _permitted(
     *,
     may_create: bool,
 ) -> tuple[list[TopicImage], list[MissingTopic], list[TopicAnswer]]:
-    """Returns the topics that the client may describe and those that it may create, and the answers for the others."""
+    """Returns the topics of `found` that the client may describe, those of `missing` that may be created, and the
+    answers for the denied topics.
+
+    With `may_create` the missing topics will be created, for which the client needs the permission.
+    """
     is_all = _asks_for_all(request, context.api_version)
     names = [topic.name for topic in found] + [name for name, _ in missing if name is not None]
     hidden = denied_names(context, Operation.DESCRIBE, ResourceType.TOPIC, names, log_if_denied=not is_all)

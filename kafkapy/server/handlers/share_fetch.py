@@ -129,7 +129,10 @@ def _fetch(
     pending: _PendingResponse,
 ) -> None:
     """Acquires records of the partitions `wanted`, and passes the results to `pending` when there are enough records
-    or when the time of the request has passed."""
+    or when the time of the request has passed.
+
+    All of `wanted` are in `permitted`. The partitions in `refused` get their error if the session has them.
+    """
     shares = context.services.shares
     failed = [
         ShareResult(SharePartitionKey(key.group_id, *each), error, is_from_partition=False)
@@ -248,7 +251,10 @@ class _PendingResponse:
 def _partition_data(
     context: RequestContext, result: ShareResult, ack: tuple[Error, str | None] | None, nodes: LeaderHints
 ) -> ShareFetchResponse.PartitionData:
-    """Returns the part of the response for one partition."""
+    """Returns the entry of the response for one partition.
+
+    `ack` is the error and message of its acknowledgements; None if the request acknowledged nothing in it.
+    """
     data = ShareFetchResponse.PartitionData(
         partition_index=result.key.partition,
         error_code=result.error,
@@ -367,7 +373,11 @@ def _acknowledge(
     *,
     is_renewal: bool,
 ) -> None:
-    """Acknowledges records; calls `on_results` when all acknowledgements are durable or refused."""
+    """Acknowledges records; calls `on_results` when all acknowledgements are durable or refused.
+
+    `acks` are the batches of each partition, which is in `permitted` or, with its error, in `refused`. Only a request
+    with `is_renewal` may renew locks.
+    """
     results: AckResults = {}
     remaining = len(acks)
     if not remaining:

@@ -151,7 +151,10 @@ def _denied_topics_of(
     request: AlterShareGroupOffsetsRequest | DeleteShareGroupOffsetsRequest,
     operation: Operation,
 ) -> Collection[str]:
-    """Returns the topics of the request that the client may not read. Raises ApiError if it may not change any."""
+    """Returns the topics of the request that the client may not read.
+
+    Raises ApiError if share groups are not served, or if the client may not perform `operation` on the group.
+    """
     check_share_groups(context)
     check_group(context, operation, request.group_id)
     if not request.group_id:

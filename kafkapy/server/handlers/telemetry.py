@@ -123,7 +123,10 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
 
 
 def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monotonic_ms: int, largest: int) -> None:
-    """Raises ApiError if the push is refused. A client's last push (`terminating`) may be early."""
+    """Raises ApiError if the push is refused, for example because it has more than `largest` bytes.
+
+    A client's last push (`terminating`) may be early.
+    """
     if instance.is_terminating:
         raise ApiError(Error.INVALID_REQUEST)
     if not instance.may_push(monotonic_ms) and not request.terminating:

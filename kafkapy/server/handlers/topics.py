@@ -217,7 +217,10 @@ def _denied_deletions(context: RequestContext, image: MetadataImage, wanted: lis
 def _resolve(
     image: MetadataImage, wanted: list[tuple[str | None, bytes]], denied: _Denied
 ) -> tuple[dict[bytes, str | None], list[DeletedTopic]]:
-    """Returns {topic id: name} of the topics that can be deleted, and the results of the other requested topics."""
+    """Returns {topic id: name} of the topics that can be deleted, and the results of the other requested topics.
+
+    `wanted` has (name, topic id) of each requested topic; the name is None, or the id zero, if the request omits it.
+    """
     found: dict[bytes, str | None] = {}
     failed: list[DeletedTopic] = []
     counts = Counter(wanted)

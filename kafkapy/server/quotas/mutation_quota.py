@@ -143,7 +143,10 @@ class MutationQuotas:
     def quota(
         self, principal: Principal, client_id: str, monotonic_ms: int, *, is_strict: bool
     ) -> MutationQuota | None:
-        """Returns the quota for one request of the client, or None if nothing limits the client."""
+        """Returns the quota for one request of the client, or None if nothing limits the client.
+
+        With `is_strict` a request that exceeds the quota is refused instead of served.
+        """
         limit = self._limits.find(principal, client_id)
         if limit is None:
             return None
