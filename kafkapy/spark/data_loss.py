@@ -19,7 +19,7 @@ class DataLossError(KafkapyError, RuntimeError):
 
 
 def report_loss(what: str, *, fails: bool) -> None:
-    """Raises DataLossError if `fails`, and logs a warning otherwise."""
+    """Raises DataLossError if `fails`, and logs a warning otherwise. `what` says what was lost, as a clause."""
     if fails:
         raise DataLossError(
             f"{what}, some data may have been missed. {_REASON} If you don't want your query to fail on such cases, "

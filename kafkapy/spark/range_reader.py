@@ -52,9 +52,10 @@ def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange
 
 
 def _skip(options: ReadOptions, wanted: OffsetRange, start: int, error: NoOffsetForPartition) -> int:
-    """Returns the offset at which to continue after the log has lost the next records.
+    """Returns the offset at which to continue after the records from `start` on could not be read because of `error`.
 
-    Raises DataLossError if failOnDataLoss is true.
+    If the log no longer has them, this is its first offset, or the end of the range, and the loss is reported: raises
+    DataLossError if failOnDataLoss is true.
     """
     cluster = SourceCluster(options)
     try:

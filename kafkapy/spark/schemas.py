@@ -68,12 +68,18 @@ def _plain(value: Any) -> Any:
 
 @functools.cache
 def decoder(url: str, form: str) -> Decoder:
-    """Returns the decoder of this process for a registry, which keeps connections and schemas."""
+    """Returns the decoder of this process for the registry at `url` and values of the format `form`, one of FORMATS.
+
+    The decoder keeps its connections and the schemas that it has retrieved.
+    """
     return Decoder(RegistryClient(url), form)
 
 
 def registry_text(column: Any, url: str, form: str) -> Any:
-    """Returns a column with the struct (text, error) of each value: JSON text, or why the value cannot be decoded."""
+    """Returns a column with the struct (text, error) of each value: JSON text, or why the value cannot be decoded.
+
+    For `url` and `form` see `decoder`.
+    """
     from pyspark.sql import functions
 
     def decode(value: bytes | None) -> tuple[str | None, str | None]:

@@ -109,7 +109,10 @@ def _column(batch: Any, index: int | None) -> Sequence[Any] | None:
 
 
 def _run_ends(topics: Sequence[Any] | None, partitions: Sequence[Any] | None, count: int) -> Iterator[int]:
-    """Yields the end of each run of rows that have the same topic and partition."""
+    """Yields the end of each run of rows that have the same topic and partition: the number of the row after it.
+
+    `count` is the number of rows. None for a column means that it is the same in all rows.
+    """
     if topics is not None or partitions is not None:
         for row in range(1, count):
             changes = topics is not None and topics[row] != topics[row - 1]

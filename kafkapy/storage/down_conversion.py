@@ -117,7 +117,10 @@ def _from_batch(batch: RecordBatch, magic: int, fetch_offset: int, room: int, ma
 
 
 def _up_to(records: Iterator[LegacyFields], room: int, overhead: int) -> Iterator[LegacyFields]:
-    """Yields records until their messages fill `room` bytes; yields at least one record."""
+    """Yields records until their messages fill `room` bytes; yields at least one record.
+
+    `overhead` is the size in bytes of a message without its key and value.
+    """
     for record in records:
         yield record
         room -= overhead + len(record[2] or b"") + len(record[3] or b"")

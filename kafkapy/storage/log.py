@@ -128,9 +128,11 @@ class Log(FollowerAppends):
     ) -> AppendInfo:
         """Validates batches, assigns their offsets in place and appends them.
 
-        `records` is writable and borrowed for the call. Message sets of clients before 0.11 are converted first.
-        `checked` is what `check_records` returned, or raised, for the same bytes. Raises ApiError with Kafka's error
-        code if the batches are refused, and StorageError if the disk failed; in both cases no batch becomes visible.
+        `records` is writable and borrowed for the call. Message sets of clients before 0.11 are converted first. If
+        `from_client` is False, the broker itself writes: control batches are allowed, and sequence numbers are not
+        checked. `checked` is what `check_records` returned, or raised, for the same bytes. Raises ApiError with Kafka's
+        error code if the batches are refused, and StorageError if the disk failed; in both cases no batch becomes
+        visible.
         """
         if isinstance(checked, ApiError):
             raise checked
@@ -235,8 +237,8 @@ class Log(FollowerAppends):
         """Appends whole batches, of any format, which a move between directories copies from the partition's current
         log. Raises StorageError.
 
-        Begins a new segment only if an index is full. The caller calls `roll_at` at the base offsets of the other log's
-        segments.
+        Begins a new segment only if an index is full. The caller calls `roll_at` at the base offsets of the segments of
+        the current log.
         """
         assert batches[0].base_offset >= self.log_end_offset, (self, batches[0].base_offset)
         if not self.directory.is_online:
@@ -267,7 +269,7 @@ class Log(FollowerAppends):
     def _check_producers(
         self, batches: Sequence[BatchSummary], records: memoryview | bytearray, from_client: bool
     ) -> AppendInfo | None:
-        """Checks producer epochs, sequence numbers and transactions of the batches.
+        """Checks the batches: producer epochs, and sequence numbers and transactions if they are `from_client`.
 
         Returns the offsets of the earlier append if a batch is a duplicate, otherwise None. Raises ApiError.
         """
@@ -666,7 +668,10 @@ class Log(FollowerAppends):
         return self._truncations
 
     def _fail(self, action: str, error: OSError) -> NoReturn:
-        """Takes the directory offline, unless the log is being deleted, and raises StorageError."""
+        """Takes the directory offline, unless the log is being deleted, and raises StorageError.
+
+        `action` is the verb of its message, such as "append to".
+        """
         directory = self.directory.path
         if not self._is_deleted:
             self._ports.on_io_error(directory, error)
