@@ -147,6 +147,6 @@ def _commit_locally(
 
 
 def tree_leader(image: MetadataImage, own_id: int) -> int | None:
-    """Returns the id of the broker that leads the partition of the tree; None if it is this one, or there is none."""
+    """Returns the id of the broker that leads the partition of the tree; None if it is `own_id`, or there is none."""
     partition = image.topics.partition(ZOOKEEPER_TREE_TOPIC, 0)
     return None if partition is None or partition.leader in (-1, own_id) else int(partition.leader)

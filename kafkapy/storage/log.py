@@ -269,7 +269,7 @@ class Log(FollowerAppends):
     def _check_producers(
         self, batches: Sequence[BatchSummary], records: memoryview | bytearray, from_client: bool
     ) -> AppendInfo | None:
-        """Checks the batches: producer epochs, and sequence numbers and transactions if they are `from_client`.
+        """Checks producer epochs of the batches, and also sequence numbers and transactions if a client wrote them.
 
         Returns the offsets of the earlier append if a batch is a duplicate, otherwise None. Raises ApiError.
         """

@@ -60,7 +60,7 @@ class Meter(NamedTuple):
 
 
 def api_name(key: int) -> str:
-    """Returns the name of an API in Kafka's metrics."""
+    """Returns the name in Kafka's metrics of the API with the API key `key`."""
     return API_TABLE[ApiKey(key)].name if key in API_TABLE else OTHER_API
 
 

@@ -163,7 +163,7 @@ def _denied_topics_of(
 
 
 def _refusal(context: RequestContext, response_class: Any) -> ErrorResponder:
-    """Returns a callback that refuses the whole request."""
+    """Returns a callback that refuses the whole request with a response of `response_class` that has the error."""
     return lambda error, message: context.respond(
         response_class(error_code=error, error_message=message or error.message)
     )

@@ -107,8 +107,8 @@ class RequestCost:
         return self._record(REQUEST, percent)
 
     def end(self) -> None:
-        """Ends a stretch of work. If `charge_time` was called before, records the time that was used since then, which
-        may delay later requests of the client."""
+        """Ends a stretch of work. If `charge_time` was called before, records the time that was used since that call,
+        which may delay later requests of the client."""
         self.pause()
         if self._is_charged and self._used_ns:
             percent = self._take_percent()
