@@ -118,8 +118,10 @@ def collect_keys(OffsetMap offsets not None, chunk, Py_ssize_t position, Py_ssiz
 
 def collect_batch(OffsetMap offsets not None, chunk, Py_ssize_t position, const uint8_t[::1] records not None,
                   int64_t start_offset):
-    """Puts the keys of one batch of `chunk`, whose decompressed records are `records`, into the map. Returns False if
-    the map is full."""
+    """Puts the keys of the batch at `position` of `chunk`, whose decompressed records are `records`, into the map.
+
+    Leaves out the keys of records below `start_offset`. Returns False if the map is full. Raises MalformedRecords.
+    """
     cdef Py_buffer view
     cdef BatchHeader header
     cdef int status
@@ -217,10 +219,10 @@ cdef class BatchFilter:
 
     cdef int choose_records(self, const BatchHeader *header, const uint8_t *records, Py_ssize_t length, bint discard,
                             Retained *retained) noexcept nogil:
-        """Marks in `kept` which records are retained, and sets `retained` to their count and timestamps.
+        """Marks in the array `self.kept` which of the batch's records are retained.
 
-        With `discard` no record is retained. Returns KEEP_AS_IT_IS if all records are retained, REBUILD if some are,
-        NOTHING_LEFT if none is, or the error RECORDS_MALFORMED or NO_MEMORY.
+        Sets `retained` to their count and timestamps. With `discard` no record is retained. Returns KEEP_AS_IT_IS if
+        all records are retained, REBUILD if some are, NOTHING_LEFT if none is, or RECORDS_MALFORMED or NO_MEMORY.
         """
         cdef RecordFields fields
         cdef Py_ssize_t pos = 0
@@ -284,7 +286,10 @@ cdef class BatchFilter:
 
     cdef void put_header(self, const uint8_t *batch, Py_ssize_t at, int attributes, int64_t base_timestamp,
                          int64_t max_timestamp, int32_t count) noexcept nogil:
-        """Writes the header of `batch` with the given changes at `at`. The records after it are already in place."""
+        """Writes a copy of the header of `batch` to position `at` of the output, with these values and a new CRC.
+
+        The `count` records must already follow it, up to the end of the output.
+        """
         cdef uint8_t *header = self.output + at
         cdef Py_ssize_t size = self.output_length - at
         memcpy(header, batch, BATCH_OVERHEAD)
@@ -305,7 +310,7 @@ cdef class BatchFilter:
         return True
 
     cdef int64_t plain_batch(self, const uint8_t *batch, const BatchHeader *header) noexcept nogil:
-        """Filters one plain batch. Returns CHUNK_DONE, or why it could not be filtered."""
+        """Filters one plain batch into the output. Returns CHUNK_DONE, BATCH_IS_CORRUPT or NO_MEMORY."""
         cdef const uint8_t *records = batch + BATCH_OVERHEAD
         cdef Py_ssize_t length = header.size - BATCH_OVERHEAD, at = self.output_length
         cdef Retained retained
@@ -364,10 +369,11 @@ cdef class BatchFilter:
 
     def filter_batch(self, chunk, Py_ssize_t position, const uint8_t[::1] records not None, *, bint discard,
                      bint keep_empty, bint begin_horizon):
-        """Filters one batch, whose decompressed records are `records`. The caller has checked its CRC.
+        """Filters the batch at `position` of `chunk` into the output. The caller has checked its CRC.
 
-        `discard` removes all records (an aborted transaction). `keep_empty` retains the batch even without records.
-        `begin_horizon` sets the delete horizon of what remains (a marker whose transaction has no records any more).
+        `records` are its decompressed records. `discard` removes all of them, for an aborted transaction. `keep_empty`
+        retains the batch even without records. `begin_horizon` sets the batch's delete horizon if it has none yet, for
+        a marker whose transaction has no records any more. Raises MalformedRecords.
         """
         cdef Py_buffer view
         cdef BatchHeader header

@@ -26,8 +26,12 @@ cdef class SegmentState:
 
     cdef bint certainly_fits(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
                              int64_t max_timestamp, int64_t last_offset) noexcept nogil:
-        """Returns whether the batches certainly fit without a roll. If False, the caller has to call
-        LogSegment.should_roll, which also reads the clock and the file."""
+        """Returns whether batches of `size` bytes certainly fit into the segment at `position`, without a roll.
+
+        `pending` is the number of batches before them that have no index entries yet; `max_timestamp` (ms) and
+        `last_offset` are the largest of the batches to append. If the result is False, the caller has to call
+        LogSegment.should_roll, which also reads the clock and the file.
+        """
         return (self.is_open_for_append
                 and position > 0
                 and size <= limits.segment_bytes
@@ -92,7 +96,10 @@ cdef class SegmentsState:
 
 
 cdef class ProducersState:
-    """Base of ProducerStateManager: the producers' entries, and the offset below which they include every batch."""
+    """Base of ProducerStateManager: the producers' entries, and the transactions that limit the last stable offset.
+
+    The entries reflect every batch below `map_end_offset`.
+    """
 
     def __cinit__(self, *arguments, **keywords):
         self.entries = ProducerTable()
@@ -104,7 +111,8 @@ cdef class ProducersState:
     def set_transactions(self, int64_t first_ongoing, dict ended not None):
         """Sets the first offset of the earliest open transaction (-1: none), and the ended transactions.
 
-        `ended` has the first and last offsets of the transactions whose end may not be below the high watermark yet.
+        `ended` maps the first offset of a transaction to the offset of its marker. It has the transactions whose marker
+        may be at or above the high watermark, so that they still limit the last stable offset.
         """
         cdef Py_ssize_t index = 0
         cdef void *grown

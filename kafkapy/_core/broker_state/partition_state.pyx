@@ -44,7 +44,10 @@ cdef class PartitionState:
         return count
 
     def set_remote_replicas(self, dict replicas not None):
-        """Replaces the followers. `set_isr` has to follow, since it marks the replicas in the ISR."""
+        """Replaces the followers by `replicas`, a dictionary of ReplicaState by broker id.
+
+        The caller has to call `set_isr` next, which marks the replicas in the ISR.
+        """
         cdef PyObject **borrowed = NULL
         cdef int count = 0
         if replicas:
@@ -60,7 +63,11 @@ cdef class PartitionState:
         self.remote_replicas = replicas
 
     def set_isr(self, int isr_size, maximal_isr, bint is_in_flight):
-        """Stores the size of the confirmed ISR, and the replicas that the high watermark has to wait for."""
+        """Stores the size of the confirmed ISR, and marks the replicas that the high watermark has to wait for.
+
+        These are the broker ids in `maximal_isr`: the ISR and the replicas that a proposal adds. `is_in_flight` is set
+        while the controller has not confirmed a proposed ISR.
+        """
         cdef ReplicaState replica
         self.isr_size = isr_size
         self.maximal_isr_size = len(maximal_isr)
@@ -78,12 +85,18 @@ cdef class PartitionState:
         return self.advance_high_watermark(self.log, monotonic_ms)
 
     def may_expand_isr(self, ReplicaState replica not None):
-        """Returns whether the replica may be added to the ISR, as the position of its last fetch permits."""
+        """Returns whether the leader may propose to the controller to add the replica to the ISR.
+
+        The replica's last fetch must have reached the high watermark and the start of the leader epoch, its broker must
+        be active and have the broker epoch of that fetch, and no other proposal may be in flight.
+        """
         return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
 
     def watch_fetch(self, *, bint is_from_follower):
-        """Notes that a fetch waits: a follower's fetch for a higher log end offset, and a consumer's for a higher high
-        watermark."""
+        """Marks the partition as one for which a fetch waits, so that Python is notified of changes.
+
+        A follower's fetch waits for an append, a consumer's fetch for a higher high watermark.
+        """
         self.watch(is_from_follower)
 
     cdef void watch(self, bint is_from_follower) noexcept nogil:

@@ -119,7 +119,7 @@ cdef class QuotaSensor:
         return self.admits(value, monotonic_ms)
 
     def throttle_ms(self, int64_t monotonic_ms):
-        """Returns the time after which the rate is at most the bound if nothing more is recorded."""
+        """Returns the ms from now until the rate is at most the bound, if nothing more is recorded."""
         cdef int64_t window_ms
         cdef double total = self.sum_of(monotonic_ms, &window_ms)
         cdef double rate = total / (<double> window_ms / 1000)

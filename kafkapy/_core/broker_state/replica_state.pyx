@@ -46,9 +46,9 @@ cdef class ReplicaState:
                      int64_t monotonic_ms, int64_t broker_epoch):
         """Records a fetch from `fetch_offset` while the leader's log ended at `leader_end_offset`.
 
-        The follower is caught up now if it fetches from that end. It was caught up at its previous fetch if it fetches
-        from the log end of that time: a follower that keeps pace with a steady writer never reaches the moving end but
-        is in sync.
+        The follower is caught up now if it fetches from that end. If it fetches from the end that the log had at its
+        previous fetch, it was caught up at the time of that fetch: a follower that keeps pace with a steady writer is
+        in sync, although it never reaches the moving end.
         """
         self.note_fetch(fetch_offset, log_start_offset, leader_end_offset, monotonic_ms, broker_epoch)
 
