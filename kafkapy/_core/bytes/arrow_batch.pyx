@@ -229,7 +229,10 @@ cdef bint export_schema(ArrowSchema *schema, const ArrowColumn *column) noexcept
 
 
 cdef void release_schema(ArrowSchema *schema) noexcept nogil:
-    """Releases a schema, on any thread; a child that its reader has moved out has no release callback."""
+    """Releases a schema and its children, on any thread.
+
+    The reader owns a child that it has moved out; such a child has no release callback.
+    """
     cdef int64_t index
     for index in range(schema.n_children):
         if schema.children[index].release != NULL:
@@ -273,7 +276,10 @@ cdef bint export_column(ArrowArray *array, ArrowColumn *column) noexcept nogil:
 
 
 cdef void release_array(ArrowArray *array) noexcept nogil:
-    """Releases an array, on any thread; a child that its reader has moved out has no release callback."""
+    """Releases an array and its children, on any thread.
+
+    The reader owns a child that it has moved out; such a child has no release callback.
+    """
     cdef ExportedArray *own = <ExportedArray *>array.private_data
     cdef int64_t index
     for index in range(array.n_children):

@@ -33,7 +33,7 @@ cdef int64_t bytes_held(const ArrowColumn *column) noexcept nogil:
 
 
 cdef ArrowColumn *take_spare(const char *name, const char *format) noexcept nogil:
-    """Returns a cached unused column with this name and format; NULL without one, or if the cache is locked."""
+    """Returns a cached unused column with this name and format; NULL if there is none or the cache is locked."""
     cdef ArrowColumn *found = NULL
     cdef int at
     global spare_count, spare_bytes

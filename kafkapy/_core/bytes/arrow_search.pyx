@@ -27,7 +27,10 @@ cdef object bytes_at(const ArrowColumn *column, int64_t row):
 
 
 cdef int64_t row_at(const int32_t *offsets, int64_t low, int64_t high, int64_t position) noexcept nogil:
-    """Returns the row from `low` to `high` (exclusive) whose bytes contain `position`; empty rows contain none."""
+    """Returns the row from `low` to `high` (exclusive) whose bytes contain the byte at `position` of the column's data.
+
+    `offsets` are the positions at which the rows' bytes begin (Arrow's offsets).
+    """
     cdef int64_t middle
     while high - low > 1:
         middle = (low + high) // 2
@@ -65,7 +68,7 @@ cdef const ArrowColumn *bytes_column(ArrowBatch batch, str name) except NULL:
 
 
 def rows_containing(ArrowBatch batch, str column, const uint8_t[::1] needle, int64_t start=0, int64_t limit=-1):
-    """Returns the rows from `start` on whose bytes in the column contain the needle, in order; at most `limit`.
+    """Returns the rows from `start` on whose bytes in the column contain the needle; at most `limit` rows (-1: all).
 
     Null contains nothing. Raises ValueError for an empty needle or a column without bytes.
     """
@@ -86,7 +89,7 @@ def rows_containing(ArrowBatch batch, str column, const uint8_t[::1] needle, int
 
 
 def rows_equal_to(ArrowBatch batch, str column, const uint8_t[::1] content, int64_t start=0, int64_t limit=-1):
-    """Returns the rows from `start` on whose bytes in the column are equal to `content`; at most `limit`."""
+    """Returns the rows from `start` on whose bytes in the column are equal to `content`; at most `limit` (-1: all)."""
     cdef const ArrowColumn *searched = bytes_column(batch, column)
     cdef const int32_t *offsets = offsets_of(searched)
     cdef int64_t rows = batch.content.rows, row

@@ -82,8 +82,9 @@ cdef object corrupt(object text):
 
 
 cdef LegacyRecord read_message(object window, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end):
-    """Returns the message at `pos`, or None if the bytes end inside it. Raises ApiError CORRUPT_MESSAGE if it is
-    malformed.
+    """Returns the message at `pos` of `buf`, or None if the bytes end inside it.
+
+    `window` is a memoryview of the same bytes, for the CRC. Raises ApiError CORRUPT_MESSAGE for a malformed message.
     """
     cdef LegacyRecord record
     cdef int64_t size

@@ -96,7 +96,7 @@ cdef class RecordDecompressor:
         return self.output != NULL
 
     cdef bint feed(self, Py_ssize_t length, int cost) noexcept nogil:
-        """Passes the output to the scanner; returns False if a record is invalid or the work limit is reached.
+        """Passes `length` bytes of output to the scanner; returns False for an invalid record or at the work limit.
 
         `cost` is the relative cost of one byte of output.
         """
