@@ -250,8 +250,9 @@ cdef class FetchedBatches:
     cdef int open_closed_batch(self) except -1:
         """Decompresses the current batch and returns the status of its records.
 
-        Uses the collector if it can decompress the codec now that the codec's functions were looked up, and otherwise
-        Python's modules. Raises ApiError with CORRUPT_MESSAGE if both fail.
+        First looks up the functions of the codec's library, with which the collector decompresses. If the collector
+        cannot decompress the batch, Python's module for the codec does. Raises ApiError with CORRUPT_MESSAGE if that
+        fails too.
         """
         cdef int codec = self.header.attributes & CODEC_MASK
         cdef int status

@@ -79,11 +79,11 @@ cdef class AcquiredOffsets:
 
     @property
     def first_offset(self):
-        """The next acquired offset; None behind all ranges."""
+        """The acquired offset at the position; None if the position is after the last range."""
         return None if self.next_offset == INT64_MAX else self.next_offset
 
     cdef int advance(self, int64_t offset) except -1:
-        """Moves the position to `offset`, which is in the current range, or at the first offset behind the range."""
+        """Moves the position to `offset`, or to the next range's first offset if the current range ends before it."""
         while offset > self.last_offset:
             if self.next_range == len(self.ranges):
                 self.next_offset = self.last_offset = INT64_MAX
@@ -95,7 +95,10 @@ cdef class AcquiredOffsets:
         return 0
 
     cdef list skip_to(self, int64_t offset):
-        """Moves the position to `offset` or behind it; returns the ranges of the acquired offsets before it."""
+        """Moves the position to the first acquired offset at or after `offset`.
+
+        Returns the ranges (first offset, last offset) of the acquired offsets that it passes.
+        """
         cdef list skipped = []
         cdef int64_t last
         while self.next_offset < offset:
@@ -105,7 +108,7 @@ cdef class AcquiredOffsets:
         return skipped
 
     def skip_rest(self):
-        """Moves the position behind all ranges; returns the ranges of the acquired offsets before it."""
+        """Moves the position to the end of all ranges; returns the ranges of the acquired offsets that it passes."""
         return self.skip_to(INT64_MAX)
 
 
@@ -344,7 +347,7 @@ cdef class FetchedRecords(FetchedBatches):
             self.header.base_offset >= self.next_offset or self.span.pos > 0)
 
     cdef int fill_found(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
-        """Skips the records before the next place of the needle, and adds the record there; skips all without one.
+        """Adds the batch's next record that contains the needle; if there is none, skips the rest of the batch.
 
         Lengths are the only parts of skipped records that are decoded. The CRC of a batch without the needle is not
         checked, which would take more time than the search.
@@ -377,9 +380,10 @@ cdef class FetchedRecords(FetchedBatches):
         return status
 
     cdef bint count_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
-        """Adds the number of the batch's records to the rows if no column is requested; otherwise returns False.
+        """Adds the number of the batch's records to the number of rows; returns whether it has.
 
-        Also returns False if only some of the records may be counted.
+        Returns False, and changes nothing, if a column is requested, or if only some of the records may be counted,
+        because the others are outside of the offsets to read or there are not enough rows left.
         """
         cdef int64_t first = columns.rows
         if columns.key != NULL or columns.value != NULL or columns.offset != NULL or columns.headers != NULL or (

@@ -172,8 +172,8 @@ cdef class FrameSocket:
     def take_ahead(self):
         """Raises the low-water mark, so that the kernel receives more before the next `receive`.
 
-        Below the mark the kernel acknowledges data at once, above it only after a read. A broker with a small send
-        buffer, as Apache Kafka's is by default, would otherwise stop after the first 256 KB.
+        The kernel acknowledges data at once while fewer bytes than the mark are unread, and otherwise only after a
+        read. A broker with a small send buffer, as Apache Kafka's is by default, would then stop after 256 KB.
         """
         self.wait_for(AHEAD_BYTES)
 

@@ -235,9 +235,10 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return 0
 
     def take_callbacks(self):
-        """Returns, and clears, the futures that have a callback.
+        """Removes from the batch, and returns, the futures that have a callback.
 
-        A part of a split batch returns nothing, except that the last part returns those of the whole batch.
+        The two halves of a split batch have none of their own: once both halves are done, the first call for one of
+        them returns the futures of the batch that was split.
         """
         if self.whole is not None:
             return self.whole.take_callbacks() if self.whole.is_done else ()

@@ -181,7 +181,7 @@ cdef class TlsFrameSocket(FrameSocket):
         return size
 
     cdef Py_ssize_t gather(self) except -1:
-        """Copies the bytes to send next to `plain`; returns their number."""
+        """Copies the first bytes that are waiting to be sent into the buffer `plain`; returns their number."""
         cdef Py_buffer view
         cdef Py_ssize_t size = 0, start = self.sent, count
         for piece in self.outgoing:
