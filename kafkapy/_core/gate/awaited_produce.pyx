@@ -88,7 +88,10 @@ cdef void unlink_part(AwaitedOffset *part, PartitionState partition) noexcept no
 
 
 cdef void close_part(GateContext gate, AwaitedOffset *part, int16_t error) noexcept nogil:
-    """Completes one partition of a request, and sends the request's answer if all of them are complete."""
+    """Completes one partition of a request, with an error code or with 0 for success.
+
+    If that was the last partition of the request, the answer is sent, once the earlier answers of its connection are.
+    """
     cdef AwaitedProduce *awaited = <AwaitedProduce *> part.owner
     unlink_part(part, <PartitionState> part.partition)
     awaited.open_parts -= 1

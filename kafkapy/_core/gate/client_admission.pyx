@@ -1,6 +1,6 @@
-"""Permissions and quotas in the gate, which serves only the clients about which Python has given it the answers.
+"""Permissions and quotas in the gate, which serves only the clients whose permissions and quotas Python has looked up.
 
-The answers are attached to the connection (`ConnectionState.gate_rights`, `gate_limits`). They are valid while their
+They are attached to the connection (`ConnectionState.gate_rights`, `gate_limits`), and valid while their
 generation is that of the gate, which changes with the ACLs and with the quotas. A client that is not known, not
 permitted, or over its quota is left to Python with nothing changed; Python decides, and attaches what it has found.
 """
@@ -46,7 +46,10 @@ cdef inline bint is_current(ClientRights rights, int64_t generation) noexcept no
 
 cdef bint admits_requests(GateContext gate, ClientLimits limits, const uint8_t *client_id,
                           int32_t length) noexcept nogil:
-    """Returns whether the limits are those of the client id; sets `is_over_time`."""
+    """Returns whether `limits` are valid and belong to this client id, which is null if `length` is negative.
+
+    If so, sets `gate.is_over_time`: whether the client has used up its quota of request time.
+    """
     prefetch(<PyObject *> limits.request)
     prefetch(<PyObject *> limits.produce)
     if length < 0:

@@ -110,7 +110,7 @@ cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offs
 
 cdef inline int64_t limit_within(SegmentsState segments, Py_ssize_t index, int64_t limit,
                                  int64_t log_end_offset) noexcept nogil:
-    """Returns `limit` if the segment may have batches at or above it, otherwise -1."""
+    """Returns `limit` if the segment at `index` may have batches at or above this offset, otherwise -1: no limit."""
     if limit == log_end_offset or (
             index + 1 < segments.count and (<SegmentState> segments.ordered[index + 1]).base_offset <= limit):
         return -1
@@ -147,7 +147,7 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
 
 
 cdef inline bint is_within(LogState log, int64_t offset) noexcept nogil:
-    """Returns whether a fetch from the offset can be served without records."""
+    """Returns whether the log is online and contains the offset or ends there, so that a fetch from it is valid."""
     return log.directory.is_online and log.log_start_offset <= offset <= log.log_end_offset
 
 
@@ -200,14 +200,14 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
 # ---- parsing
 
 cdef inline int32_t take_topic_length(const FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """Reads the length of a topic's name; the length of an id is fixed."""
+    """Reads the length of the next topic's name; in versions with topic ids, returns the length of an id instead."""
     if request.version >= FIRST_FETCH_WITH_TOPIC_ID:
         return UUID_BYTES
     return take_string_length(cursor, request.version >= FIRST_FLEXIBLE_FETCH)
 
 
 cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchPlace *place) noexcept nogil:
-    """Reads the next partition of the request: returns its number and fills in the client's place in it."""
+    """Reads the next partition of the request: returns its number, and sets `place` to its other fields."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef int32_t partition = take_int32(cursor)
     place.current_leader_epoch = take_int32(cursor) if request.version >= FIRST_FETCH_WITH_CURRENT_LEADER_EPOCH else -1
@@ -315,7 +315,8 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
 cdef bint quota_allows(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
     """Returns whether the consumer's quota allows the answer.
 
-    Its size is estimated; with a session the estimate omits partitions without records, which the answer may contain.
+    The size of the answer is estimated; with a session the estimate omits partitions without records, which the answer
+    may contain.
     """
     cdef int64_t size = HEAD_ROOM + request.found
     cdef int index
@@ -382,8 +383,8 @@ cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
 
 cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *cursor,
                       SessionPartitions partitions) noexcept nogil:
-    """Stores the client's place in the partitions that the request names. Returns False, for Python, if one of them is
-    not in the session."""
+    """Stores the request's fields of each partition in the session. Returns False, for Python, if the session lacks one
+    of the partitions."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef int32_t topics, count, topic_length, partition
     cdef const uint8_t *topic
@@ -414,8 +415,8 @@ cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *curs
 
 
 cdef inline const FetchPlace *place_of_client(FetchPartitionState asked, int64_t serial) noexcept nogil:
-    """Returns the client's place in a partition of its session: from the request with this serial if it names the
-    partition, otherwise from an earlier request."""
+    """Returns the client's place in a partition of its session: from the present request, whose number is `serial`, if
+    it names the partition, otherwise from an earlier request."""
     return &asked.asked if asked.asked_by == serial else &asked.place
 
 
@@ -436,8 +437,11 @@ cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions
 
 cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogState log,
                    int64_t serial) noexcept nogil:
-    """Stores the client's place and the reported offsets, as CachedPartition.remember does. Returns whether the
-    answer has to contain the partition."""
+    """Stores the client's place and the reported offsets in a session's partition, as CachedPartition.remember does.
+
+    `serial` is the number of the present request. Returns whether the answer has to contain the partition, because it
+    has records, or another high watermark or log start offset than the answer before.
+    """
     cdef bint is_changed = (read.length > 0 or log.high_watermark != asked.sent_high_watermark
                             or log.log_start_offset != asked.sent_log_start_offset)
     asked.place = place_of_client(asked, serial)[0]
@@ -542,7 +546,7 @@ cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor,
 # ---- answering
 
 cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogil:
-    """Writes the answer up to the number of topics. The size prefix is filled in later."""
+    """Writes the answer up to the number of topics; returns its length so far. The size prefix is filled in later."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef Py_ssize_t pos
     store_int32(at + 4, request.correlation_id)
@@ -574,7 +578,7 @@ cdef inline int64_t last_stable_offset(LogState log, ProducersState producers) n
 
 cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, const FetchRequest *request, const FetchedPartition *read,
                               LogState log) noexcept nogil:
-    """Writes a partition up to the length of its records."""
+    """Writes a partition to `at[pos:]`, up to the length of its records; returns the position after it."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     store_int32(at + pos, read.partition_index)
     store_int16(at + pos + 4, 0)
@@ -598,7 +602,7 @@ cdef inline Py_ssize_t put_found(uint8_t *at, Py_ssize_t pos, const FetchRequest
 
 cdef bint append_range(GateContext gate, ConnectionState *connection, const FetchedPartition *read,
                        SegmentState segment) noexcept nogil:
-    """Appends the records as a range of the file, whose descriptor is pinned until they are sent."""
+    """Appends the records as a range of the file, whose descriptor it pins until they are sent. False: no memory."""
     cdef OutputChunk *chunk = output_append(gate.shared, connection, read.length)
     if chunk == NULL:
         return False

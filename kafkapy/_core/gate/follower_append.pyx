@@ -70,9 +70,10 @@ cdef class FetchedBatches:
     """The batches in the bytes of one partition. *Pins* the bytes until it is deallocated. Owner thread only."""
 
     def __init__(self, records, int32_t leader_epoch):
-        """Examines the whole batches up to `leader_epoch`, without the interpreter lock.
+        """Examines the whole batches of the bytes-like object `records`, without the interpreter lock.
 
-        Raises ApiError as `examine_fetched` does.
+        Batches from the first one of an epoch above `leader_epoch` on are ignored. Raises ApiError with CORRUPT_MESSAGE
+        for a damaged batch, and with OFFSET_OUT_OF_RANGE if the offsets do not ascend.
         """
         PyObject_GetBuffer(records, &self.view, PyBUF_SIMPLE)
         self.has_view = True

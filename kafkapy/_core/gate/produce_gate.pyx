@@ -91,7 +91,8 @@ cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatc
 
 
 cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
-    """Returns whether no attribute but the codec is set, and version and topic store that codec unchanged."""
+    """Returns whether the batch has no attribute except a codec that the request's version permits and that the topic
+    stores unchanged."""
     if (attributes & ~CODEC_MASK or attributes > LARGEST_CODEC
             or (attributes == CODEC_ZSTD and version < FIRST_PRODUCE_WITH_ZSTD)):
         return False
@@ -341,7 +342,7 @@ cdef void finish_partition(GateContext gate, PartitionState partition, LogState 
 
 
 cdef void finish_replicated(GateContext gate, PartitionState partition, LogState log) noexcept nogil:
-    """Raises the high watermark, if no replica in the ISR is behind."""
+    """Raises the high watermark if possible, and completes the requests that wait for it."""
     if partition.advance_high_watermark(log, gate.shared.monotonic_ms):
         complete_reached(gate, partition)
         if partition.is_commit_watched:
@@ -376,7 +377,7 @@ cdef inline int64_t log_start_offset_of(PartitionState partition) noexcept nogil
 
 
 cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batch, int version) noexcept nogil:
-    """Writes the topic's name or id and the number of its partitions."""
+    """Writes the topic's name or id and the number of its partitions to `at[pos:]`; returns the position after them."""
     cdef bint flexible = version >= FIRST_FLEXIBLE_PRODUCE
     if version < FIRST_PRODUCE_WITH_TOPIC_ID:
         if flexible:
