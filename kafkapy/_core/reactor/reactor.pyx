@@ -106,10 +106,10 @@ cdef class Reactor:
                  connections_max_idle_ms=600000, on_close=None, on_handshake=None, on_callback_error=None):
         """`dispatch(requests)` answers each request now or later by `request.connection.respond`.
 
-        `on_close(connection, kind)` is called once for each closed connection. `on_callback_error(error)` is called
-        with each exception that a posted callback or a timer raises. `on_handshake(connection, error)` is called when
-        the TLS handshake of a client has ended, before any of its requests is read; `error` is None or says why the
-        handshake failed, and then the callee has to close the connection.
+        `on_close(connection, kind)` is called once for each closed connection; `kind` is a CloseReason, such as
+        CLOSED_BY_PEER. `on_callback_error(error)` is called with each exception of a posted callback or a timer.
+        `on_handshake(connection, error)` is called when the TLS handshake of a client has ended, before any of its
+        requests is read; `error` is None or says why it failed, and then the callee has to close the connection.
         """
         cdef epoll_event event
         if self.native.epoll_fd >= 0:
@@ -203,7 +203,8 @@ cdef class Reactor:
               TlsContext tls=None):
         """Takes over the descriptor of a connected, non-blocking socket and returns its Connection.
 
-        All requests of a connection that is not gated go to Python. With `tls` the client must begin with a handshake.
+        The connection's `listener` is the argument, any object. Without `is_gated` all requests go to Python. With
+        `tls` the client must begin with a handshake.
         """
         cdef Connection connection = Connection.__new__(Connection)
         cdef TlsSession *session = self.open_session(tls, connection, fd, None, False)
@@ -238,7 +239,7 @@ cdef class Reactor:
     cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name,
                                   bint verifies) except? NULL:
         """Returns a TLS session, which the connection owns; NULL without `tls`. The first call starts the handshake
-        threads."""
+        threads. A server's certificate has to be for `name` if `verifies`."""
         cdef epoll_event event
         cdef HandshakePool pool
         self.check_owner()
@@ -441,7 +442,7 @@ cdef class Reactor:
                     and native.monotonic_ms - native.oldest.last_active_ms >= native.max_idle_ms))
 
     cdef void read_phase(self, int count) noexcept nogil:
-        """Runs phase 1: connections with unprocessed input, those that epoll reported, then the gathered batches."""
+        """Runs phase 1: serves queued connections, handles `count` events of epoll, and writes the gathered batches."""
         cdef ReactorState *native = &self.native
         cdef int event
         input_serve_queued(native)
@@ -620,7 +621,7 @@ cdef class Reactor:
         return 0
 
     cdef int advance_answered(self) except -1:
-        """Offers the gate the next frames of connections that Python has answered; not while a Python callback runs."""
+        """Offers the gate the next frames of connections that Python has answered. Not called by a Python callback."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *answered
         cdef size_t count = queue_take(native, &native.answered_queue)

@@ -207,7 +207,10 @@ cdef class Connection:
 
     @property
     def is_exempt(self):
-        """True if no quota limits the time of the request, as far as the gate has read it."""
+        """True if no quota limits the time of the request in process, so far as that is known.
+
+        The gate recognizes fetches of followers and Produce with acks=0, and `note_follower_fetch` sets it too.
+        """
         return self.native.frame.is_exempt
 
     @property
@@ -222,7 +225,7 @@ cdef class Connection:
 
     @property
     def tls_cipher(self):
-        """IANA's name of the cipher suite; None as for `tls_protocol`."""
+        """IANA's name of the cipher suite; None if the connection is closed, not encrypted or in its handshake."""
         return session_cipher(self.native.tls)
 
     @property
@@ -236,9 +239,10 @@ cdef class Connection:
         return session_certificate(self.native.tls)
 
     def begin_authentication(self, int32_t max_frame_bytes):
-        """Sends every later frame, of at most `max_frame_bytes`, to Python: requests, and tokens of any smaller size.
+        """Passes every later frame to Python instead of the gate, until `end_authentication`.
 
-        A frame without a valid size becomes a Request whose `has_invalid_size` is True; no frame follows it.
+        A frame may have 0 to `max_frame_bytes` bytes, since it may be a token of SASL instead of a request. A frame of
+        another size becomes a Request whose `has_invalid_size` is True; no frame follows it.
         """
         self.native.is_authenticating = True
         self.native.max_frame_bytes = max_frame_bytes
@@ -257,7 +261,10 @@ cdef class Connection:
         return self.native.output_bytes
 
     def close_unauthenticated(self, str reason):
-        """Closes the connection like `close`, because its client is not authenticated. Owner thread only."""
+        """Closes the connection as `close` does, but with CLOSE_UNAUTHENTICATED as the kind for `on_close`.
+
+        Owner thread only.
+        """
         if not self.native.closed and not self.native.closing:
             self.close_text = reason
             connection_close(self.shared, self.native, CLOSE_UNAUTHENTICATED, 0)

@@ -44,7 +44,11 @@ cdef bint intake_is_blocked(ReactorState *state) noexcept nogil:
 
 
 cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether the connection's next frame may be taken."""
+    """Returns whether the connection's next frame may be taken.
+
+    The connection must be open and not muted, and have no frame in process; the reactor must not be stopping. A client
+    must also have received enough of its earlier answers: unsent bytes and deferred answers are limited.
+    """
     if connection.is_outgoing:
         return not (connection.closed or connection.closing or connection.in_process or connection.is_connecting
                     or connection.muted or state.draining)
@@ -59,7 +63,8 @@ cdef inline bint is_held_back(ReactorState *state, ConnectionState *connection) 
 
 
 cdef inline bint may_gate(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether the gate may serve requests of the connection."""
+    """Returns whether the connection was adopted as gated, and its client is authenticated and not due to authenticate
+    again."""
     return (state.gate != NULL and not connection.ungated and not connection.is_authenticating
             and state.monotonic_ms < connection.gated_until_ms)
 

@@ -201,7 +201,10 @@ cdef void output_flush_queued(ReactorState *state) noexcept nogil:
 
 
 cdef void flush_tls(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Sends the ciphertext of an encrypted connection, and encrypts what follows, within the same bounds."""
+    """Sends the ciphertext of an encrypted connection, and encrypts and sends more of the output.
+
+    Ends when the output is empty, the socket is full, BYTES_PER_TURN are sent, or a handshake thread has the session.
+    """
     cdef TlsSession *session = connection.tls
     cdef int64_t total = 0
     cdef int64_t detail = 0

@@ -95,7 +95,10 @@ cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept 
 
 
 cdef Slab *shared_with_room(ReactorState *state, Slab *shared, size_t room) noexcept nogil:
-    """Returns `shared` if it has `room`, rewound if nothing else pins it; otherwise a slab that replaces it."""
+    """Returns `shared` if it has `room` free bytes, and otherwise releases it and returns another slab.
+
+    If nothing else pins `shared`, all of its bytes are free. Returns NULL if memory is short.
+    """
     if shared != NULL:
         if slab_is_sole(shared):
             shared.used = 0
@@ -239,7 +242,10 @@ cdef void discard_output(ReactorState *state, ConnectionState *connection) noexc
 
 
 cdef void connection_close(ReactorState *state, ConnectionState *connection, int reason, int64_t detail) noexcept nogil:
-    """Closes the connection. Pending answers are sent first if the socket accepts them and the reason permits it."""
+    """Closes the connection. Pending answers are sent first if the socket accepts them and the reason permits it.
+
+    `reason` is a CloseReason, and `detail` a number that belongs to it, such as an errno.
+    """
     if connection.closed:
         return
     if not connection.close_reason:
@@ -329,7 +335,7 @@ cdef void request_reserve(ReactorState *state, ConnectionState *connection, int6
 cdef void request_done(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Ends the request that is being processed, if any: releases its memory, and permits the connection's next request.
 
-    The frame of an outgoing connection is a response.
+    On an outgoing connection, ends the response that is being processed.
     """
     state.reserved_bytes -= connection.reserved_bytes
     connection.reserved_bytes = 0
@@ -431,8 +437,10 @@ cdef int output_commit(ReactorState *state, ConnectionState *connection, size_t 
 
 
 cdef OutputChunk *output_append(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil:
-    """Appends a chunk of `size` bytes to the connection's output; the caller fills in their place. NULL if memory is
-    short."""
+    """Appends a chunk of `size` bytes to the connection's output, and returns it; NULL if memory is short.
+
+    The caller fills in where the bytes are: in memory, or in a file.
+    """
     cdef OutputChunk *chunk = state.free_chunks
     if chunk != NULL:
         state.free_chunks = chunk.next

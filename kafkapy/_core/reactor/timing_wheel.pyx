@@ -164,7 +164,10 @@ cdef class TimingWheel:
         return self.earliest_ms
 
     cdef int64_t scan_earliest(self) except -3:
-        """Searches the first used bucket of each level: the buckets of a level are in order of time."""
+        """Returns the earliest deadline in ms, or NONE_WAITING (-1).
+
+        Searches only the first used bucket of each level, because the buckets of a level are in order of time.
+        """
         cdef int64_t tick = self.tick_ms, index, first, earliest = INT64_MAX
         cdef list buckets
         cdef Bucket bucket

@@ -129,12 +129,14 @@ cdef class TlsContext:
 
     def __init__(self, *, certificate_chain_pem=None, private_key_pem=None, key_password=None, trusted_pem=None,
                  bint is_server, int client_auth=0, protocols=("TLSv1.2", "TLSv1.3"), ciphers=None, crl_pem=None):
-        """Raises TlsError if a part cannot be used.
+        """Makes the context from PEM texts. Raises TlsError if one of the arguments cannot be used.
 
         The chain begins with the certificate of the key. `trusted_pem` are the certificates at which a chain of the
-        peer may end, which need not be self-signed; None means those of the platform. `ciphers` are IANA's names; None
-        means OpenSSL's defaults with forward secrecy. A certificate that a list in `crl_pem` revokes is refused, as is
-        a certificate of a client or server whose issuer has no list there.
+        peer may end, which need not be self-signed; None means those of the platform. `client_auth`, one of the
+        constants CLIENT_AUTH_*, says whether a server asks clients for certificates; with CLIENT_AUTH_NONE it needs no
+        `trusted_pem` and `crl_pem`. `ciphers` are IANA's names; None means OpenSSL's defaults with forward secrecy. A
+        certificate that a list in `crl_pem` revokes is refused, as is a certificate of a client or server whose issuer
+        has no list there.
         """
         require_library()
         if self.native != NULL:
@@ -324,7 +326,11 @@ cdef class TlsContext:
         return 0
 
     cdef TlsSession *open_session(self, int fd, void *owner, str server_name, bint verifies_name) except NULL:
-        """Returns a session. A client announces the name of its server unless the name is an IP address (RFC 6066)."""
+        """Returns a session for the socket `fd` of the connection `owner`.
+
+        A client announces `server_name`, unless it is an IP address (RFC 6066), and requires that the server's
+        certificate is for it if `verifies_name`. Raises MemoryError.
+        """
         cdef TlsSession *session = tls_session_create(self.native, self.is_server, fd, owner)
         cdef X509_VERIFY_PARAM *rules
         cdef bytes name

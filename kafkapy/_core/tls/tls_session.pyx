@@ -208,7 +208,10 @@ cdef void tls_session_end(TlsSession *session) noexcept nogil:
 # ---- steps
 
 cdef int tls_handshake(TlsSession *session) noexcept nogil:
-    """Continues the handshake with the bytes in `received`. Returns and stores a TlsStatus; finally sets the phase."""
+    """Continues the handshake with the bytes in `received`. Returns a TlsStatus, and stores it in the session.
+
+    When the handshake has ended, sets `session.phase` to TLS_ESTABLISHED or TLS_FAILED.
+    """
     cdef int result
     openssl.ERR_clear_error()
     result = openssl.SSL_do_handshake(session.ssl)
@@ -314,7 +317,10 @@ cdef void describe_error(TlsSession *session) noexcept nogil:
 
 
 cdef void set_error(TlsSession *session, const char *reason, const char *detail, const char *subject) noexcept nogil:
-    """Stores `reason: detail`, or the two with the subject of a certificate. `detail` and `subject` may be NULL."""
+    """Stores the text of the session's error, made of those arguments that are not NULL.
+
+    The text is `reason`, `reason: detail`, or `reason: detail in the certificate of subject`.
+    """
     if session.error == NULL:
         session.error = <char *> malloc(ERROR_BYTES)
     if session.error == NULL:
