@@ -291,9 +291,10 @@ def command_line(program: str, arguments: list[str]) -> list[str]:
 
 
 def tool_of_class(arguments: list[str]) -> list[str]:
-    """Returns the command line of `kafka-run-class`, with the tool instead of the class.
+    """Returns the command line of the tool that replaces a Java class; [] if there are no arguments.
 
-    The script's own flags `-name NAME` and `-loggc` have no effect; `-daemon` is one of server-start too.
+    `arguments` are those of `kafka-run-class`: flags of the script, the class, the arguments of the class. Of the flags
+    `-name NAME` and `-loggc` are dropped, and `-daemon` is passed to the tool, since `server-start` has it too.
     """
     rest, flags = list(arguments), []
     while rest and rest[0] in ("-daemon", "-loggc", "-name"):

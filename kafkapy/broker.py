@@ -229,7 +229,10 @@ class Broker(ClusterNode):
         self._foundation.run_on_reactor_or_here(lambda: rights.poll(self.reactor.schedule))
 
     def _start_zookeeper(self, services: Services) -> None:
-        """Starts the listener for ZooKeeper's clients and the mirror, if this broker has them."""
+        """Starts the listener for ZooKeeper's clients and the mirror, if this broker has them.
+
+        The mirror writes Kafka's znodes to a ZooKeeper of the user (`zookeeper.mirror.connect`).
+        """
         service, mirror = services.zookeeper, services.zookeeper_mirror
         if service is None and mirror is None:
             return
@@ -333,7 +336,7 @@ class Broker(ClusterNode):
         }
 
     def _register(self, clean_broker_epoch: int) -> None:
-        """Registers the broker in its cluster.
+        """Registers the broker; `clean_broker_epoch` is its epoch at the last clean shutdown, -1 if that was not clean.
 
         Gets a new broker epoch, reports the replicas whose log directory differs from the metadata, and has the broker
         unfenced, so that leaders are elected.
@@ -503,8 +506,11 @@ class Broker(ClusterNode):
 
 
 def _bind_metrics(config: BrokerConfig) -> HttpServer:
-    """Returns the HTTP server of the metrics pages, bound to its address. Raises ConfigError if its stores cannot be
-    read, and OSError; if the port is in use, its text names the configuration key."""
+    """Returns the HTTP server of the metrics pages, bound to its address.
+
+    Raises ConfigError if its key store or trust store cannot be read, and OSError if it cannot be bound; if the port is
+    in use, the error's text names the configuration key.
+    """
     from kafkapy.metrics.http_server import Credentials, HttpServer  # only brokers with a metrics listener need it
 
     password = config.kafkapy_metrics_password

@@ -207,8 +207,10 @@ def runs_console(config: BrokerConfig) -> bool:
 
 
 def console_words(config: BrokerConfig, listeners: Sequence[Listener]) -> list[str]:
-    """Returns the command of the console; `listeners` are those for clients. Raises ConfigError, see
-    `console_command`."""
+    """Returns the command line, as a list of words, that starts the console as a child process of the broker.
+
+    `listeners` are those for clients, to which the console connects. Raises ConfigError; see `console_command`.
+    """
     from kafkapy.console_child import console_command  # only brokers with a console need it
 
     return console_command(config.kafkapy_console_listener, config.kafkapy_console_arguments, listeners)

@@ -287,14 +287,20 @@ def _build_link(
 
 
 def broker_config_changed(tls: TlsListeners | None, link: ControllerLink) -> None:
-    """Applies the dynamic keys that the parts do not read at each use."""
+    """Applies changed dynamic keys that are not read at each use: stores of TLS and `cordoned.log.dirs`.
+
+    `tls` is None if no listener uses TLS; `link` reports the cordoned directories to the controller.
+    """
     if tls is not None:
         tls.refresh()
     link.lifecycle.report_cordoned()
 
 
 def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:
-    """Returns the periodic tasks of an active controller. Imports their module, which a lone broker does not need."""
+    """Returns the periodic tasks of an active controller.
+
+    Imports their module, which a broker that is the only node of its cluster does not need.
+    """
     from kafkapy.controller.periodic_tasks import PeriodicTasks, TaskIntervals
 
     return PeriodicTasks(
@@ -312,7 +318,10 @@ def build_fetchers(
     metadata: MetadataCache,
     may_follow: Callable[[Partition], bool],
 ) -> ReplicaFetcherManager:
-    """Constructs the fetchers of followed partitions. Imports their modules, which a lone broker does not need."""
+    """Constructs the fetchers of followed partitions; `may_follow` says which of these may be fetched at present.
+
+    Imports their modules, which a broker that is the only node of its cluster does not need.
+    """
     from kafkapy.network.outgoing import OutgoingConnector
     from kafkapy.replica.fetcher.fetch_connection import FetchPorts
     from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
@@ -380,9 +389,9 @@ def build_broker_requests(foundation: Foundation, metadata: MetadataCache, purpo
 def build_authentication(
     config: BrokerConfig, reactor: Reactor, handler_pool: HandlerPool, clock: Clock, metadata: MetadataCache
 ) -> dict[str, ListenerAuthentication] | None:
-    """Returns the authentication of each listener with SASL; None if there is none. Imports its modules only then.
+    """Returns the authentication of each listener with SASL, by the listener's name; None if no listener has SASL.
 
-    Raises ConfigError for a mechanism that cannot be served.
+    Imports the modules of SASL only if a listener has it. Raises ConfigError for a mechanism that cannot be served.
     """
     listeners = [listener for listener in config.listeners if uses_sasl(listener)]
     if not listeners:
@@ -411,7 +420,10 @@ def _build_shares(foundation: Foundation, services: Services, metadata: Metadata
 
 
 def _build_zookeeper(foundation: Foundation, services: Services, metadata: MetadataCache) -> None:
-    """Constructs the listener for ZooKeeper's clients and the mirror; imports modules that few brokers need."""
+    """Constructs the listener for ZooKeeper's clients, and the mirror, as far as they are configured.
+
+    The mirror writes Kafka's znodes to a ZooKeeper of the user. Imports modules that few brokers need.
+    """
     from kafkapy.server.zookeeper_construction import build_mirror, build_zookeeper, build_zookeeper_offsets
     from kafkapy.server.zookeeper_offsets import PURPOSE
 
