@@ -54,7 +54,10 @@ def runs_of(offsets: Sequence[int], kind: int) -> list[Run]:
 
 
 def join_runs(parts: Iterable[tuple[int, int, int]]) -> Iterator[Run]:
-    """Yields the runs of ascending parts, joining adjacent parts of the same type."""
+    """Yields the parts as runs, and joins adjacent parts of the same type to one run.
+
+    A part is (first offset, last offset, type); the parts are in the order of offsets.
+    """
     first = last = kind = -1
     for part_first, part_last, part_kind in parts:
         if part_first == last + 1 and part_kind == kind:
@@ -122,7 +125,7 @@ class Acknowledgements:
 
 
 def _as_range(runs: Sequence[Run]) -> list[AcknowledgementRange]:
-    """Returns consecutive runs as one range; [] for none."""
+    """Returns a list with one range for all runs, which follow each other without a gap; [] if there are no runs."""
     if len(runs) <= 1:
         return [AcknowledgementRange(run.first, run.last, [run.type]) for run in runs]
     types = [run.type for run in runs for _ in range(run.first, run.last + 1)]

@@ -49,9 +49,9 @@ def choose_version(
 ) -> int:
     """Returns the newest version that client and broker support and that is at most `highest`.
 
-    A `highest` below the client's range is the version of a request that no other version can replace.
-    `served` are the versions that the broker serves, `spoken` those of this side, as in SPOKEN. Raises ApiError with
-    UNSUPPORTED_VERSION if there is no such version.
+    `served` are the versions that the broker serves, `spoken` those of this client, as in SPOKEN. If `highest` is below
+    all of the client's versions, only `highest` itself is accepted: the caller needs what later versions no longer
+    have. Raises ApiError with UNSUPPORTED_VERSION if there is no such version.
     """
     api = API_TABLE[key]
     low, high = spoken.get(key, (api.lowest, api.highest - api.latest_version_unstable))

@@ -84,7 +84,8 @@ class BrokerConnections:
         """Sends a request to a broker, in version `highest` at most.
 
         `build(version)` makes the message. `on_done(response, version, error)` is called exactly once, possibly before
-        `submit` returns.
+        `submit` returns; if no response is expected, it is called only if the request cannot be sent. The request
+        fails after `timeout_ms`, by default `request.timeout.ms`.
         """
         deadline = self.clock.monotonic_ms() + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
         request = PendingRequest(key, build, on_done, deadline, highest=highest, expects_response=expects_response)

@@ -145,8 +145,8 @@ class RangeReader(Closing):
     def position(self) -> int | None:
         """The offset from which to continue after an error: the offset after the last record that was returned.
 
-        None before the first range; `until` or a later offset after a whole range. Of several ranges it is the position
-        in the one that the last batch belongs to.
+        After a whole range it is `until` or a later offset. With several ranges it belongs to the partition of the last
+        batch. None before the first range is read, and with several ranges before the first batch.
         """
         return None if self._state is None else self._state.position
 

@@ -181,7 +181,7 @@ class Connection:
         return self._frames.queued < MOST_QUEUED_BYTES
 
     def is_ready(self, in_flight_limit: int) -> bool:
-        """Returns whether a request could be sent now."""
+        """Returns whether a request could be sent now; `in_flight_limit` is the most requests without a response."""
         return (
             self.state is State.READY
             and self._frames.queued < MOST_QUEUED_BYTES
@@ -309,7 +309,7 @@ class Connection:
         self._put_before_others(request, version)
 
     def _put_before_others(self, request: PendingRequest, version: int) -> None:
-        """Sends a request that sets up the connection."""
+        """Sends a request that sets up the connection, before the requests that wait until the connection is ready."""
         self._earliest_ms = min(self._earliest_ms, request.deadline_ms)
         self._put(request, version)
 
@@ -327,7 +327,10 @@ class Connection:
         self._authenticate(self._setup_deadline_ms)
 
     def _authenticate(self, deadline_ms: int) -> None:
-        """Begins to authenticate, also for another time; without SASL the connection is ready."""
+        """Begins to authenticate, at first or again; without SASL, makes the connection ready at once.
+
+        `deadline_ms` is the monotonic time until which the authentication may take.
+        """
         mechanism = None if self._security is None else self._security.mechanism(self.node.host)
         if mechanism is None:
             self._become_ready()

@@ -61,9 +61,10 @@ class ConnectionSecurity:
 
 
 def tls_refusal(label: str, cause: Exception) -> AuthenticationError | None:
-    """Returns the error of a TLS handshake that fails in the same way each time; None for a lost connection.
+    """Returns the error for the application if a TLS handshake would fail in the same way each time, otherwise None.
 
-    `label` names the broker. Called with `ConnectionSecurity.has_tls` only.
+    `cause` is the exception that ended the connection; it is no such failure if the connection was lost. `label` names
+    the broker. Called with `ConnectionSecurity.has_tls` only.
     """
     from ssl import SSLCertVerificationError, SSLEOFError, SSLError
 

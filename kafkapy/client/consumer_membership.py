@@ -192,7 +192,10 @@ class ConsumerMembership(GroupMembership):
         )
 
     def _too_old(self, failure: ApiError) -> ApiError:
-        """Returns the error for the application if a heartbeat has failed with UNSUPPORTED_VERSION."""
+        """Returns the error for the application after a heartbeat has failed with UNSUPPORTED_VERSION.
+
+        Its message says whether the broker is too old for the protocol or only for subscriptions with patterns.
+        """
         return failure if failure.message == _TOO_OLD_FOR_PATTERNS else ApiError(failure.error, _TOO_OLD)
 
     def _handle(

@@ -101,9 +101,9 @@ class Coordinator:
         return self._node_id
 
     def next_attempt_ms(self, monotonic_ms: int) -> int:
-        """Returns the monotonic time (ms) at which the lookup is retried.
+        """Returns the monotonic time (ms) at which the lookup may be retried.
 
-        The time is never reached while a request is in flight.
+        While a lookup is in flight, this is a time that is never reached, because its response comes first.
         """
         return 1 << 62 if self._has_request else max(self._not_before_ms, monotonic_ms + 1)
 

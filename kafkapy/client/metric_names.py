@@ -19,7 +19,7 @@ Tags = tuple[tuple[str, str], ...]
 
 
 class Group:
-    """The metrics of one group with the same tags, which are being collected."""
+    """One group of metrics with the same tags. The methods add metrics to `found`, the metrics collected so far."""
 
     def __init__(self, found: Metrics, group: str, tags: Tags) -> None:
         self._found, self._group, self._tags = found, group, tags
@@ -29,23 +29,26 @@ class Group:
         self._found[MetricName(name, self._group, self._tags)] = float(value)
 
     def meter(self, name: str, samples: Samples) -> None:
-        """Adds the rate and the total of values."""
+        """Adds `NAME-rate`, the sum of the recent values per second, and `NAME-total`, the sum of all values."""
         self.put(f"{name}-rate", samples.rate)
         self.put(f"{name}-total", samples.total)
 
     def count(self, name: str, samples: Samples) -> None:
-        """Adds the rate and the total of the number of values."""
+        """Adds `NAME-rate`, the number of recent values per second, and `NAME-total`, the number of all values."""
         self.put(f"{name}-rate", samples.count_rate)
         self.put(f"{name}-total", samples.count)
 
     def spread(self, name: str, samples: Samples) -> None:
-        """Adds the average and the maximum of values."""
+        """Adds `NAME-avg` and `NAME-max`, the average and the maximum of the recent values."""
         self.put(f"{name}-avg", samples.average)
         self.put(f"{name}-max", samples.maximum)
 
 
 def _common(found: Metrics, network: Network) -> Group:
-    """Adds the metrics of connections and requests, of all brokers together and of each."""
+    """Adds the metrics of connections and requests to `found`: of all brokers together, and of each broker.
+
+    Returns the group of the former, to which the caller may add metrics.
+    """
     metrics = network.metrics
     own: Tags = (("client-id", metrics.client_id),)
     group = Group(found, f"{metrics.kind}-metrics", own)

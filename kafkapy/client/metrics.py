@@ -71,7 +71,10 @@ class Samples:
         return [each for each in self._windows if each[0] > oldest_ms]
 
     def _elapsed_s(self, recent: list[list[float]]) -> float:
-        """Returns the seconds that the recent windows cover, and all but one full windows at least, as in Java."""
+        """Returns the seconds from the start of the first of the windows `recent` until now.
+
+        The result is at least the length of all windows but one, as in Java's clients.
+        """
         least_ms = self._window_ms * (self._number - 1)
         covered_ms = self._clock.monotonic_ms() - recent[0][0] if recent else 0
         return max(covered_ms, least_ms, 1) / 1000
@@ -148,7 +151,7 @@ class ClientMetrics:
         self.rebalances = self.samples()  # ms
 
     def samples(self) -> Samples:
-        """Returns a new quantity."""
+        """Returns new Samples without values, which use the client's clock and windows."""
         return Samples(self._clock, self._window_ms, self._number)
 
     def node(self, node_id: int) -> NodeMetrics:
@@ -166,12 +169,15 @@ class ClientMetrics:
         return found
 
     def sent(self, node_id: int, chunks: Iterable[Sized]) -> int:
-        """Counts a request, which is written as `chunks` of bytes; returns the monotonic time in ms."""
+        """Counts a request, which is written as `chunks` of bytes; returns the present monotonic time in ms."""
         self.node(node_id).sent.add(sum(map(len, chunks)))
         return self._clock.monotonic_ms()
 
     def received(self, node_id: int, key: ApiKey, size: int, sent_ms: int, throttle_ms: int) -> None:
-        """Counts a response of `size` bytes to a request that was sent at `sent_ms` (monotonic)."""
+        """Counts a response of `size` bytes to a request that was sent at `sent_ms` (monotonic).
+
+        `throttle_ms`, the response's throttle time, is counted for Produce and Fetch only.
+        """
         node = self.node(node_id)
         latency_ms = self._clock.monotonic_ms() - sent_ms
         node.received.add(size)
@@ -188,7 +194,7 @@ class ClientMetrics:
         return next((self.apis[key] for key in keys if key in self.apis), None) or self.samples()
 
     def batch_sent(self, topic: str, records: int, size: int, queued_ms: int) -> None:
-        """Counts a producer's batch that is sent for the first time."""
+        """Counts a producer's batch of `size` bytes that is sent for the first time, `queued_ms` after its creation."""
         self.batch_size.add(size)
         self.batch_records.add(records)
         self.queue_time.add(queued_ms)

@@ -138,11 +138,12 @@ class Network(BrokerConnections):
                     self.lock.release()
 
     def wake_for(self, due_ms: int) -> None:
-        """Ensures that a step begins at the monotonic time `due_ms` or earlier, or HANDOVER_MS after a caller's wait.
+        """Ensures that a step begins at the monotonic time `due_ms` or earlier.
 
-        May be called by any thread, without the lock, also while a step runs that may have passed the state that the
-        caller has changed. A thread that is about to sleep writes `_next_step_ms` before it reads `_wanted_ms`; here
-        the order is the reverse, so that at least one of the two threads sees what the other has written.
+        If a caller has just stopped waiting, the step may be later: the networking thread runs it HANDOVER_MS after
+        that. May be called by any thread, without the lock, also while a step runs that no longer reads the state that
+        the caller has changed. A thread that is about to sleep writes `_next_step_ms` before it reads `_wanted_ms`;
+        this function writes `_wanted_ms` first, so that at least one of the two threads sees what the other wrote.
         """
         with self._wanted_lock:
             self._wanted_ms = min(self._wanted_ms, due_ms)
@@ -232,7 +233,10 @@ class Network(BrokerConnections):
             self._wake()
 
     def _next_step_of_others(self) -> int:
-        """Returns the monotonic time (ms) of the next step after a caller has left; called with the lock held."""
+        """Returns the monotonic time (ms) of the next step that another thread runs after a caller has stopped waiting.
+
+        NEVER means that the time is unknown, because other callers wait. Called with the lock held.
+        """
         if self._waiting_callers:
             return NEVER  # it is unknown how long the others sleep
         if self._thread_is_selecting:

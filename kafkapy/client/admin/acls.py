@@ -106,7 +106,10 @@ class AclOperations(AdminLookups):
 
 
 def _entry(resource: Any, acl: Any) -> AccessControlEntry:
-    """Returns the ACL of a response, in which resource and permission may be in different parts."""
+    """Returns an ACL of a response: `resource` has the fields of the resource, `acl` those of the permission.
+
+    In a response to DeleteAcls they are the same struct.
+    """
     return AccessControlEntry(
         ResourceType(resource.resource_type),
         resource.resource_name,

@@ -163,7 +163,10 @@ def _text(principal_type: str, name: str) -> str:
 
 
 def _requester(answer: Any) -> str:
-    """Returns the requester that an answer names. Before version 3 it names none: only owners could ask for tokens."""
+    """Returns the principal that has requested a token, from the token's struct in a response.
+
+    Before version 3 a response names only the owner, because only owners could request tokens.
+    """
     if answer.token_requester_principal_name:
         return _text(answer.token_requester_principal_type, answer.token_requester_principal_name)
     return _text(answer.principal_type, answer.principal_name)

@@ -56,7 +56,10 @@ class QuorumDescription(NamedTuple):
 
 
 class MetadataLogPart(NamedTuple):
-    """A part of the metadata log, as batches. `snapshot` is the id (offset, epoch) of the snapshot to fetch instead."""
+    """A part of the metadata log: `records` are its batches.
+
+    If the leader refers to a snapshot instead of sending batches, `snapshot` is its id (offset, epoch), otherwise None.
+    """
 
     records: bytes
     log_start_offset: int
@@ -230,8 +233,11 @@ class QuorumOperations(AdminLookups):
 
 
 def _partition_error(topics: str) -> Callable[[Any], ApiError | None]:
-    """Returns a function that finds the error of a response about the metadata log, of the whole or of the partition;
-    `topics` names the field with the topics."""
+    """Returns a function that returns the error of a response about the metadata log, or None.
+
+    The error is that of the response as a whole, or of the log's partition. `topics` is the name of the response's
+    field with the topics.
+    """
 
     def find(response: Any) -> ApiError | None:
         found = getattr(response, topics)

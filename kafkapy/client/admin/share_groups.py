@@ -168,7 +168,11 @@ class ShareGroupOperations(AdminLookups):
         read: Callable[[Any, Node], Any],
         timeout: float | None,
     ) -> Results[str, Any]:
-        """Sends `build(groups)` to the coordinators; `read(group of the response, coordinator)` returns a result."""
+        """Sends a request to each coordinator of some of the groups, and returns the result of each group. Blocks.
+
+        `build(groups)` makes the request for the groups of one coordinator. `read(group, coordinator)` returns the
+        result of a group, which is a struct of the response.
+        """
         coordinators: dict[str, int] = {}
 
         def make_request(node_id: int, keys: list[str]) -> AdminRequest:
