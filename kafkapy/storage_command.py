@@ -121,7 +121,8 @@ def _java_map(properties: MetaProperties) -> str:
 def chosen_features(levels: dict[str, int], release: int | None, *, is_dynamic: bool) -> list[tuple[str, int]]:
     """Returns the features that the first start finalizes, metadata.version first, without those of level 0.
 
-    `release` is the metadata.version of --release-version, None without it. Raises ToolError with Kafka's text.
+    `levels` are those of the flags --feature, by name. `release` is the metadata.version of --release-version, None
+    without it. `is_dynamic` is True if the quorum's voters are dynamic (KIP-853). Raises ToolError with Kafka's text.
     """
     if METADATA_VERSION in levels and release is not None:
         raise ToolError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
@@ -252,8 +253,11 @@ def _own_listener(config: BrokerConfig) -> ControllerListener:
 
 
 def _initial_voters(text: str, config: BrokerConfig) -> VoterSet:
-    """Returns the voters of --initial-controllers, with their addresses on the first name in controller.listener.names.
-    Raises ToolError or ConfigError."""
+    """Returns the voters that `text`, the value of --initial-controllers, lists.
+
+    Their addresses belong to the listener that is the first name in controller.listener.names. Raises ToolError or
+    ConfigError.
+    """
     name = next(iter(config.controller_listener_names), DEFAULT_CONTROLLER_LISTENER.name)
     voters = [parse_voter(each, name) for each in text.split(",") if each]
     if not voters:
@@ -305,7 +309,11 @@ def _shown_credential(record: UserScramCredentialRecord) -> str:
 
 
 def _metadata_kind(node_id: int, voters: VoterSet | None, directory: str) -> dict[str, str]:
-    """Returns a dictionary with one entry: the directory with the metadata log -> the kind that Kafka prints for it."""
+    """Returns a dictionary with one entry: `directory`, which has the metadata log -> Kafka's text for its kind.
+
+    The text is "metadata" if the quorum is not dynamic (`voters` is None). Otherwise it says whether the node is a
+    voter.
+    """
     if voters is None:
         return {directory: "metadata"}
     return {directory: "dynamic metadata" if voters.get(node_id) is None else "dynamic metadata voter"}

@@ -146,7 +146,11 @@ class CleaningPass:
         return max(start, offsets.latest_offset + 1)
 
     def _collect_segment(self, segment: LogSegment, start: int, end: int, transactions: CleanedTransactions) -> bool:
-        """Adds the keys of a segment to the map; returns False if the map is full or `end` is reached."""
+        """Adds the keys of the segment's records with offsets in [start, end) to the map.
+
+        `transactions` has the transactions of the batches read so far, whose aborted records are left out. Returns
+        False if no further segment is to be read, because the map is full or `end` is reached.
+        """
         offsets = self._tools.offsets
         has_room = True
 
@@ -336,7 +340,11 @@ class GroupCleaner:
             )
 
     def _clean_control(self, batch: RecordBatch, data: memoryview) -> None:
-        """Removes a marker once its transaction has no records and its delete horizon has passed."""
+        """Writes a control batch to the cleaned segment, or leaves it out; `data` are the bytes of the whole batch.
+
+        A marker is left out once no record of its transaction is left and its delete horizon has passed. An empty batch
+        remains if the batch is the last one that may be cleaned, or if the log has only markers of the producer.
+        """
         is_useless = self._transactions.is_useless(batch)
         discard = is_useless and batch.has_delete_horizon and batch.base_timestamp <= self._filter.wall_ms
         producer = self._producers.get(batch.producer_id)
@@ -363,7 +371,7 @@ def opened(batch: RecordBatch) -> memoryview | bytes:
 def position_of(path: str, size: int, offset: int) -> int | None:
     """Returns the position of the batch that holds `offset`, or of the next batch; None if no batch follows.
 
-    Raises OSError.
+    `path` is a `.log` file, of which only the first `size` bytes are searched. Raises OSError.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

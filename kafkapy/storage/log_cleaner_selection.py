@@ -12,9 +12,10 @@ NO_LAG_LIMIT = 2**63 - 1
 
 
 class SegmentAge(NamedTuple):
-    """The size and the age of an inactive segment.
+    """The base offset, size in bytes and age of an inactive segment.
 
-    The timestamps are in ms; one is -1 if the topic does not limit the compaction lag that is compared with it.
+    `largest_timestamp`, of all records, is compared with min.compaction.lag.ms, and `first_timestamp`, of the first
+    batch, with max.compaction.lag.ms. Both are in ms, and -1 if the topic does not set the limit.
     """
 
     base_offset: int
@@ -107,7 +108,10 @@ def segments_from(log: CompactedLog, offset: int) -> list[SegmentAge]:
 
 
 def log_to_clean(log: CompactedLog, checkpoint: int | None, wall_ms: int) -> LogToClean:
-    """Returns the part of a log that may be cleaned, and its sizes in bytes."""
+    """Returns the part of a log that may be cleaned, and its sizes in bytes.
+
+    `checkpoint` is the offset at which the last pass ended, or None; `wall_ms` is the present time.
+    """
     first_dirty = first_dirty_offset(log, checkpoint)
     uncleanable = first_uncleanable_offset(log, first_dirty, wall_ms)
     end = next(

@@ -239,7 +239,11 @@ class LogManager:
             self._logs[log.topic_partition] = log
 
     def _load_all(self, loaders: list[LogLoader], is_clean: bool) -> list[Log]:
-        """Loads logs. Recovery runs on several threads, because it releases the interpreter lock most of the time."""
+        """Loads logs, and returns the logs in the order of `loaders`.
+
+        After a clean stop (`is_clean`) only this thread loads them. Otherwise they need recovery, which runs on several
+        threads, because it releases the interpreter lock most of the time.
+        """
         if is_clean:
             return [loader.load() for loader in loaders]
         threads = self._config.num_recovery_threads_per_data_dir
@@ -406,10 +410,10 @@ class LogManager:
     def _create_in(
         self, directory: LogDirectory, wanted: Sequence[NewLog]
     ) -> Mapping[TopicPartition, Log | StorageError]:
-        """Creates logs in one log directory and adds them to the table.
+        """Creates logs in one log directory, and adds the logs to the table.
 
-        After an error takes the directory offline, and returns the error for all of the logs: some of their directories
-        may exist there, so none of them may be created elsewhere.
+        If the creation of the directories fails, takes the log directory offline and returns the error for all of the
+        logs: some of their partition directories may exist there, so none of the logs may be created elsewhere.
         """
         path = directory.path
         names = [each.topic_partition for each in wanted]

@@ -123,7 +123,10 @@ class LogReader(LogState):
         return LogOffsetMetadata(offset)
 
     def position_delta(self, start: LogOffsetMetadata, end: LogOffsetMetadata) -> int:
-        """Returns the bytes from `start` to `end`; 0 if `end` is not after `start` or a position is not known."""
+        """Returns the number of bytes of the log from `start` to `end`.
+
+        Returns 0 if `end` is not after `start`, or if the position of one of them is not known.
+        """
         if start.position < 0 or end.position < 0 or end.offset <= start.offset:
             return 0
         if start.segment_base_offset == end.segment_base_offset:

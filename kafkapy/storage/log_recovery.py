@@ -65,8 +65,11 @@ class LogLoader:
         log_start_offset: int = 0,
         topic_id: bytes = ZERO_UUID,
     ) -> None:
-        """`recovery_point` and `log_start_offset` are the values in the checkpoints, or 0 if a checkpoint has no entry
-        for the partition."""
+        """`is_clean` is True if the log directory had a clean-shutdown marker; otherwise the log is recovered.
+
+        `recovery_point` and `log_start_offset` are the values in the checkpoints, or 0 if a checkpoint has no entry for
+        the partition.
+        """
         self.topic_partition = topic_partition
         self.directory = directory
         self.path = path

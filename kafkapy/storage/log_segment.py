@@ -176,9 +176,10 @@ class LogSegment(SegmentState):
     # -- append --------------------------------------------------------------------------------------------------
 
     def should_roll(self, size: int, max_timestamp: int, last_offset: int, wall_ms: int) -> bool:
-        """Returns whether batches of `size` bytes need a new segment. The segment must be open for append.
+        """Returns whether batches that are about to be appended need a new segment.
 
-        Raises OSError.
+        `size` is their length in bytes, `max_timestamp` (ms) and `last_offset` are the greatest in the batches,
+        `wall_ms` is the present time. The segment must be open for append. Raises OSError.
         """
         config = self._config
         if self.size > config.segment_bytes - size:
@@ -200,8 +201,8 @@ class LogSegment(SegmentState):
     def append(self, records: "Buffer", batches: Sequence[BatchSummary]) -> int:
         """Appends whole batches with one write, indexes them, and returns the position of the first.
 
-        `batches` describes `records`, which carry their offsets. Raises OSError; none of the batches is visible in that
-        case.
+        `records` are the bytes, in which the offsets are set, and `batches` the headers of the batches in them. Raises
+        OSError; none of the batches is visible in that case.
         """
         assert self.base_offset <= batches[0].base_offset, (self, batches[0].base_offset)
         assert batches[-1].last_offset - self.base_offset <= LARGEST_RELATIVE_OFFSET, (self, batches[-1].last_offset)
@@ -273,9 +274,10 @@ class LogSegment(SegmentState):
         return max(self.base_offset, next_offset) if end == self.size else None
 
     def _scan_tail(self) -> tuple[int, int, int, int, int]:
-        """Returns the result of `scan_to_end` for the batches after the last index entry. Raises OSError.
+        """Reads the headers of the batches after the last index entry, without leaving the file open. Raises OSError.
 
-        The file is closed again.
+        Returns (end of the last batch, next offset, greatest timestamp, last offset of the batch with this timestamp,
+        bytes of the last batch); see `scan_to_end`.
         """
         position = self._last_indexed_position()
         if self._file is not None:
@@ -306,11 +308,10 @@ class LogSegment(SegmentState):
         return positions if positions and positions[-1] < self.size else []
 
     def read_end(self, length: int) -> tuple[bytes, int]:
-        """Returns about the last `length` bytes, at most, from the beginning of a batch on, and their position. Raises
-        OSError.
+        """Returns at most the last `length` bytes, from the beginning of a batch on, and their position.
 
-        Takes one read of the index and one of the log, and leaves both files as they were, open or closed. Returns no
-        bytes if the index has no batch so near to the end.
+        Reads once from the index and once from the log, and leaves both files open or closed, as they were. Returns no
+        bytes if the index has no entry for a batch in the last `length` bytes. Raises OSError.
         """
         position = 0
         if self.size > length:
@@ -361,7 +362,10 @@ class LogSegment(SegmentState):
     # -- truncate, roll, flush, close, delete --------------------------------------------------------------------
 
     def truncate_to(self, offset: int, wall_ms: int) -> None:
-        """Removes the batch that contains `offset` and all later ones. Raises OSError."""
+        """Removes the batch that contains `offset` and all later ones. Raises OSError.
+
+        `wall_ms` is the present time, which becomes the time of creation if no batch remains.
+        """
         self.open_for_append()
         found = self.find(offset)
         self.offset_index.truncate_to(offset)

@@ -75,9 +75,10 @@ def restore_batches(segments: LogSegments, producers: ProducerStateManager, wall
     """Adds to `producers`, which a snapshot has just restored, the batches before the last one of each producer.
 
     A snapshot contains only the last batch of a producer. A producer with several requests in flight may retry earlier
-    batches after a restart, which have to be recognized as duplicates. The batches are read from the end of the segment
-    before the snapshot's offset: first only a few bytes, and more only if these do not contain enough batches, so that
-    a start with many partitions does not take long. No file stays open. Raises OSError.
+    batches after a restart, which have to be recognized as duplicates. `wall_ms` is the present time: producers whose
+    last batch is too old for a retry are left out. The batches are read from the end of the segment before the
+    snapshot's offset: first only a few bytes, and more only if these do not contain enough batches, so that a start
+    with many partitions does not take long. No file stays open. Raises OSError.
     """
     end_offset = producers.map_end_offset
     last = segments.index_of(end_offset - 1)
@@ -103,7 +104,10 @@ def restore_batches(segments: LogSegments, producers: ProducerStateManager, wall
 
 
 def _runs(batches: Iterable[BatchSummary], recent: Mapping[int, ProducerEntry]) -> dict[int, list[BatchMetadata]]:
-    """Returns the last batches with consecutive sequence numbers of each producer in its present epoch."""
+    """Returns the last batches with consecutive sequence numbers of each producer, by producer id.
+
+    `recent` has the producers by id; only the batches of these producers with their present epoch count.
+    """
     runs: dict[int, list[BatchMetadata]] = {}
     for batch in batches:
         entry = recent.get(batch.producer_id)

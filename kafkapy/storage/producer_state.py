@@ -125,8 +125,10 @@ class ProducerStateManager(ProducersState):
             )
 
     def check_transactional(self, producer_id: int, is_transactional: bool) -> None:
-        """Raises ApiError INVALID_TXN_STATE for a batch that is not transactional while the producer has an open
-        transaction."""
+        """Raises ApiError INVALID_TXN_STATE if the producer has an open transaction, and `is_transactional` is False.
+
+        `is_transactional` says whether the batch that is about to be appended belongs to a transaction.
+        """
         entry = self.entries.get(producer_id)
         if entry is not None and entry.transaction_first_offset >= 0 and not is_transactional:
             raise ApiError(
@@ -221,8 +223,7 @@ class ProducerStateManager(ProducersState):
         self.set_transactions(next(iter(self._ongoing), -1), self._unreplicated)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """Returns the last stable offset after the end of a transaction, which its entry in the transaction index
-        contains."""
+        """Returns the last stable offset after `completed` has ended, to be stored in the transaction index."""
         others = [first for first in self._ongoing if first != completed.first_offset]
         return min(others, default=completed.last_offset + 1)
 
@@ -278,8 +279,9 @@ class ProducerStateManager(ProducersState):
     def reload(self, log_start_offset: int, log_end_offset: int, wall_ms: int, expiration_ms: int) -> None:
         """Restores the newest valid snapshot above the log start offset and at or below the log end offset.
 
-        Without such a snapshot there are no producers. Damaged and other snapshots are deleted. The caller replays the
-        batches from `map_end_offset` on. Raises OSError.
+        Without such a snapshot there are no producers. Damaged and other snapshots are deleted. Producers that have no
+        open transaction, and have appended nothing for `expiration_ms` at the present time `wall_ms`, are left out. The
+        caller replays the batches from `map_end_offset` on. Raises OSError.
         """
         self.delete_snapshots(before=log_start_offset + 1, after=log_end_offset)
         self.clear(log_start_offset)

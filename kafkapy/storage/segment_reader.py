@@ -42,10 +42,10 @@ class OldEntry:
 def scan_segment(
     file: SegmentFile, position: int, end: int, *, check_crc: bool
 ) -> "Iterator[tuple[bytes, int, Sequence[BatchSummary | Any]]]":
-    """Yields chunks of the file with their positions and the headers of their batches; `position` is the beginning of a
-    batch.
+    """Yields (chunk of the file, its position, headers of its batches) from `position`, the beginning of a batch, on.
 
-    Stops at `end`, or at the first incomplete or damaged batch. Raises OSError.
+    Stops at `end`, or at the first incomplete batch; with `check_crc` also at the first batch with a wrong checksum.
+    Raises OSError.
     """
     length = CHUNK
     while position < end:
