@@ -15,7 +15,7 @@ ALL = READ | WRITE | CREATE | DELETE | ADMIN
 
 
 class Identity(NamedTuple):
-    """A scheme and an id: who a client is, or whom an entry of an ACL names."""
+    """A scheme and an id, such as "ip" and an address: the identity of a client, or of an ACL's entry."""
 
     scheme: str
     id: str
@@ -71,7 +71,10 @@ _VALID_IDS: dict[str, Callable[[str], bool]] = {"digest": _is_digest, "ip": _is_
 
 
 def check_permission(acl: Acl, permission: int, identities: Collection[Identity]) -> None:
-    """Raises OperationError NO_AUTH unless the ACL gives one of the identities one of the bits of `permission`."""
+    """Raises OperationError NO_AUTH unless the ACL grants one of the identities at least one bit of `permission`.
+
+    An empty ACL, and an identity of the scheme super, permit everything.
+    """
     for entry in acl:
         if entry.permissions & permission and _names_one_of(entry.identity, identities):
             return
@@ -97,8 +100,11 @@ def _names_one_of(named: Identity, identities: Collection[Identity]) -> bool:
 
 
 def resolved_acl(requested: Sequence[AclEntry] | None, identities: Collection[Identity]) -> Acl:
-    """Returns the ACL to store for a request: without duplicates, and with the client's own identities instead of the
-    scheme auth. Raises OperationError INVALID_ACL."""
+    """Returns the ACL to store for the one that a client requests, without duplicates.
+
+    In an entry with the scheme auth, the client's own identities replace the entry's identity. Raises OperationError
+    INVALID_ACL.
+    """
     entries: dict[AclEntry, None] = {}
     for entry in requested or ():
         identity = entry.identity

@@ -48,8 +48,11 @@ _PERMISSIONS = {_words(each).lower(): each for each in (Permission.ALLOW, Permis
 
 
 def acl_values(acls: Iterable[AccessControlEntry]) -> dict[str, dict[str, Any]]:
-    """Returns the JSON object of each node by its path. An ACL whose resource has no valid name for a node, or whose
-    operation is newer than the nodes, has none."""
+    """Returns the JSON object of each node that shows ACLs, by the node's path.
+
+    Leaves out an ACL whose resource has no valid name for a node, and one with an operation that is newer than the
+    nodes.
+    """
     values: dict[str, dict[str, Any]] = {}
     for entry in acls:
         if "/" in entry.resource_name or entry.resource_name in (".", "..") or entry.operation in _HIDDEN_OPERATIONS:
@@ -72,7 +75,10 @@ def is_acl_node(path: str) -> bool:
 
 
 def entries_of(path: str, value: Mapping[str, Any]) -> set[AccessControlEntry]:
-    """Returns the ACLs of a node. Raises ValueError, KeyError or TypeError for an object that is not a node's."""
+    """Returns the ACLs in the JSON object `value` of the node at `path`.
+
+    Raises ValueError, KeyError or TypeError for an object that is not such a node's.
+    """
     folder, _, resource_name = path.rpartition("/")
     pattern_folder, _, type_name = folder.rpartition("/")
     (pattern_type,) = (each for each, known in _PATTERN_FOLDERS.items() if known == pattern_folder)

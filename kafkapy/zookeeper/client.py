@@ -14,7 +14,7 @@ _CONNECTED_STATE = 3  # of KeeperState
 
 
 class FrameConnection(Protocol):
-    """The port to the client's socket."""
+    """The connection to the client, as this module uses it; `listener.py` implements it."""
 
     peer_host: str
 
@@ -59,6 +59,9 @@ def encode_reply(xid: int, zxid: int, error: ZooKeeperError, body: bytes = b"") 
 
 
 def encode_event(event: WatchEvent, zxid: int) -> bytes:
-    """Returns the frame that notifies a client of an event. `zxid` is that of the change; -1 if it is not known."""
+    """Returns the frame that notifies a client of an event.
+
+    `zxid` is that of the change that caused the event; -1 if it is not known.
+    """
     body = encode_int(event.type) + encode_int(_CONNECTED_STATE) + encode_string(event.path)
     return encode_reply(NOTIFICATION_XID, zxid, ZooKeeperError.OK, body)

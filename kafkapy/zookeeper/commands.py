@@ -89,9 +89,12 @@ class Commands:
         is_writable: bool = True,
         has_acls: bool = True,
     ) -> None:
-        """`delete` deletes a node with its descendants, if it exists, and `restore` makes the node at a path below the
-        chroot show the metadata again. If not `is_writable`, clients may not write the nodes that become requests; if
-        not `has_acls`, they may not write those of ACLs, which would have no effect."""
+        """`image` returns the newest metadata image. `delete` deletes a node with its descendants, if it exists.
+
+        `restore` makes the node at a path below the chroot show the metadata again. Unless `is_writable` is set,
+        clients may not write the nodes that become requests; unless `has_acls` is set, they may not write nodes of
+        ACLs, which would have no effect.
+        """
         self._tree = tree
         self._chroot = chroot
         self._requests = requests
@@ -123,8 +126,11 @@ class Commands:
         return topic in self._requested_topics
 
     def prepare(self, transaction: Transaction) -> list[NodeWrite]:
-        """Returns what a client's transaction writes below Kafka's znodes, before the transaction is applied. Removes
-        the keys of credentials from the transaction."""
+        """Returns the changes of nodes by a client's transaction that may become requests; see `committed`.
+
+        Must be called before the transaction is applied. Removes the salts and keys of SCRAM credentials from the nodes
+        that the transaction writes.
+        """
         writes = []
         for path, node in transaction.changed.items():
             if path in transaction.children_only or not path.startswith(self._chroot):
@@ -138,7 +144,10 @@ class Commands:
         return writes
 
     def committed(self, writes: Sequence[NodeWrite]) -> None:
-        """Makes the requests of a client's transaction, which `prepare` has returned."""
+        """Sends the requests for `writes`, which `prepare` has returned, to the controller.
+
+        Must be called after the log has committed the transaction. A node that cannot be understood is logged.
+        """
         for write in writes:
             try:
                 self._handle(*write)
@@ -147,20 +156,25 @@ class Commands:
                 self._restore_if_shown(write.path)
 
     def _restore_if_shown(self, path: str) -> None:
-        """Shows the metadata again at a path whose content the view alone decides."""
+        """Makes the node at `path` show the metadata again, if it is the node of an ACL or a configuration."""
         if is_acl_node(path) or path.startswith(_CONFIGS):
             self._restore(path)
 
     def resume(self) -> None:
-        """Makes the requests whose nodes exist again, because the broker that served the tree before may not have made
-        them, and no longer waits for them."""
+        """Sends the requests for elections, reassignments and deletions whose nodes exist when this broker takes over.
+
+        The broker that served the tree before may not have sent them, and no longer waits for their outcome.
+        """
         paths = [_ELECTION, _REASSIGNMENT]
         paths += [_DELETIONS + name for name in self._tree.children(self._chroot + _DELETIONS.rstrip("/"))]
         nodes = {path: self._tree.nodes.get(self._chroot + path) for path in paths}
         self.committed([NodeWrite(path, None, node) for path, node in nodes.items() if node is not None])
 
     def old_notifications(self, wall_ms: int) -> list[str]:
-        """Returns the paths of tools' notifications that no reader needs any more."""
+        """Returns the paths of the nodes by which tools have notified brokers, if they are older than 15 minutes.
+
+        Kafka's brokers deleted such nodes after the same time.
+        """
         paths = []
         for folder in _NOTIFICATION_FOLDERS:
             for name in self._tree.children(self._chroot + folder):
@@ -170,7 +184,7 @@ class Commands:
         return paths
 
     def follow(self, image: MetadataImage) -> None:
-        """Deletes the node of a reassignment that is complete."""
+        """Deletes the node /admin/reassign_partitions if `image` shows that all reassignments in it are complete."""
         if self._moving and not any(_is_moving(image, partition) for partition in self._moving):
             self._moving = frozenset()
             self._delete(self._chroot + _REASSIGNMENT)
@@ -242,7 +256,10 @@ class Commands:
         self._requests.replace_config(resource_type, name, config, self._restored(path))
 
     def _replace_broker_config(self, path: str, name: str, config: Mapping[str, str]) -> None:
-        """Replaces the values of a broker, except for those that the view does not show."""
+        """Requests that `config` replaces the configuration of the broker `name`, "" for the defaults of all brokers.
+
+        Values that the view does not show, such as passwords, remain.
+        """
         present = self._image().config(BROKER_RESOURCE, name)
         shown = public_config(present)
         hidden = {key: value for key, value in present.items() if key not in shown}
@@ -251,7 +268,10 @@ class Commands:
     def _entity_written(
         self, path: str, entity: QuotaEntity, before: Mapping[str, str], config: Mapping[str, str]
     ) -> None:
-        """Replaces the quotas of an entity, and changes the credentials of a user."""
+        """Requests the quotas and SCRAM credentials that a client has written to the node of an entity.
+
+        `before` and `config` are the configuration in the node before and after the write.
+        """
         quotas = {key: float(value) for key, value in config.items() if key not in MECHANISMS_BY_NAME}
         changes = credential_changes(user_of(entity), before, config)
         if changes is not None:
@@ -260,7 +280,7 @@ class Commands:
             self._requests.replace_quotas(entity, quotas, self._restored(path))
 
     def _acls_written(self, path: str, before: Node | None, node: Node | None) -> None:
-        """Creates and deletes the ACLs in which the node differs from the one before."""
+        """Requests the creation and deletion of the ACLs in which `node` differs from `before`; None means no node."""
         present = set() if before is None else entries_of(path, _parse(before))
         wanted = set() if node is None else entries_of(path, _parse(node))
         created, deleted = sorted(wanted - present), sorted(present - wanted)
@@ -268,7 +288,7 @@ class Commands:
             self._requests.alter_acls(created, deleted, self._restored(path))
 
     def _restored(self, path: str) -> OnDone:
-        """Returns a callback that logs a refusal, and shows at the path what is valid."""
+        """Returns a callback that handles a request's refusal: it logs the reason and restores the node at `path`."""
 
         def done(error: str | None) -> None:
             if error is not None:
@@ -312,7 +332,10 @@ def _parse(node: Node) -> dict[str, Any]:
 
 
 def _without_keys(node: Node) -> Node:
-    """Returns the node of a user without the keys of its credentials, and without data that has no known form."""
+    """Returns the node of a user without the salts and keys of its credentials.
+
+    The node has no data if its present data cannot be understood.
+    """
     if not node.data:
         return node
     try:
@@ -333,7 +356,10 @@ def _is_moving(image: MetadataImage, topic_partition: TopicPartition) -> bool:
 
 
 def _logged(what: str) -> OnDone:
-    """Returns a callback that logs a refusal."""
+    """Returns a callback that logs the reason if a request is refused.
+
+    `what` names in the message what was not changed.
+    """
 
     def done(error: str | None) -> None:
         if error is not None:

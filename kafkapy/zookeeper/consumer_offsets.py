@@ -37,9 +37,13 @@ class ConsumerOffsets:
         partitions: Sequence[TopicPartition],
         on_done: Callable[[dict[TopicPartition, tuple[int, Error]]], None],
     ) -> None:
-        """Calls `on_done` with an offset, or with -1 and the error that Kafka's brokers answered:
-        UNKNOWN_TOPIC_OR_PARTITION if nothing is committed, and UNKNOWN_SERVER_ERROR if the node is no number or may not
-        be read. The call follows the commit of the changes that the offsets show."""
+        """Calls `on_done` with the offset and NONE, or -1 and an error, of each partition.
+
+        The errors are those of Kafka's brokers: UNKNOWN_TOPIC_OR_PARTITION if nothing is committed,
+        UNKNOWN_SERVER_ERROR if the node is no number or may not be read, and COORDINATOR_NOT_AVAILABLE if the server
+        closes all connections first. The call is made once all changes that the offsets include are committed in the
+        log.
+        """
         found = {partition: self._read(group_id, partition) for partition in partitions}
 
         def answer(is_committed: bool) -> None:

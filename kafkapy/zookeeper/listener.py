@@ -173,7 +173,10 @@ class Listener:
             del self._addresses[host]
 
     def _begin(self, beginning: _Beginning, first: bytes) -> None:
-        """Serves a connection whose first four bytes are known, and still unread."""
+        """Answers a four-letter word, or hands a connection that begins with another frame to the server.
+
+        `first` are the first four bytes, which are still unread in the socket.
+        """
         server = self._server
         assert server is not None, "connections end before the server does"
         word = first.decode("ascii", "replace")
@@ -230,7 +233,11 @@ def _close_if_silent(client: Client) -> None:
 
 
 class _Frames:
-    """The port of a client to its connection. Limits what waits for a client that does not read."""
+    """The connection to a client, as `Client` uses it.
+
+    Reads no requests while many bytes wait for a client that does not read, and closes the connection if they are too
+    many.
+    """
 
     __slots__ = ("_connection", "_is_paused", "_schedule", "peer_host")
 
@@ -252,7 +259,7 @@ class _Frames:
             self._pause()
 
     def _pause(self) -> None:
-        """Reads no request until the client has read most of what waits."""
+        """Reads no request until the client has read most of the bytes that wait for it."""
         connection = self._connection
         if connection.is_closed or connection.unsent_bytes <= _PAUSE_BYTES:
             self._is_paused = False
@@ -302,13 +309,13 @@ class _Beginning:
             self._on_begin(self, first)
 
     def release(self) -> int:
-        """Returns the descriptor, which the caller owns now."""
+        """Stops waiting for the first bytes, and returns the socket's descriptor, which the caller owns from now on."""
         self._watch.close()
         self._timer.cancel()
         return self._socket.detach()
 
     def answer(self, text: bytes) -> None:
-        """Sends the answer to a four-letter word, as far as the socket takes it at once, and ends the connection."""
+        """Sends `text`, the answer to a four-letter word, as far as the socket accepts it; closes the connection."""
         try:
             self._socket.recv(WORD_BYTES)
             self._socket.sendall(text)

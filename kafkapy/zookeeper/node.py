@@ -17,7 +17,10 @@ LARGEST_TTL_MS = (1 << 40) - 1
 
 
 def ttl_owner(ttl_ms: int) -> int:
-    """Returns the `owner` of a node that is deleted when it has had no child and no change for `ttl_ms`."""
+    """Returns the value of `Node.owner` for a TTL node.
+
+    Such a node is deleted when it has had neither a child nor a change for `ttl_ms`.
+    """
     return _TTL_BITS | ttl_ms
 
 
@@ -72,5 +75,5 @@ def as_int32(value: int) -> int:
 
 
 def initial_node(data: bytes | None = b"") -> Node:
-    """Returns a node that exists from the beginning of the tree."""
+    """Returns a node that belongs to every new tree, before its first change."""
     return Node(data, OPEN_ACL, PERSISTENT, 0, 0, 0, 0, 0)

@@ -19,8 +19,11 @@ class Recipient(Protocol):
 
 
 class Call:
-    """A recipient that calls a function at its place in the order of all frames, with whether the frames before were
-    sent; they are not if the connections are closed."""
+    """A recipient that calls a function instead of sending a frame, after all frames of earlier operations.
+
+    `on_turn` receives True if these frames were sent, and False if they were dropped because the connections are
+    closed.
+    """
 
     __slots__ = ("on_turn",)
 

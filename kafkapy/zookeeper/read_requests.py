@@ -65,7 +65,7 @@ def _get_acl(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
 
 
 def _sync(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
-    """Returns the path: the server is always up to date."""
+    """Returns the path of the request, without waiting: this server always has all committed changes."""
     return encode_string(reader.read_text())
 
 

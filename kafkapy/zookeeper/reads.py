@@ -15,7 +15,10 @@ from kafkapy.zookeeper.writes import END_OF_MULTI, encode_error, multi_header
 
 
 def exists(tree: Tree, path: str) -> bytes:
-    """Returns the Stat. Raises OperationError NO_NODE, or BAD_ARGUMENTS."""
+    """Returns the encoded Stat of a node.
+
+    Raises OperationError NO_NODE, or BAD_ARGUMENTS for a path with a null character.
+    """
     if "\0" in path:
         raise OperationError(ZooKeeperError.BAD_ARGUMENTS)
     tree.find(path)
@@ -28,7 +31,7 @@ def get_data(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
 
 
 def get_children(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
-    """Returns the names of the children in alphabetical order; ZooKeeper's are in no order."""
+    """Returns the encoded names of a node's children in alphabetical order; ZooKeeper's are in no order."""
     _readable(tree, path, identities)
     return encode_strings(sorted(tree.children(path)))
 
@@ -38,7 +41,10 @@ def get_children2(tree: Tree, path: str, identities: Collection[Identity]) -> by
 
 
 def get_acl(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
-    """Returns the ACL and the Stat; without the digests of passwords if the client may not change the ACL."""
+    """Returns the encoded ACL and Stat of a node.
+
+    The digests of passwords are left out if the client may not change the ACL.
+    """
     node = tree.find(path)
     check_permission(node.acl, permissions.READ | permissions.ADMIN, identities)
     acl = node.acl
@@ -50,18 +56,21 @@ def get_acl(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
 
 
 def get_ephemerals(tree: Tree, prefix: str, session_id: int) -> bytes:
-    """Returns the paths of the session's ephemeral nodes that start with the prefix."""
+    """Returns the encoded paths of the session's ephemeral nodes that start with the prefix, sorted."""
     return encode_strings(sorted(_matching(tree.ephemerals.get(session_id, ()), prefix)))
 
 
 def get_all_children_number(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
-    """Returns the number of descendants."""
+    """Returns the encoded number of a node's descendants."""
     _readable(tree, path, identities)
     return encode_int(sum(1 for _ in tree.paths_below(path)))
 
 
 def multi_read(tree: Tree, operations: Iterable[tuple[int, ReadRequest]], identities: Collection[Identity]) -> bytes:
-    """Returns the results of several reads, each of which may be an error."""
+    """Returns the encoded results of several reads, each of which may be an error.
+
+    `operations` are pairs of an operation code (`Op`) and its request.
+    """
     results = []
     for op, request in operations:
         read = get_data if op == Op.GET_DATA else get_children

@@ -79,7 +79,7 @@ def _node_value(node: Node, zxid: int) -> bytes:
 
 
 def _read_node(reader: JuteReader) -> tuple[Node, int]:
-    """Returns the node and the zxid of the transaction that wrote it."""
+    """Returns the node that a record's value contains, and the zxid of the transaction that wrote the record."""
     owner, czxid, mzxid, pzxid, ctime, mtime, version, creates, acl_version, zxid = _NODE_FIELDS.unpack(
         reader.read_bytes(_NODE_FIELDS.size)
     )
@@ -142,5 +142,5 @@ class TreeLoader:
 
 
 def next_epoch(tree: Tree) -> int:
-    """Returns the epoch of the zxids that the next leader of the tree assigns; they are greater than all before."""
+    """Returns an epoch for the zxids of the tree's next writer, so that they are greater than all in the tree."""
     return tree.zxid // _ZXIDS_PER_EPOCH + 1

@@ -62,7 +62,10 @@ class ConnectRequest(NamedTuple):
 
 
 class Create(NamedTuple):
-    """A request for a new node. `flags` are the numbers of ZooKeeper's CreateMode; `ttl_ms` is -1 without one."""
+    """A request for a new node.
+
+    `flags` is a CreateMode of ZooKeeper, and `ttl_ms` the time to live, -1 if the mode has none.
+    """
 
     path: str
     data: bytes | None
@@ -89,7 +92,10 @@ class SetAcl(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A comparison of a node's version, within a multi."""
+    """An operation of a multi that changes nothing.
+
+    It fails unless the node has the data version `version` (-1: any version).
+    """
 
     path: str
     version: int
@@ -99,7 +105,7 @@ WriteRequest = Create | Delete | SetData | SetAcl | Check
 
 
 class ReadRequest(NamedTuple):
-    """A request for a node, which may leave a watch."""
+    """A request to read a node; `watches` sets a watch of the node."""
 
     path: str
     watches: bool
@@ -178,7 +184,10 @@ def read_multi_read(reader: JuteReader) -> list[tuple[int, ReadRequest]]:
 
 
 def _next_of_multi(reader: JuteReader) -> int | None:
-    """Returns the code of the next operation, or None at the end."""
+    """Reads the header before an operation of a multi.
+
+    Returns the operation's code, or None at the end of the multi.
+    """
     op, is_end, _ = reader.read_int(), reader.read_bool(), reader.read_int()
     return None if is_end else op
 

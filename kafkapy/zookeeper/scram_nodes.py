@@ -1,7 +1,8 @@
 """SCRAM credentials in the nodes of users.
 
 The view shows only the iterations: a node is readable to the world, and with the salt and the keys a reader could
-search for the password. What a client writes is taken over whole, and is stored in the tree without the keys.
+search for the password. A credential that a client writes is sent to the controller with its keys, and is stored in the
+tree without them.
 """
 
 from __future__ import annotations
@@ -17,14 +18,20 @@ _FIELDS = frozenset(("salt", "stored_key", "server_key", "iterations"))
 
 
 class CredentialChanges(NamedTuple):
-    """The changes of a user's credentials, by the number of the mechanism; None deletes a credential."""
+    """The changes of the credentials of `user`.
+
+    `credentials` has the new credential by the number of the mechanism; None deletes the credential.
+    """
 
     user: str
     credentials: dict[int, ScramCredential | None]
 
 
 def shown_credentials(credentials: Mapping[int, ScramCredential]) -> dict[str, str]:
-    """Returns the values that the node of a user shows, by mechanism name."""
+    """Returns the texts that the node of a user shows for credentials, by mechanism name: only the iterations.
+
+    `credentials` are by the number of the mechanism.
+    """
     names = {number: each.name.replace("_", "-") for number, each in MECHANISMS_BY_NUMBER.items()}
     return {names[number]: _shown(each.iterations) for number, each in credentials.items() if number in names}
 
@@ -51,8 +58,10 @@ def _fields(value: object) -> dict[str, str]:
 def credential_changes(
     user: str | None, before: Mapping[str, str], config: Mapping[str, str]
 ) -> CredentialChanges | None:
-    """Returns what a client changes by writing `config` over `before`; None if no credential changes. Raises
-    ValueError."""
+    """Returns the changes of a user's credentials, if a client replaces the configuration `before` by `config`.
+
+    None means that no credential changes. Raises ValueError for an invalid credential, or if there is no user.
+    """
     changes: dict[int, ScramCredential | None] = {}
     for name, mechanism in MECHANISMS_BY_NAME.items():
         value = config.get(name)
@@ -69,7 +78,10 @@ def credential_changes(
 
 
 def _parse(value: object, size: int) -> ScramCredential:
-    """Returns the credential of a value that a tool wrote: salt=,stored_key=,server_key=,iterations=."""
+    """Parses a credential that a tool wrote: salt=,stored_key=,server_key=,iterations=.
+
+    `size` is the size in bytes of the mechanism's keys. Raises ValueError for an invalid credential.
+    """
     fields = _fields(value)
     if fields.keys() != _FIELDS:
         raise ValueError("a credential has the fields salt, stored_key, server_key and iterations")

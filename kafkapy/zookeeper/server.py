@@ -355,8 +355,11 @@ class ZooKeeperServer:
     def _commit(
         self, transaction: Transaction, add_reply: Callable[[Slot], None], on_done: OnDone | None = None
     ) -> None:
-        """Writes the transaction to the log and applies it to the tree; the watch events and the reply follow when the
-        records are committed, and then the call of `on_done`."""
+        """Appends the transaction's records to the log and applies the transaction to the tree.
+
+        When the log has committed the records, the watch events are sent, then the reply that `add_reply` has added to
+        the slot, and finally `on_done` is called with the error or NONE.
+        """
         slot = self.outbox.reserve(steps=2)
         failures: list[Error] = []
         if on_done is not None:
@@ -389,8 +392,10 @@ class ZooKeeperServer:
                         slot.add(watcher, frame)
 
     def _append_failed(self, error: Error) -> None:
-        """Closes all connections: nobody knows whether the change will be committed. Clients connect again and set
-        their watches, and find the state of the log."""
+        """Closes all connections after a failed append, because it is not known whether the change will be committed.
+
+        The clients connect again, set their watches again, and then find the state in the log.
+        """
         logger.warning("The tree's log refused a record (%s); closing all connections", error.name)
         self._drop_clients("the tree's log refused a record")
 
@@ -431,7 +436,7 @@ class _Closer:
 
 
 def _no_reply(slot: Slot) -> None:
-    """Adds nothing: no client waits for the operation."""
+    """The `add_reply` of a change by the server itself; adds nothing to the slot, because no client waits."""
 
 
 def _connect_response(timeout_ms: int, session_id: int, password: bytes, knows_read_only: bool) -> bytes:

@@ -10,7 +10,7 @@ from kafkapy.zookeeper.tree import Session
 class SessionClock:
     """The time at which each session expires, unless its client sends something before.
 
-    The deadlines begin again when another broker takes over, as with a new leader of ZooKeeper.
+    All sessions get their full timeout again when another broker takes over, as with a new leader of ZooKeeper.
     """
 
     def __init__(self, sessions: Mapping[int, Session], monotonic_ms: int) -> None:
@@ -27,7 +27,10 @@ class SessionClock:
         self._deadlines_ms[session_id] = monotonic_ms + timeout_ms
 
     def touch(self, session_id: int, monotonic_ms: int) -> None:
-        """Begins the session's time again. An unknown session is ignored."""
+        """Sets the session's deadline to its full timeout after `monotonic_ms`, the present time.
+
+        Ignores an unknown session.
+        """
         timeout_ms = self._timeouts_ms.get(session_id)
         if timeout_ms is not None:
             self._deadlines_ms[session_id] = monotonic_ms + timeout_ms

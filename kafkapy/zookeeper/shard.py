@@ -69,7 +69,11 @@ class ZooKeeperShard:
     # -- operations
 
     def append(self, transaction: Transaction, on_committed: Callable[[Error], None]) -> CoordinatorResult[None]:
-        """Returns the result that appends the transaction's records, and applies it after the append."""
+        """Returns the result by which the runtime appends the transaction's records and then applies the transaction.
+
+        Calls `on_committed` at once with NONE if the transaction has no records; otherwise when the records are
+        committed.
+        """
         records = transaction_records(transaction)
         if not records:
             on_committed(Error.NONE)
@@ -78,8 +82,10 @@ class ZooKeeperShard:
         return CoordinatorResult(records, on_committed=on_committed)
 
     def drop_pending(self) -> bool:
-        """Forgets the transaction of `append` if it was not applied, because its records could not be written; returns
-        whether it was applied."""
+        """Returns whether the last transaction given to `append` was applied to the tree.
+
+        Forgets the transaction if it was not, because its records could not be written.
+        """
         was_applied = self._pending is None
         self._pending = None
         return was_applied

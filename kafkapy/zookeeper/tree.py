@@ -52,7 +52,7 @@ class Tree:
         return node
 
     def children(self, path: str) -> Iterable[str]:
-        """Returns the names of the children."""
+        """Returns the names of the node's children, in no order; none if the node does not exist."""
         return self._children.get(path, _NO_NAMES)
 
     def child_count(self, path: str) -> int:
@@ -75,7 +75,7 @@ class Tree:
     # -- changes
 
     def apply(self, transaction: Transaction) -> None:
-        """Makes the changes of a transaction that was prepared on this tree in its present state."""
+        """Changes the tree as a transaction says; the transaction must have been made for the tree's present state."""
         for path, node in transaction.changed.items():
             before = self.nodes.get(path)
             if node is not None:

@@ -63,7 +63,10 @@ class ViewNode(NamedTuple):
         return encode_json(self.value)
 
     def is_shown_by(self, data: bytes | None) -> bool:
-        """Returns whether a node with this data already shows the content, except for the volatile keys."""
+        """Returns whether `data`, the present data of the node in the tree, already shows the content.
+
+        The volatile keys, and the order of ACLs, are not compared.
+        """
         if not isinstance(self.value, dict):
             return data == self.encode()
         try:
@@ -83,7 +86,10 @@ def encode_json(value: Json) -> bytes:
 
 
 class ClusterFacts(NamedTuple):
-    """The facts that the view shows in addition to the image. `controller_id` is the id of a broker."""
+    """The facts that the view shows in addition to the image.
+
+    `controller_id` is the id of the broker that is shown as the controller, and `wall_ms` the `timestamp` in its nodes.
+    """
 
     cluster_id: str
     controller_id: int
@@ -94,7 +100,10 @@ Nodes = dict[str, ViewNode]
 
 
 class ViewPart(NamedTuple):
-    """The nodes of one object, which `make` returns. They are the same as long as `sources` are the same objects."""
+    """The nodes of one object, such as a topic, which `make` returns.
+
+    The nodes need not be made again while `sources`, the parts of the image that they show, are the same objects.
+    """
 
     name: str
     sources: tuple[object, ...]
@@ -106,8 +115,10 @@ def topic_part_name(topic: str) -> str:
 
 
 def view_parts(image: MetadataImage, facts: ClusterFacts, topics: Collection[str] | None = None) -> Iterator[ViewPart]:
-    """Yields the parts of the view of an image; parents are in earlier parts than their children. Of the topics, only
-    those in `topics`, or all with None."""
+    """Yields the parts of the view of an image; a parent is in an earlier part than its children.
+
+    `topics` restricts the parts of topics to these names; None yields all of them.
+    """
     yield ViewPart("cluster", (facts.cluster_id,), partial(_cluster_nodes, facts))
     yield ViewPart("controller", (facts.controller_id, image.epoch), partial(_controller_nodes, image, facts))
     for broker in image.brokers.values():
@@ -150,8 +161,11 @@ def _controller_nodes(image: MetadataImage, facts: ClusterFacts) -> Nodes:
 
 
 def broker_nodes(broker: BrokerRegistration, facts: ClusterFacts) -> Nodes:
-    """Returns the registration in version 2, which every release reads: 3 with a rack, and 4 if a listener is not named
-    after its protocol."""
+    """Returns the node of a broker's registration, by its path.
+
+    Its JSON object has version 2, which every release reads, but 3 with a rack, and 4 if a listener is not named after
+    its protocol.
+    """
     endpoints = list(broker.endpoints.values())
     protocols = {endpoint.name: _PROTOCOLS[endpoint.security_protocol] for endpoint in endpoints}
     plain = next((endpoint for endpoint in endpoints if protocols[endpoint.name] == "PLAINTEXT"), None)
@@ -176,8 +190,10 @@ def broker_nodes(broker: BrokerRegistration, facts: ClusterFacts) -> Nodes:
 
 
 def broker_session(broker_id: int) -> int:
-    """Returns the owner of a broker's ephemeral nodes. It differs from the ids of clients' sessions, which lack its
-    highest bit."""
+    """Returns the session id that is shown as the owner of a broker's ephemeral nodes.
+
+    It has a bit that the ids of clients' sessions do not have.
+    """
     return 1 << 57 | broker_id
 
 
@@ -222,7 +238,7 @@ def _broker_config_nodes(name: str, config: Mapping[str, str]) -> Nodes:
 
 
 def public_config(config: Mapping[str, str]) -> dict[str, str]:
-    """Returns the values of a broker that DescribeConfigs shows too: of known keys that are not passwords."""
+    """Returns the entries of a broker's configuration that may be shown: known keys that are not passwords."""
     rows = {key: dynamic_row(key) for key in config}
     return {key: config[key] for key, row in rows.items() if row is not None and not row.sensitive}
 
@@ -251,8 +267,10 @@ def _acl_nodes(image: MetadataImage) -> Nodes:
 def quota_nodes(
     entity: QuotaEntity, quotas: Mapping[str, float], credentials: Mapping[int, ScramCredential] = {}
 ) -> Nodes:
-    """Returns the node of a user, with its credentials, of a client id, of both, or of an address; none for other
-    entities."""
+    """Returns the node of an entity's quotas and credentials, by its path, and an empty node above it if necessary.
+
+    The entity is a user, a client id, both, or an address; returns {} for other entities.
+    """
     names = dict(entity)
     path = "".join(f"/{kind}/{encode_entity(names.pop(key))}" for key, kind in _ENTITY_KINDS if key in names)
     if names or path.count("/") not in (2, 4):
@@ -271,7 +289,7 @@ _QUOTA_FOLDERS = (("users",), ("clients",), ("ips",), ("users", "clients"))
 
 
 def entity_of(path: str) -> QuotaEntity | None:
-    """Returns the quota entity whose node is `path`, without the chroot; None if the node is of none."""
+    """Returns the quota entity whose node is at `path`, without the chroot; None if `path` is not that of an entity."""
     words = path.removeprefix("/config/").split("/")
     kinds = {folder: key for key, folder in _ENTITY_KINDS}
     folders, names = words[0::2], words[1::2]

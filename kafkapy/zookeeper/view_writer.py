@@ -106,7 +106,7 @@ class ViewWriter:
                 self._remove_below(full_path, changes)
 
     def _empty(self, path: str, changes: _Changes) -> None:
-        """Removes the data of a node, whose children other parts of the view show."""
+        """Removes the data of a node that must remain, because other parts of the view have nodes below it."""
         present = changes.get(path)
         if present is not None and present.data is not None:
             changes.transaction.replace_data(path, None, present.version + 1)
@@ -120,7 +120,10 @@ class ViewWriter:
                 changes.count()
 
     def _remove_leftovers(self) -> None:
-        """Deletes what the metadata no longer have since an earlier broker wrote the view."""
+        """Deletes the nodes of topics, brokers and the like that the metadata does not contain.
+
+        They were written by a broker that served the tree before.
+        """
         shown = {self._chroot + path for nodes in self._nodes.values() for path in nodes}
         changes = _Changes(self._begin, self._commit)
         for folder in _OWNED_FOLDERS:
@@ -132,7 +135,7 @@ class ViewWriter:
 
 
 def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
-    """Returns whether the sources are the same objects, or equal texts or numbers."""
+    """Returns whether the sources of a part (see ViewPart) are the same objects, or equal texts or numbers."""
     if len(before) != len(after):
         return False
     pairs = zip(before, after, strict=True)
@@ -140,7 +143,7 @@ def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
 
 
 class _Changes:
-    """A series of transactions of limited size."""
+    """Collects changes in transactions of limited size, which are committed one after the other."""
 
     def __init__(self, begin: Callable[[], Transaction], commit: Callable[[Transaction], None]) -> None:
         self._begin = begin

@@ -23,7 +23,7 @@ class EventType(IntEnum):
 
 
 class WatchEvent(NamedTuple):
-    """A change of a node. Only clients that may read a node with `acl` are notified."""
+    """A change of the node at `path`, which had the ACL `acl`; only clients that may read the node are notified."""
 
     type: EventType
     path: str
@@ -102,7 +102,7 @@ class _Table(Generic[W]):
             self.remove(path, watcher, _ALL_MODES)
 
     def take(self, path: str) -> list[W]:
-        """Returns the watchers of the path itself, and removes the one-shot watches."""
+        """Returns the watchers of the node at `path`, and removes those of their watches that are one-shot."""
         watchers = self.by_path.get(path)
         if watchers is None:
             return []

@@ -71,12 +71,15 @@ def write_all(
 
 
 def multi_header(op: int) -> bytes:
-    """Returns what precedes a result of a multi."""
+    """Returns the bytes before the result of a successful operation in the response to a multi."""
     return encode_int(op) + encode_bool(False) + encode_int(ZooKeeperError.OK)
 
 
 def encode_error(code: ZooKeeperError) -> bytes:
-    """Returns the result of an operation of a multi that failed."""
+    """Returns the bytes of an operation's error in the response to a multi.
+
+    OK stands for an operation that was undone, because a later one failed.
+    """
     return encode_int(Op.ERROR) + encode_bool(False) + encode_int(code) + encode_int(code)
 
 
@@ -114,7 +117,10 @@ def _create(transaction: Transaction, request: Create, session_id: int, identiti
 
 
 def _owner(request: Create, session_id: int) -> int:
-    """Returns the owner of the new node. Raises OperationError BAD_ARGUMENTS for a mode that does not exist."""
+    """Returns the value of `Node.owner` for a new node: its session, its time to live, or its kind.
+
+    Raises OperationError BAD_ARGUMENTS for a mode that does not exist, or an invalid time to live.
+    """
     flags = request.flags
     if not 0 <= flags <= _TTL_SEQUENTIAL:
         raise OperationError(ZooKeeperError.BAD_ARGUMENTS)

@@ -96,7 +96,11 @@ class ZooKeeperClient:
     def create(
         self, path: str, data: bytes | None = b"", acl: Sequence[AclEntry] = OPEN_ACL, flags: int = 0, ttl_ms: int = 0
     ) -> str:
-        """Creates a node, and returns its path, which has a number at its end with the flag SEQUENTIAL."""
+        """Creates a node and returns its path.
+
+        `flags` is a CreateMode of ZooKeeper: with a sequential mode the server appends a number to the path. `ttl_ms`
+        is used with the modes that have a time to live.
+        """
         body = self._encode(path) + encode_buffer(data) + encode_acl(tuple(acl)) + encode_int(flags)
         if flags in (TTL, TTL_SEQUENTIAL):
             op, body = Op.CREATE_TTL, body + encode_long(ttl_ms)
@@ -142,7 +146,10 @@ class ZooKeeperClient:
         return found
 
     def exists(self, path: str, watches: bool = False) -> Stat | None:
-        """Returns the metadata of a node, or None if it does not exist."""
+        """Returns the metadata of a node, or None if it does not exist.
+
+        `watches` sets a one-shot watch of the node, or of its creation.
+        """
         try:
             stat = read_stat(self._connection.call(Op.EXISTS, self._encode(path) + encode_bool(watches), path))
         except ZooKeeperRequestError as error:
@@ -162,7 +169,10 @@ class ZooKeeperClient:
         return reader.read_buffer(), read_stat(reader)
 
     def get_config(self, watches: bool = False) -> tuple[bytes | None, Stat]:
-        """Returns the node with the configuration of the ensemble, which is outside of the chroot."""
+        """Returns the data and the metadata of the node with the configuration of the ensemble.
+
+        The node is outside of the chroot. `watches` sets a one-shot watch of the node.
+        """
         body = encode_string(CONFIG_PATH) + encode_bool(watches)
         reader = self._connection.call(Op.GET_DATA, body, CONFIG_PATH)
         return reader.read_buffer(), read_stat(reader)
@@ -200,7 +210,7 @@ class ZooKeeperClient:
     # -- the session
 
     def authenticate(self, scheme: str, credentials: bytes) -> None:
-        """Adds an identity. If the server refuses it, the session is lost."""
+        """Adds an identity to the session. If the server refuses the credentials, the session is lost."""
         body = encode_int(0) + encode_string(scheme) + encode_buffer(credentials)
         try:
             self._connection.call(Op.AUTH, body, None, AUTH_XID)
@@ -217,7 +227,12 @@ class ZooKeeperClient:
     def reconfigure(
         self, joining: str | None, leaving: str | None, members: str | None, config_version: int
     ) -> tuple[bytes | None, Stat]:
-        """Changes the servers of the ensemble, and returns its new configuration."""
+        """Changes the servers of the ensemble; returns data and metadata of the node with the new configuration.
+
+        `joining` and `leaving` are servers to add and remove, `members` is the new list of all servers, as the command
+        reconfig of ZooKeeper's shell takes them. Unless `config_version` is -1, it must be the version of the present
+        configuration.
+        """
         strings = encode_string(joining) + encode_string(leaving) + encode_string(members)
         reader: JuteReader = self._connection.call(Op.RECONFIG, strings + encode_long(config_version), None)
         return reader.read_buffer(), read_stat(reader)
@@ -225,12 +240,19 @@ class ZooKeeperClient:
     # -- watches
 
     def add_watch(self, path: str, mode: int) -> None:
-        """Adds a watch that lasts: PERSISTENT, or PERSISTENT_RECURSIVE with all descendants."""
+        """Adds a watch that remains after an event.
+
+        `mode` is PERSISTENT for the node and its children, or PERSISTENT_RECURSIVE for the node and all its
+        descendants.
+        """
         self._connection.call(Op.ADD_WATCH, self._encode(path) + encode_int(mode), path)
         self._lasting_watches[mode].add(path)
 
     def remove_watches(self, path: str, kind: int) -> None:
-        """Removes the client's watches of a node; an event is reported for each."""
+        """Removes the client's watches of a node; reports an event for each.
+
+        `kind` is CHILD_WATCHES, DATA_WATCHES or ANY_WATCHES.
+        """
         self._connection.call(Op.REMOVE_WATCHES, self._encode(path) + encode_int(kind), path)
         if kind != CHILD_WATCHES:
             if path in self._data_watches | self._exist_watches:
@@ -261,7 +283,10 @@ class ZooKeeperClient:
         self._on_event(event)
 
     def _restoring_frames(self, last_zxid: int) -> list[bytes]:
-        """Returns the frames that give a new connection the identities and watches of the session."""
+        """Returns the requests that a new connection needs to have the identities and watches of the session.
+
+        `last_zxid` is the last change that the client has seen; the server reports changes after it to the watches.
+        """
         frames = [
             encode_int(AUTH_XID) + encode_int(Op.AUTH) + encode_int(0) + encode_string(scheme) + encode_buffer(secret)
             for scheme, secret in self._credentials

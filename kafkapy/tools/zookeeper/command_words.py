@@ -13,7 +13,10 @@ _NUMBER = re.compile(r"-\d+(\.\d*)?")
 
 
 class CommandError(Exception):
-    """A command that fails; the message is printed, and `exit_code` is the shell's if nothing follows."""
+    """A command that fails; the message is printed.
+
+    `exit_code` is the status with which the shell exits if no further command is run.
+    """
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
@@ -21,7 +24,7 @@ class CommandError(Exception):
 
 
 class Words(NamedTuple):
-    """The flags of a command with their values ("" for a switch), and the other words."""
+    """The flags of a command, with their values ("" for a switch), and its words that belong to no flag."""
 
     flags: Mapping[str, str]
     arguments: list[str]

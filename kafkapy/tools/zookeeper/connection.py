@@ -40,8 +40,9 @@ class _Call:
 class Connection:
     """Sends requests and waits for their replies; a thread of its own receives, pings and connects again.
 
-    `on_event` and `on_connected` are called by that thread; the latter, after the session is continued on another
-    connection, returns the frames to send first (requests whose replies nobody waits for).
+    The thread calls `on_event` with each event. After the session is continued on another connection, it calls
+    `frames_after_reconnect` with the last zxid seen, which returns the frames to send first (requests whose replies
+    nobody waits for).
     """
 
     def __init__(
@@ -82,7 +83,11 @@ class Connection:
         self._thread.start()
 
     def call(self, op: int, body: bytes, path: str | None, xid: int | None = None) -> JuteReader:
-        """Returns a reader of the reply's body. Raises ZooKeeperRequestError, with `path`, for an error."""
+        """Sends a request with the operation code `op`, waits for its reply, and returns a reader of the reply's body.
+
+        `xid` replaces the next number of a request, for requests with a fixed number. Raises ZooKeeperRequestError,
+        with `path`, for an error.
+        """
         with self._lock:
             if not self._is_alive or self._socket is None:
                 raise ZooKeeperRequestError(CONNECTION_LOSS, path)
@@ -165,7 +170,7 @@ class Connection:
         call.done.set()
 
     def _lose_connection(self, code: int) -> None:
-        """Ends the connection; the requests that wait fail with `code`."""
+        """Closes the socket; the requests that wait for replies fail with the error `code`."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
@@ -186,9 +191,10 @@ class Connection:
             time.sleep(_PAUSE_S)
 
     def _connect(self) -> list[str] | None:
-        """Connects to one server, with the session if there is one; returns why none accepts, or None.
+        """Connects to the first server that accepts a connection, and opens or continues the session.
 
-        A session that has expired has the id 0 afterwards.
+        Returns None or, if no server accepts a connection, the reason for each server. If the server has expired the
+        session, the session's id is 0 afterwards.
         """
         failures = []
         for host, port in self._servers:

@@ -34,7 +34,10 @@ def run(arguments: Arguments) -> None:
 
 
 def read_offsets(file: Path) -> dict[str, bytes]:
-    """Returns the offsets of a file by the paths of their nodes. Raises ToolError for a line that is no offset."""
+    """Returns the offsets in a file, as the data for each node, by the node's path.
+
+    Raises ToolError for a line that is not a node's path and an offset.
+    """
     offsets: dict[str, bytes] = {}
     for number, line in enumerate(file.read_text().splitlines(), 1):
         match = _LINE.fullmatch(line.strip())

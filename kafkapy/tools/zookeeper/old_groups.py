@@ -75,8 +75,10 @@ class OldGroups:
         return not self.is_active(group) and self._client.delete_all(f"{CONSUMERS_PATH}/{group}")
 
     def delete_topic(self, group: str, topic: str) -> bool:
-        """Deletes the offsets and owners of a topic, or the group if it has read no other; returns False if the group
-        has members."""
+        """Deletes a group's offsets and owners of a topic; deletes the whole group if it has read no other topic.
+
+        Returns False, and deletes nothing, if the group has members.
+        """
         if self.topics(group) == [topic]:
             return self.delete(group)
         if self.is_active(group):
@@ -88,7 +90,10 @@ class OldGroups:
         return True
 
     def owned(self, admin: Admin, group: str, topics: Iterable[str]) -> list[OwnedPartition]:
-        """Returns the partitions of topics with the group's offsets: the coordinator's, or else those in ZooKeeper."""
+        """Returns all partitions of the topics, each with the group's offset, the end of the log, and the owner.
+
+        The offset is the one committed to the coordinator or, without it, the one in ZooKeeper.
+        """
         partitions = [TopicPartition(topic, each) for topic in topics for each in self._assigned(topic)]
         committed = _committed(admin, group, partitions)
         ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))

@@ -25,8 +25,11 @@ _CREATOR = AclEntry(ALL, Identity("auth", ""))
 
 
 def acl_of(path: str, *, is_secure: bool) -> Acl:
-    """Returns the ACL that Kafka gives a node: with security all to its creator, and reading to all if it has no
-    secrets."""
+    """Returns the ACL that Kafka gives the node at `path`.
+
+    If `is_secure` is set, all is permitted to the node's creator, and reading to everybody unless the node has secrets.
+    Otherwise, and below /consumers, all is permitted to everybody.
+    """
     if not is_secure or path == OPEN_ROOT:
         return OPEN_ACL
     if any(path == each or path.startswith(f"{each}/") for each in _SECRET):
@@ -35,7 +38,10 @@ def acl_of(path: str, *, is_secure: bool) -> Acl:
 
 
 def run(arguments: Arguments) -> None:
-    """Sets the ACLs. Raises ToolError if a path is missing, or if a node's ACL cannot be set."""
+    """Sets the ACLs; prints how many nodes have kept theirs because this client may not change them.
+
+    Raises ToolError if a path is missing and --enable.path.check is given, or if a request fails.
+    """
     arguments.require("zookeeper.acl")
     if arguments["zookeeper.acl"] not in ("secure", "unsecure"):
         raise UsageError(f"zookeeper.acl is {arguments['zookeeper.acl']}; it must be secure or unsecure")
@@ -65,7 +71,10 @@ def run(arguments: Arguments) -> None:
 
 
 def _set(client: ZooKeeperClient, path: str, acl: Acl) -> bool:
-    """Sets the ACL of a node; returns False if the client may not. A node that has been deleted is left out."""
+    """Sets the ACL of a node; returns False if the client may not do so.
+
+    A node that no longer exists counts as done.
+    """
     try:
         client.set_acl(path, acl)
     except ZooKeeperRequestError as error:

@@ -71,7 +71,7 @@ class ZooKeeperShell:
         return f"[zk: {self._address}({state}) {len(self._history)}] "
 
     def connect(self, address: str) -> None:
-        """Opens a session at `address`, and closes the one before. Raises ToolError."""
+        """Closes the present session, if there is one, and opens a session at `address`. Raises ToolError."""
         self.close()
         self._address = address
         try:
@@ -92,7 +92,7 @@ class ZooKeeperShell:
             self._client.close()
 
     def end(self) -> None:
-        """Closes the session without a message."""
+        """Closes the session without printing the event of its end."""
         self._prints_events = False
         self.close()
 
@@ -176,7 +176,7 @@ def _carry_out(name: str, command: ShellCommand, client: ZooKeeperClient, rest: 
 
 
 def _current(command: ShellCommand) -> str:
-    """Returns the usage that the line about a deprecated form names."""
+    """Returns the usage of a command that is printed for a use of its deprecated form."""
     return {"ls path [watch]": "[-w] path", "get path [watch]": "[-s] [-w] path"}.get(command.deprecated, command.usage)
 
 
@@ -268,9 +268,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _separated(words: list[str]) -> list[str]:
-    """Returns the words with `--` before the first that is no flag of the tool: the commands have flags of their own.
+    """Returns the command line with `--` before the first word that is no flag of this tool.
 
-    Apache Kafka's script passes its words after `-server`, so the address may be the first word.
+    The words after it are a command of ZooKeeper's shell, with flags of its own. Apache Kafka's script passes its words
+    after `-server`, so the address may be the first word.
     """
     options = {flag.lstrip("-"): option for option in TOOL.all_options for flag in option.flags}
     position = 0

@@ -53,7 +53,7 @@ def _version(words: Words) -> int:
 
 
 def _watches(words: Words) -> bool:
-    """Returns whether to watch: by the flag, or by a second argument as in releases before 3.5."""
+    """Returns whether the command sets a watch: by the flag -w, or by a second argument as in releases before 3.5."""
     return "w" in words.flags or len(words.arguments) > 1
 
 
@@ -226,7 +226,7 @@ def _config(client: ZooKeeperClient, words: Words) -> None:
 
 
 def _client_config(text: str) -> str:
-    """Returns the version of a configuration, and the addresses for clients of its servers."""
+    """Returns the version of the ensemble's configuration `text`, and the addresses of its servers for clients."""
     lines = dict(line.partition("=")[::2] for line in text.splitlines())
     addresses = [value.rpartition(";")[2] for key, value in lines.items() if key.startswith("server.")]
     return f"{lines.get('version', '')} {','.join(addresses)}"

@@ -74,7 +74,10 @@ def _set_quota(client: ZooKeeperClient, words: Words) -> None:
 
 
 def _child_with_quota(client: ZooKeeperClient, node: str) -> str | None:
-    """Returns the parent of a node with limits that is below the children of `node`, or None."""
+    """Returns the path of a descendant of `node` that has limits of its own; None if there is none.
+
+    `node` is a node below /zookeeper/quota.
+    """
     if client.exists(node) is None:
         return None
     found = (each for each in client.walk(node) if each.endswith(f"/{_LIMITS}") and each != f"{node}/{_LIMITS}")
