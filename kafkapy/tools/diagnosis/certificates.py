@@ -53,7 +53,10 @@ def check_certificates(config: BrokerConfig, now_s: float | None = None) -> Find
 
 
 def _dates(name: str, material: TlsMaterial, now: float) -> Findings:
-    """Yields a finding for each certificate that is not valid or expires soon, or one good finding for the listener."""
+    """Yields a finding for each certificate that is not valid or expires soon; one good finding if all are valid.
+
+    `name` is the name of the listener, and `now` the time in seconds since 1970.
+    """
     own, trusted = material.own_certificates, material.trusted_certificates
     checked = [
         *(_date_finding(name, alias, certificate, now, is_own=True) for alias, certificate in own),
@@ -67,8 +70,10 @@ def _dates(name: str, material: TlsMaterial, now: float) -> Findings:
 
 
 def _date_finding(name: str, alias: str, certificate: Certificate, now: float, *, is_own: bool) -> Finding | None:
-    """Returns a finding on the dates of a certificate, which is the listener's own or a trusted one; None if they are
-    good."""
+    """Returns a finding on a certificate that is not valid or expires soon; None for any other certificate.
+
+    `name` is the name of the listener. `is_own` is True for the listener's own certificate, False for a trusted one.
+    """
     kind = "certificate" if is_own else "trusted certificate"
     named = f"listener {name}: {kind} {certificate.subject_text} (alias {alias})"
     if certificate.not_after_s < now:

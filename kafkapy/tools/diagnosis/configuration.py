@@ -52,7 +52,10 @@ def _copies(config: BrokerConfig) -> Findings:
 
 
 def _copies_in_a_cluster(config: BrokerConfig) -> Findings:
-    """Yields findings on the replication factors of a node of a cluster, whose number of brokers is not known."""
+    """Yields findings on replication factors that would be too small in a cluster of several brokers.
+
+    The node is in a cluster whose number of brokers the configuration does not contain.
+    """
     if not config.is_broker:
         return
     for key in INTERNAL_REPLICATION_KEYS:

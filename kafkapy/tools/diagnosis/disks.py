@@ -90,7 +90,10 @@ def _file_system(system: System, directory: str, existing: str) -> Findings:
 
 
 def _sync_time(directory: str) -> Findings:
-    """Measures syncs of a file without a name, which the kernel removes when the file is closed."""
+    """Yields a finding on how long a sync of 4 KB takes in a directory; nothing if it cannot be measured.
+
+    The file that is written has no name, so that the kernel removes it when it is closed.
+    """
     try:
         descriptor = os.open(directory, os.O_TMPFILE | os.O_WRONLY, 0o600)
     except OSError:

@@ -127,7 +127,10 @@ def _why_not_ready(subtopologies: tuple[Subtopology, ...], partition_counts: Map
 
 
 def _listed(noun: str, topics: list[str]) -> str:
-    """Returns topics as the subject of a sentence with "do" or "does"."""
+    """Returns the beginning of a sentence, such as "source topics a, b do", from a noun in the singular and topics.
+
+    The last word is "does" for a single topic. Many topics are shortened to "and N more".
+    """
     shown = ", ".join(topics[:_MOST_MISSING_SHOWN]) + (
         f" and {len(topics) - _MOST_MISSING_SHOWN} more" if len(topics) > _MOST_MISSING_SHOWN else ""
     )
@@ -135,9 +138,10 @@ def _listed(noun: str, topics: list[str]) -> str:
 
 
 def check_last_deliveries(path: str) -> Findings:
-    """Yields the share groups with many records on their last delivery at one running broker.
+    """Yields the share groups of which many records in flight have reached the limit of deliveries.
 
-    `path` is the broker's configuration file, which names its metrics listener.
+    The group drops such a record if it is released once more (share.delivery.count.limit). The numbers are those of one
+    running broker: `path` is its configuration file, which names its metrics listener.
     """
     try:
         page = fetch(address_in_file(path))
@@ -148,7 +152,7 @@ def check_last_deliveries(path: str) -> Findings:
 
 
 def records_at_limit(page: str) -> Findings:
-    """Yields a warning for each group and topic with many records on their last delivery.
+    """Yields a warning for each group and topic of which many records in flight have reached the limit of deliveries.
 
     `page` is the text of a metrics page.
     """

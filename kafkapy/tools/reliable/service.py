@@ -44,7 +44,10 @@ def service_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def run_until_signal(name: str, run: Callable[[], object], stop: Callable[[], None]) -> int:
-    """Calls `run` until it returns, or a signal makes `stop` end it; returns the exit code, which is 0."""
+    """Prints that the service `name` is ready, calls `run` until it returns, and returns the exit code 0.
+
+    A signal calls `stop`, which makes `run` return.
+    """
     print(f"kafkapy {name}: ready", file=sys.stderr, flush=True)
     with stops_by(stop):
         run()

@@ -132,7 +132,10 @@ def check(arguments: Arguments) -> None:
 
 
 def formatter_of(arguments: Arguments) -> MessageFormatter:
-    """Returns the formatter of -o or -f. Raises UsageError."""
+    """Returns the formatter that --output or --format selects; by default it prints values as lines.
+
+    Raises UsageError.
+    """
     output = output_of(arguments)
     if output == "json":
         return JsonFormatter()
@@ -174,9 +177,9 @@ def partitions_of(consumer: Consumer, topics: Sequence[str], numbers: Sequence[i
 def begin(
     consumer: Consumer, arguments: Arguments, start: Position, stop: Position | None
 ) -> dict[TopicPartition, int]:
-    """Subscribes the consumer in its group, or assigns it the partitions from `start` on.
+    """Subscribes the consumer if --group is given; otherwise assigns it the partitions, beginning at `start`.
 
-    Returns the exclusive end of each partition's range; empty if `stop` is None.
+    Returns the exclusive end of each partition that `stop` names; {} with --group, or if `stop` is None.
     """
     if arguments["group"] is not None:
         consumer.subscribe(list(arguments.positionals))

@@ -85,7 +85,7 @@ def describe(admin: Admin, name: str, kind: str | None) -> Described:
 
 
 def _names(admin: Admin, kind: str | None) -> Iterator[str]:
-    """Yields the names of all topics and groups, or those of one kind."""
+    """Yields the names of all topics and groups, or only those of topics or groups if `kind` is "topic" or "group"."""
     if kind in (None, "topic"):
         yield from admin.list_topics(include_internal=True)
     if kind in (None, "group"):
@@ -138,7 +138,7 @@ def _partitions(admin: Admin, description: TopicDescription) -> Table:
 
 
 def _set_values(entries: Mapping[str, ConfigEntry], sources: Collection[int]) -> Table:
-    """Returns the table of keys whose value comes from one of the sources."""
+    """Returns a table of the keys whose value comes from one of `sources`; it hides the values of sensitive keys."""
     rows = [
         (name, "(hidden)" if entry.is_sensitive else entry.value)
         for name, entry in sorted(entries.items())

@@ -14,7 +14,7 @@ from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> None:
-    """Prints the list."""
+    """Prints the list of topics, of groups with --groups, or of brokers with --brokers."""
     arguments.exclude("groups", "brokers", "all")
     arguments.exclude("brokers", "all")
     output = output_of(arguments)
@@ -33,7 +33,10 @@ def _is_chosen(name: str, patterns: Sequence[str]) -> bool:
 
 
 def topics(admin: Admin, patterns: Sequence[str], *, includes_internal: bool) -> Table:
-    """Returns the topics that match a pattern, with the numbers of their partitions and replicas."""
+    """Returns a table of the topics that match one of the patterns (`*`, `?`), or of all without patterns.
+
+    A row also has the numbers of partitions, replicas and under-replicated partitions.
+    """
     names = [name for name in admin.list_topics(include_internal=includes_internal) if _is_chosen(name, patterns)]
     found = (
         admin.describe_topics(sorted(names)).values if names else {}
@@ -47,14 +50,14 @@ def topics(admin: Admin, patterns: Sequence[str], *, includes_internal: bool) ->
 
 
 def groups(admin: Admin, patterns: Sequence[str]) -> Table:
-    """Returns the groups that match a pattern."""
+    """Returns a table of the groups that match one of the patterns (`*`, `?`), or of all without patterns."""
     found = sorted(each for each in admin.list_groups() if _is_chosen(each.group_id, patterns))
     rows = [(each.group_id, each.type or None, each.protocol_type or None, each.state or None) for each in found]
     return Table(("GROUP", "TYPE", "PROTOCOL", "STATE"), rows)
 
 
 def brokers(admin: Admin, patterns: Sequence[str]) -> Table:
-    """Returns the brokers whose id matches a pattern."""
+    """Returns a table of the brokers whose id matches one of the patterns (`*`, `?`), or of all without patterns."""
     cluster = admin.describe_cluster()
     controller = cluster.controller.node_id if cluster.controller is not None else None
     chosen = [each for each in sorted(cluster.brokers) if _is_chosen(str(each.node_id), patterns)]

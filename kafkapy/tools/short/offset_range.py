@@ -22,7 +22,11 @@ _UNITS_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Position(NamedTuple):
-    """A place in every partition: its kind, and a number of records, an offset or a time in ms since 1970."""
+    """A position in every partition: a kind, such as END or TIME, and a number.
+
+    According to the kind, the number counts records after the start or before the end, or is an offset or a time in ms
+    since 1970. The kinds START and END do not use it.
+    """
 
     kind: str
     number: int = 0
@@ -74,7 +78,7 @@ def offsets_of(
 ) -> dict[TopicPartition, int]:
     """Returns the offset of a position in each partition. Blocks.
 
-    A position before the start of a partition is the start, and one after its end is the end.
+    An offset outside of a partition is replaced by the partition's nearer end.
     """
     wanted = list(partitions)
     kind, number = position

@@ -100,7 +100,10 @@ def _field(letter: str, modifier: str, shown: str) -> Field:
 
 
 def byte_order(modifier: str) -> tuple[int, str] | None:
-    """Returns the size in bytes and the order "big" or "little" of a binary number; None for a decimal one."""
+    """Returns the size in bytes, and "big" or "little", of the binary number that a modifier such as `big32` names.
+
+    Returns None if the modifier names no binary number.
+    """
     found = _BINARY.fullmatch(modifier)
     return (int(found[2]) // 8, found[1]) if found else None
 
@@ -164,7 +167,7 @@ def _number(number: int, modifier: str) -> bytes:
 
 
 def encode(data: bytes, encoding: str) -> bytes:
-    """Returns bytes in an encoding: "hex", "base64", or "" for the bytes themselves."""
+    """Returns `data` in an encoding: "hex", "base64", or "" for `data` itself."""
     if encoding == HEX:
         return data.hex().encode()
     return base64.b64encode(data) if encoding == BASE64 else data

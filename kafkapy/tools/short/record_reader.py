@@ -100,7 +100,11 @@ class RecordReader:
         )
 
     def _ends_by_delimiter(self, index: int) -> bool:
-        """Returns whether a field at `index` ends with the text that follows it, which was read with the field."""
+        """Returns whether the part of the format at `index` is a field that ends with the text after it.
+
+        The reader consumes this text with the field. A binary field, or a field whose size an earlier field contains,
+        ends without a delimiter.
+        """
         part = self._parts[index]
         if not isinstance(part, Field) or byte_order(part.modifier) is not None:
             return False

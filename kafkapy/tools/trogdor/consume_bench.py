@@ -61,7 +61,7 @@ class _Reader:
                 self.bytes += len(record.key or b"") + len(record.value or b"")
 
     def status(self) -> dict[str, Any]:
-        """Returns what was read under Trogdor's names."""
+        """Returns the numbers of records and bytes read, and the latencies, by the names of Trogdor's results."""
         return {
             "assignedPartitions": self.assigned,
             "totalMessagesReceived": self.records,
@@ -79,8 +79,10 @@ class ConsumeBench(Workload):
         self._readers: list[_Reader] = []
 
     def run(self) -> None:
-        """Reads the records. Raises the first error of a consumer, and ToolError for partitions with several threads of
-        one group."""
+        """Reads the records. Raises the first error of a consumer.
+
+        Raises ToolError if activeTopics names partitions and several threads have one consumerGroup.
+        """
         spec = self.specification
         threads = spec.number("threadsPerWorker", 1)
         topics, places = self._sources()
@@ -120,5 +122,5 @@ class ConsumeBench(Workload):
         return topics, places
 
     def status(self) -> dict[str, Any]:
-        """Returns what each consumer has read."""
+        """Returns the results of each consumer, by its client id."""
         return {reader.client_id: reader.status() for reader in self._readers}

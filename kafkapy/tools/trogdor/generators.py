@@ -17,8 +17,10 @@ _TYPES = ("constant", "null", "sequential", "timestampConstant", "uniformRandom"
 
 
 def generator_of(fields: Mapping[str, Any]) -> Generator:
-    """Returns the function that makes the bytes of the record with a given number. Raises ToolError for a type that is
-    not supported."""
+    """Returns a function that makes the bytes of a record's key or value from the number of the record.
+
+    `fields` is the JSON object that describes the generator. Raises ToolError for a type that is not supported.
+    """
     kind, size = fields.get("type"), int(fields.get("size") or 0)
     if kind == "null":
         return lambda number: None

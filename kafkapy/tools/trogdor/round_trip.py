@@ -74,7 +74,7 @@ class RoundTrip(Workload):
             self.stop()
 
     def _read(self, consumer: Consumer, writer: threading.Thread) -> None:
-        """Reads until the writer has ended and nothing is missing."""
+        """Reads until the writer has ended and every record that it wrote was read, or the workload is stopped."""
         with Progress(self.specification.number("maxMessages"), "records") as progress:
             while not self.is_over and (writer.is_alive() or self._missing):
                 for record in consumer.poll(_POLL_S):

@@ -66,9 +66,9 @@ class Specification:
 
 
 def read_specification(text: str) -> Specification:
-    """Returns the specification in a file, or that which `text` itself is.
+    """Returns the specification that `text` is if it begins with a brace; otherwise `text` is the path of its file.
 
-    Raises ToolError if it is not a JSON object.
+    Raises ToolError if the file cannot be read or the specification is not a JSON object.
     """
     source = "the specification"
     if not text.lstrip().startswith("{"):
@@ -99,9 +99,10 @@ def expanded(name: str) -> Iterator[str]:
 
 
 def topics_of(active: Mapping[str, Any], source: str = "activeTopics") -> dict[str, tuple[int, int]]:
-    """Returns the number of partitions and of replicas of each topic in `activeTopics` or `inactiveTopics`.
+    """Returns the number of partitions and of replicas of each topic in `active`, whose keys may have ranges.
 
-    Raises ToolError for a topic without them; partitions that are assigned to brokers by hand are not supported.
+    `source` is the name of the field, activeTopics or inactiveTopics, for messages. Raises ToolError for a topic
+    without these numbers; partitions that are assigned to brokers by hand are not supported.
     """
     found: dict[str, tuple[int, int]] = {}
     for pattern, fields in active.items():
@@ -115,9 +116,9 @@ def topics_of(active: Mapping[str, Any], source: str = "activeTopics") -> dict[s
 
 
 def partitions_of(names: list[str]) -> tuple[list[str], list[TopicPartition]]:
-    """Returns the topics without partitions, and the partitions, that `foo[1-2]:[0-2]` and the like name.
+    """Returns the topics, and the partitions, that names such as `foo[1-2]` and `foo[1-2]:[0-2]` stand for.
 
-    Raises ToolError for a partition that is not a number.
+    A name without a colon stands for topics. Raises ToolError for a partition that is not a number.
     """
     topics: list[str] = []
     partitions: list[TopicPartition] = []

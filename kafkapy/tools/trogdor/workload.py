@@ -41,7 +41,7 @@ class Workload(ABC):
 
     @abstractmethod
     def status(self) -> dict[str, Any]:
-        """Returns the results under Trogdor's names."""
+        """Returns the results so far, by the names of Trogdor's results."""
 
 
 class Pace:
@@ -74,7 +74,7 @@ class Latencies:
             self._values.append(latency_ms)
 
     def status(self) -> dict[str, Any]:
-        """Returns the average and the percentiles under Trogdor's names."""
+        """Returns the average and the percentiles in ms, by the names of Trogdor's results."""
         with self._lock:
             found = sorted(self._values)
         average = sum(found) / len(found) if found else 0.0
@@ -84,8 +84,10 @@ class Latencies:
 
 
 def create_topics(properties: Mapping[str, Any], topics: Mapping[str, tuple[int, int]]) -> None:
-    """Creates topics by their numbers of partitions and replicas. Raises ToolError for a topic that exists with another
-    number of partitions."""
+    """Creates topics, given by name with their numbers of partitions and replicas.
+
+    Accepts a topic that exists with this number of partitions; raises ToolError if it has another number.
+    """
     with Admin(dict(properties)) as admin:
         for name, (partitions, replicas) in topics.items():
             try:
