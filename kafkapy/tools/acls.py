@@ -26,7 +26,7 @@ from kafkapy.tools.tool import run_tool
 
 
 class Pattern(NamedTuple):
-    """The resources that ACLs apply to, or that a filter of ACLs names."""
+    """The resources that ACLs apply to, or that a filter of ACLs selects: their type, and their name or its prefix."""
 
     resource_type: ResourceType
     name: str
@@ -40,7 +40,7 @@ class Pattern(NamedTuple):
 
 
 class Permit(NamedTuple):
-    """The part of an ACL that does not name the resources."""
+    """The part of an ACL that does not name the resources: who may, or may not, do what from which host."""
 
     principal: str
     host: str
@@ -76,7 +76,7 @@ _CONSUMER = {
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the action."""
+    """Carries out the action that the flags name: --add, --remove or --list. Returns the exit code, 0."""
     check_arguments(arguments)
     if arguments.has("add"):
         added = new_permits(arguments)
@@ -123,7 +123,10 @@ def remove_acls(admin: Admin, arguments: Arguments, removed: Permits) -> None:
 
 
 def list_acls(admin: Admin, arguments: Arguments) -> None:
-    """Prints the ACLs of the named resources, or all; with --principal those of certain principals."""
+    """Prints the ACLs of the resources that the flags name, or all ACLs if the flags name none.
+
+    With --principal it prints only the ACLs of the principals given.
+    """
     patterns = resource_patterns(arguments)
     filters = [AclFilter(*pattern) for pattern in patterns] or [AclFilter()]
     found = dict.fromkeys(entry for wanted in filters for entry in admin.describe_acls(wanted))
@@ -224,7 +227,10 @@ def new_permits(arguments: Arguments) -> Permits:
 
 
 def permits(arguments: Arguments) -> Permits:
-    """Returns the ACLs that the flags name, by pattern; a pattern with an empty list selects all of its ACLs."""
+    """Returns the ACLs that the flags name, by the pattern of their resources.
+
+    An empty list stands for all ACLs of the pattern: the flags then name no principal.
+    """
     patterns = resource_patterns(arguments)
     if not patterns:
         raise UsageError(
@@ -252,7 +258,10 @@ def _add(
     patterns: Sequence[Pattern],
     operations: Mapping[ResourceType, Sequence[Operation]],
 ) -> None:
-    """Adds the ACLs of --producer or --consumer."""
+    """Adds the ACLs of --producer or --consumer to `found`, for those of `patterns` whose type `operations` has.
+
+    `operations` maps the type of a resource to the operations that a producer, or a consumer, needs on it.
+    """
     for pattern in patterns:
         if pattern.resource_type in operations:
             known = found.setdefault(pattern, [])

@@ -37,7 +37,10 @@ class ArgumentParser:
         self._fill_in = fill_in
 
     def parse(self, words: Sequence[str], command: str = "") -> Arguments:
-        """Returns the arguments. Raises UsageError with argparse4j's text."""
+        """Returns the arguments; `command` is the subcommand that they are stored with, if there is one.
+
+        Raises UsageError with argparse4j's text.
+        """
         parser = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
         for option in self._options:
             parser.add_argument(*option.flags, dest=option.name, **_declaration(option))
@@ -66,7 +69,7 @@ class ArgumentParser:
 
 
 def _declaration(option: Option) -> dict[str, Any]:
-    """Returns the keyword arguments of argparse's add_argument."""
+    """Returns the keyword arguments that argparse's add_argument needs for an option."""
     if option.argument is None:
         return {"action": "store_const", "const": True}
     declaration: dict[str, Any] = {"action": "append", "type": _conversion(option)}

@@ -23,7 +23,7 @@ Replicas = Mapping[TopicPartition, Sequence[int]]
 
 
 class Outcome(NamedTuple):
-    """The partitions of a plan by what happened to them."""
+    """The partitions of a plan, divided by what has happened to their moves; `failed` also has the reasons."""
 
     completed: list[TopicPartition]
     failed: dict[TopicPartition, str]
@@ -56,10 +56,11 @@ def next_moves(
     current: Replicas,
     most: int,
 ) -> list[TopicPartition]:
-    """Returns the moves that may begin, in the order of `waiting`.
+    """Returns the partitions of `waiting`, in its order, whose moves may begin while the moves of `running` continue.
 
-    Each broker takes part in at most `most` moves at a time, as the source or as the target of a replica; changes of
-    the order of replicas copy nothing and are not limited.
+    `current` and `wanted` have the replicas of each partition before and after its move. Each broker takes part in at
+    most `most` moves at a time, as the source or as the target of a replica; changes of the order of replicas copy
+    nothing and are not limited.
     """
     busy: Counter[int] = Counter()
     for partition in running:
@@ -83,7 +84,10 @@ class Execution:
     def __init__(
         self, admin: Admin, wanted: Replicas, current: Replicas, most: int, write: Callable[[str], None]
     ) -> None:
-        """`current` has the replicas at the beginning. `write` prints a line of progress."""
+        """`wanted` and `current` have the replicas of each partition after and before the plan.
+
+        Each broker takes part in at most `most` moves at a time. `write` prints a line of progress.
+        """
         self._admin = admin
         self._wanted = wanted
         self._current = current
@@ -136,7 +140,7 @@ class Execution:
         self._report()
 
     def _collect_ended(self) -> bool:
-        """Removes the moves that have ended from those in progress; returns True if there is one."""
+        """Removes the moves that have ended from those in progress; returns whether at least one move was removed."""
         gone = self._running - set(self._admin.list_partition_reassignments())
         replicas = current_replicas(self._admin, gone)
         ended = []

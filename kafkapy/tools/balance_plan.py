@@ -39,9 +39,10 @@ class PartitionLoad(NamedTuple):
 class Rules(NamedTuple):
     """The rules of a plan.
 
-    `resources` are balanced to within `tolerance`, a share of the mean. `topics` may be changed (None: all). `kept`
-    names the brokers that a topic may use. `emptied` brokers get no replicas and lose theirs. At most `most_per_broker`
-    replicas are moved from and to a broker, and at most `most_per_topic` replicas of a topic.
+    The load of each of `resources` is balanced to within `tolerance`, a fraction of the brokers' mean load; `leaders`
+    says whether preferred leaders are balanced too. `topics` may be changed (None: all). `kept` maps a topic to the
+    only brokers that it may use. `emptied` brokers get no replicas and lose theirs. At most `most_per_broker` replicas
+    are moved from and to a broker, and at most `most_per_topic` replicas of a topic.
     """
 
     resources: tuple[str, ...] = ("disk",)
@@ -76,7 +77,7 @@ def plan_balance(brokers: Iterable[BrokerState], partitions: Iterable[PartitionL
 
 
 def broker_loads(partitions: Iterable[PartitionLoad], resource: str) -> Counter[int]:
-    """Returns the load of each broker that has replicas."""
+    """Returns the load of each broker that has replicas: the sum of the loads of its replicas in `resource`."""
     loads: Counter[int] = Counter()
     for each in partitions:
         for broker in each.replicas:
@@ -202,8 +203,11 @@ class _Planner:
             del movable[source][partition]
 
     def _best_move(self, movable: Mapping[int, Collection[TopicPartition]]) -> tuple[TopicPartition, int, int] | None:
-        """Returns the best move, as partition, source and target, between the most uneven pair of brokers with a move
-        that lowers the imbalance; None if no pair has one."""
+        """Returns the best move that lowers the imbalance, as partition, source and target.
+
+        It is a move between the most uneven pair of brokers that has such a move; None if no pair has one. `movable`
+        has, for each broker, the partitions of which a replica may be moved from it.
+        """
         for source, target in self._uneven_pairs():
             differences = self._differences(source, target)
             best, best_gain = None, _LEAST_GAIN
@@ -218,7 +222,7 @@ class _Planner:
         return None
 
     def _differences(self, source: int, target: int) -> list[float]:
-        """Returns by how much the source's share of each resource exceeds the target's."""
+        """Returns, for each resource, the load of `source` minus that of `target`, as a fraction of the mean load."""
         return [(self._loads[name][source] - self._loads[name][target]) / self._means[name] for name in self._resources]
 
     def _may_move(self, partition: TopicPartition, source: int, target: int) -> bool:
@@ -232,7 +236,10 @@ class _Planner:
         )
 
     def _uneven_pairs(self) -> list[tuple[int, int]]:
-        """Returns pairs of a source and a target, not both within the tolerance; the most uneven pair comes first."""
+        """Returns (source, target) pairs of brokers that are not both within the tolerance for some resource.
+
+        The source has the greater load of this resource. The most uneven pair comes first.
+        """
         pairs: dict[tuple[int, int], float] = {}
         for name in self._resources:
             loads, mean = self._loads[name], self._means[name]
@@ -267,7 +274,11 @@ class _Planner:
     def _first_path(
         self, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
     ) -> list[tuple[TopicPartition, int]]:
-        """Returns the path of the broker with the most leaders among those that have a path, or [] if none has one."""
+        """Returns the `_path` of the broker with the most leaders among the brokers with a path; [] if there is none.
+
+        `counts` is the number of partitions of which each broker is the preferred leader. `led` has those of these
+        partitions that may be changed.
+        """
         for source in sorted(counts, key=lambda each: (-counts[each], each)):
             if path := self._path(source, counts, led):
                 return path
@@ -276,10 +287,11 @@ class _Planner:
     def _path(
         self, source: int, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
     ) -> list[tuple[TopicPartition, int]]:
-        """Returns the shortest chain of new leaders from the source to the broker with the fewest leaders.
+        """Returns the shortest chain of changes of leaders by which `source` leads one partition less, as pairs.
 
-        An element is a partition and its new leader. Returns [] unless that broker leads at least two partitions fewer
-        than the source.
+        A pair is a partition and its new leader. The new leader passes on another partition in the next pair; the last
+        one is the broker with the fewest leaders that can be reached. Returns [] unless that broker leads at least two
+        partitions fewer than `source`. See `_first_path` for the other arguments.
         """
         steps: dict[int, tuple[int, TopicPartition]] = {}
         queue = deque([source])

@@ -48,10 +48,10 @@ JSON = Option("json", "Print the result as JSON.", is_ours=True)
 def admin_properties(
     arguments: Arguments, config: str = "command-config", *, given: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Returns the properties of an admin client from --bootstrap-server or --bootstrap-controller, and from the file
-    that the flag `config` names; if `given` is set, it has the properties, and no file is read.
+    """Returns the properties of an admin client, with the servers of --bootstrap-server or --bootstrap-controller.
 
-    Raises ToolError if no broker can be reached, and ConfigError if the file cannot be read.
+    The other properties are `given` or, if that is None, those in the file that the flag `config` names. Raises
+    ToolError if no broker can be reached, and ConfigError if the file cannot be read.
     """
     properties: dict[str, Any] = dict(given or {})
     if given is None and arguments[config] is not None:

@@ -38,7 +38,7 @@ def _line(key: int, versions: VersionRange | None) -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the APIs of every broker, or of every controller."""
+    """Prints the APIs of every broker; with --bootstrap-controller those of every controller."""
     if not arguments.has("bootstrap-controller"):
         arguments.require("bootstrap-server")
     with Admin(admin_properties(arguments)) as admin:

@@ -99,7 +99,7 @@ def delete(admin: Admin, name: str) -> None:
 
 
 def describe(admin: Admin, name: str | None, *, as_json: bool) -> None:
-    """Prints the keys of one resource, or of all."""
+    """Prints the keys of the resource `name`; None means all resources."""
     names = _names(admin)
     if name is not None and name not in names:
         print(f"The client metric resource {name} doesn't exist and doesn't have dynamic config.")

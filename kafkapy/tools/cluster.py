@@ -67,7 +67,10 @@ def _list_endpoints(admin: Admin, arguments: Arguments) -> None:
 
 
 def endpoint_lines(nodes: Iterable[Node], fenced: Collection[int], *, is_controllers: bool) -> list[str]:
-    """Returns the table of brokers, or that of controllers, which has no states; in order of their ids."""
+    """Returns the lines of a table of brokers, or of controllers if `is_controllers`, ordered by id.
+
+    The column STATE shows whether a broker is one of the `fenced`; the table of controllers lacks this column.
+    """
     ordered = sorted(nodes)
     hosts = max((len(node.host) for node in ordered), default=100)
     racks = max((len(node.rack) for node in ordered if node.rack is not None), default=10)

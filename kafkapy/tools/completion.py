@@ -47,7 +47,11 @@ class _Place(NamedTuple):
 
 
 class _Subject(NamedTuple):
-    """The content of a completion script; `words` are the values of each kind that `Option.completes` names."""
+    """The content of a completion script.
+
+    `descriptions` has the purpose of each tool by its name, and `scripts` the tool of each of Apache Kafka's scripts.
+    `words` are the values that are offered for each kind of `Option.completes`.
+    """
 
     tools: Sequence[Tool]
     places: Sequence[_Place]
@@ -110,9 +114,10 @@ def user_directory(shell: str) -> Path:
 
 
 def install(shell: str, text: str, scripts: Iterable[str], directory: Path | None) -> int:
-    """Writes the script, and links by which the shell finds it for the names of Apache Kafka's scripts.
+    """Writes the script into `directory`, or into the shell's own directory of this user if it is None.
 
-    Returns the exit code: 1 if a file could not be written or a link's name belongs to another file.
+    Also writes links by which the shell finds the script for the names of Apache Kafka's scripts. Returns the exit
+    code: 1 if a file could not be written or a link's name belongs to another file.
     """
     is_default = directory is None
     directory = user_directory(shell) if directory is None else directory
@@ -149,14 +154,16 @@ def _places(tools: Iterable[Tool]) -> Iterator[_Place]:
 
 
 def _kind(option: Option) -> str:
-    """Returns the kind of an option's value: what it declares, or a kind of names on the broker that the option's name
-    implies.
+    """Returns the kind of an option's value that completion offers: `Option.completes`, if it is not empty.
+
+    Otherwise the option's name decides whether the value is the name of a topic or group on the broker; "" if it is
+    not.
     """
     return option.completes or (NAMES_BY_OPTION.get(option.name, "") if option.argument is not None else "")
 
 
 def _offered(options: Iterable[Option]) -> list[Option]:
-    """Returns the options without the deprecated ones."""
+    """Returns the options that completion offers: those that are not deprecated."""
     return [option for option in options if not option.is_deprecated]
 
 

@@ -62,7 +62,10 @@ def describe(admin: Admin, arguments: Arguments, entities: Entities) -> None:
 def resource_configs(
     admin: Admin, resource: ConfigResource, *, includes_all: bool = False, include_synonyms: bool = True
 ) -> dict[str, ConfigEntry]:
-    """Returns the keys that are set dynamically for a resource, or all its keys with `includes_all`, sorted by name."""
+    """Returns the keys that are set dynamically for a resource, or all its keys with `includes_all`, sorted by name.
+
+    `include_synonyms` says whether the broker is asked for the other sources of each value.
+    """
     source: ConfigSource | None = _DYNAMIC.get(resource.type)
     if resource.type is ResourceType.BROKER and not resource.name:
         source = ConfigSource.DYNAMIC_DEFAULT_BROKER

@@ -164,8 +164,11 @@ class ConsoleConsumer:
         is_wanted: Callable[[ConsumerRecord], bool] = lambda record: True,
         poll_s: float = LONGEST_POLL_S,
     ) -> None:
-        """`is_done`, called before each poll, returns whether no further records have to be read; `is_wanted` returns
-        whether a record is printed. `poll_s` is the longest time of one poll if the user has not set a timeout."""
+        """`skips_errors` says whether a record that cannot be formatted is left out instead of ending the program.
+
+        `is_done`, called before each poll, returns whether no further records have to be read; `is_wanted` returns
+        whether a record is printed. `poll_s` is the longest time of one poll if the user has not set a timeout.
+        """
         self._consumer = consumer
         self._formatter = formatter
         self._output = output

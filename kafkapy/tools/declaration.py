@@ -30,8 +30,9 @@ class Example(NamedTuple):
 class Command(NamedTuple):
     """A subcommand, such as `format` of `kafkapy storage format`.
 
-    `required_groups` and `completes` have the same meaning as the fields of Tool. `accepts_profile` says whether a
-    profile of the user may be the file of `--command-config`, which some commands also read for something else.
+    `required_groups` and `completes` have the same meaning as the fields of Tool. `accepts_profile` is False if the
+    command reads more than a client's configuration from the file of `--command-config`, so that a profile of the user
+    cannot replace it.
     """
 
     name: str

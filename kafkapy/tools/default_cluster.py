@@ -107,7 +107,10 @@ def fill_in(
 
 
 def _needs_no_default(found: Found) -> bool:
-    """Returns whether the flags ask for help or the version, name another source, or name the cluster by a property."""
+    """Returns whether the default cluster is not needed: the flags ask for help or the version, or name another source.
+
+    Such a source is a controller, a directory or ZooKeeper, or `bootstrap.servers` in a flag for single properties.
+    """
     if any(name in found for name in ("help", "version", *_OTHER_SOURCES)):
         return True
     properties = (word for name in _PROPERTY_FLAGS for word in found.get(name, ()))
@@ -115,7 +118,11 @@ def _needs_no_default(found: Found) -> bool:
 
 
 def _servers_in_zookeeper(found: Found, config_flags: Sequence[str]) -> str:
-    """Returns the brokers that are registered in the ZooKeeper of the command line. Raises ToolError."""
+    """Returns the addresses of the brokers that are registered in the ZooKeeper that --zookeeper names.
+
+    The file of the first flag of `config_flags` that was given says, by security.protocol, which listeners to use.
+    Raises ToolError.
+    """
     from kafkapy.tools.zookeeper.brokers import servers_in_zookeeper  # seldom needed
 
     paths = [found[name][-1] for name in config_flags if found.get(name)]

@@ -36,7 +36,7 @@ _HEADINGS = ("TOKENID", "HMAC", "OWNER", "REQUESTER", "RENEWERS", "ISSUEDATE", "
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the action."""
+    """Carries out the action that the flags name, such as --create. Returns the exit code, 0."""
     action = check_arguments(arguments)
     properties = admin_properties(arguments)
     try:

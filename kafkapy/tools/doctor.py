@@ -65,7 +65,8 @@ OPTIONS = (
 def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system: System) -> Findings:
     """Yields the findings of all checks, one subject after the other.
 
-    `idle_days` is the number of days without a write after which a topic counts as idle.
+    `path` is the broker's configuration file, or None, and `overrides` are keys set on the command line. `idle_days` is
+    the number of days without a write after which a topic counts as idle.
     """
     try:
         config = BrokerConfig.load(path, overrides)

@@ -127,7 +127,10 @@ class LogContent:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.size else None
 
     def batches(self, position: int = 0, limit: int | None = None) -> Iterator[FileBatch]:
-        """Yields the complete batches from `position` on, within `limit` bytes. Raises ToolError for invalid sizes."""
+        """Yields the complete batches from `position` on, within `limit` bytes (None: to the end of the file).
+
+        Raises ToolError for a batch whose size is too small for a batch.
+        """
         if self._map is None:
             return
         content = memoryview(self._map)
@@ -146,8 +149,12 @@ class LogContent:
 
 
 class BatchPrinter:
-    """Prints the batches of files, and with `is_deep` their records; `decoder` converts keys and values to text.
+    """Prints the batches of files, and with `is_deep` their records.
 
+    output: the text stream to print to.
+    decoder: converts keys and values to text; None does not print them.
+    skips_metadata: whether only the keys and values of records are printed, and no control records.
+    max_bytes: how many bytes of each file are read.
     gaps: for each file, the offsets that do not follow each other, as {previous: next}.
     """
 

@@ -76,7 +76,10 @@ def _coordinator_record(key: bytes, value: bytes | None, coordinator: Coordinato
 
 
 def _decode_members(group: Any, data: dict[str, Any]) -> None:
-    """Replaces the bytes of members' subscriptions and assignments in `data` by their messages."""
+    """Decodes the subscription and assignment of each member of `group` in `data`, the JSON form of `group`.
+
+    Bytes that cannot be decoded remain.
+    """
     for member, shown in zip(group.members, data["members"], strict=True):
         for name, message_class in (
             ("subscription", ConsumerProtocolSubscription),
@@ -88,7 +91,10 @@ def _decode_members(group: Any, data: dict[str, Any]) -> None:
 
 
 def _embedded(message_class: type[Message], content: bytes) -> dict[str, Any] | None:
-    """Decodes a message that follows its version in `content`; returns None if the bytes are not such a message."""
+    """Returns the JSON form of the message in `content`, which begins with the message's version (int16).
+
+    Returns None if the bytes are not a message of this class.
+    """
     try:
         reader = Reader(content)
         version = reader.read_int16()

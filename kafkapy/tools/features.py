@@ -144,7 +144,10 @@ def _look_up(name: str, level: int) -> None:
 
 
 def _updating(name: str, description: str, example: str, *flags: Option) -> Command:
-    """Returns the command `upgrade` or `downgrade`."""
+    """Returns the declaration of the command `name`, which is `upgrade` or `downgrade`.
+
+    `example` is the name of a metadata.version for the help text; `flags` are further options.
+    """
     return Command(
         name,
         description,

@@ -123,7 +123,7 @@ def print_notice(group: str, state: str | None) -> None:
 
 
 def print_offsets(rows: Sequence[PartitionRow], *, verbose: bool) -> None:
-    """Prints the offsets of a group."""
+    """Prints a table of the offsets of a group; with `verbose` also the leader epochs of the committed offsets."""
     columns: list[Column[PartitionRow]] = [
         ("GROUP", 15, lambda row: row.group),
         ("TOPIC", 15, lambda row: row.topic),
@@ -140,7 +140,7 @@ def print_offsets(rows: Sequence[PartitionRow], *, verbose: bool) -> None:
 
 
 def print_members(described: GroupDescription, *, verbose: bool) -> None:
-    """Prints the members of a group."""
+    """Prints a table of the members of a group; with `verbose` also their epochs, and their partitions by name."""
     columns: list[Column[MemberDescription]] = [
         ("GROUP", 15, lambda member: described.group_id),
         ("CONSUMER-ID", 15, lambda member: member.member_id),
@@ -166,7 +166,7 @@ def print_members(described: GroupDescription, *, verbose: bool) -> None:
 
 
 def print_states(groups: Sequence[GroupDescription], *, verbose: bool) -> None:
-    """Prints the states of groups."""
+    """Prints a table of the states of groups; with `verbose` also their epochs."""
     columns: list[Column[GroupDescription]] = [
         ("GROUP", 15, lambda group: group.group_id),
         (
@@ -209,6 +209,7 @@ def print_table(
     """Prints a line of column names, then a line for each row. A column is (name, width, function of a row).
 
     A positive width is the least width of a column, a negative one the exact width; 0 does not pad the cells.
+    `begins_with_a_line` prints an empty line before the table.
     """
     cells = [[_text(value(row)) for _, _, value in columns] for row in rows]
     widths = [

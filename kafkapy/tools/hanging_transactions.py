@@ -20,10 +20,11 @@ class OpenTransaction(NamedTuple):
 def find_hanging(
     admin: Admin, *, topic: str | None, partition: int | None, broker: int | None, longer_than_ms: int
 ) -> list[OpenTransaction]:
-    """Returns the hanging transactions that are open for longer than `longer_than_ms`.
+    """Returns the hanging transactions whose last record in the partition is older than `longer_than_ms`.
 
-    Only the partitions of the topic, of the broker, or of the topic on the broker are searched. Raises ApiError if a
-    request fails.
+    Searches one partition (`topic` and `partition`), all partitions of `topic` or, if both are None, of the cluster.
+    With `broker` asks this broker instead of the leaders and, without `partition`, only about partitions of which it
+    has a replica. Raises ApiError if a request fails.
     """
     candidates = _open_transactions(admin, _partitions(admin, topic, partition, broker), broker, longer_than_ms)
     if not candidates:

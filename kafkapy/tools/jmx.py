@@ -34,7 +34,11 @@ _EVERYTHING = re.compile("")
 
 
 class Attribute(NamedTuple):
-    """An attribute of a bean on the page: the series, its name without the ending, its labels, and the attribute."""
+    """An attribute of a bean on the page, and its value.
+
+    `series` is the name of the time series, and `base` the same name without the ending that stands for the attribute,
+    such as `_total`. `name` is the attribute's name in JMX, such as "Count".
+    """
 
     series: str
     base: str
@@ -44,7 +48,7 @@ class Attribute(NamedTuple):
 
     @property
     def bean(self) -> str:
-        """The bean as the page knows it, in which the letters of the original name are lost."""
+        """The bean's name as far as the page has it, `base` and the labels; its original spelling is not known."""
         labels = ",".join(f"{name}={value}" for name, value in self.labels.items())
         return f"{self.base}{{{labels}}}" if labels else self.base
 
@@ -70,7 +74,10 @@ class Query:
         self._labels = {name.replace("-", "_"): re.compile(_glob(value)) for name, value in properties.items()}
 
     def attribute(self, found: Attribute) -> str | None:
-        """Returns the name of an attribute if the bean has it; None if it belongs to another bean."""
+        """Returns the name that the attribute `found` has in the bean of this query.
+
+        Returns None if it belongs to another bean.
+        """
         if found.labels.keys() - self._labels.keys() and not self._accepts_more_labels:
             return None
         if self._labels.keys() - found.labels.keys():
@@ -91,7 +98,7 @@ def _glob(text: str) -> str:
 
 
 def _pattern(text: str) -> str:
-    """Returns the expression of a part of a bean's name as the page has it."""
+    """Returns the regular expression for a part of a bean's name, in the spelling of the metrics page."""
     plain = re.sub(r"[^a-z0-9*?]", "_", re.sub("(?<=[a-z])Percent$", "_percent", text).lower())
     return _glob(plain)
 
@@ -116,9 +123,9 @@ def attributes_of(page: str) -> Iterator[Attribute]:
 
 
 def chosen(found: Iterable[Attribute], queries: list[Query], wanted: frozenset[str]) -> dict[str, str]:
-    """Returns the values of the attributes that the queries select, by `bean:attribute`; all without a query.
+    """Returns the values of the attributes that the queries select, by `bean:attribute`; of all without a query.
 
-    `wanted` are the names of attributes, or none for all.
+    Only attributes whose names are in `wanted` are returned, unless it is empty.
     """
     values: dict[str, str] = {}
     for each in found:
@@ -130,9 +137,10 @@ def chosen(found: Iterable[Attribute], queries: list[Query], wanted: frozenset[s
 
 
 def page_address(arguments: Arguments) -> PageAddress:
-    """Returns the address of the page. Raises UsageError for an address that is neither HTTP's nor JMX's.
+    """Returns the address of the metrics page: from the broker's file of --config, or from the address of --jmx-url.
 
-    Only host and port of a JMX service's address are used: they must be those of the metrics listener.
+    Only host and port of a JMX service's address are used: they must be those of the metrics listener. Raises
+    UsageError for an address that is neither HTTP's nor JMX's.
     """
     if arguments.has("config"):
         return address_in_file(arguments["config"])
@@ -155,7 +163,10 @@ class Report:
         self._keys: list[str] | None = None
 
     def print(self, values: Mapping[str, str]) -> None:
-        """Prints the values of one reading; in the format "original", with a head whenever the names change."""
+        """Prints the values of one reading.
+
+        In the format "original" a line of names comes first whenever the names differ from those of the last reading.
+        """
         now = wall_ms()
         values = {"time": str(now) if self._dates is None else self._dates.format(now), **values}
         keys = ["time", *sorted(values.keys() - {"time"})]

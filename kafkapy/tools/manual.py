@@ -66,7 +66,10 @@ def install(pages: Mapping[str, str], directory: Path) -> int:
 
 
 def overview(tools: Mapping[str, tuple[str, str]]) -> str:
-    """Returns the page of kafkapy, which lists the tools."""
+    """Returns the manual page of kafkapy, which lists the tools.
+
+    `tools` maps each tool's name to its module and description.
+    """
     lines = [
         *_head("kafkapy", "a broker compatible with Apache Kafka, and its tools"),
         ".SH SYNOPSIS",
@@ -91,7 +94,10 @@ def overview(tools: Mapping[str, tuple[str, str]]) -> str:
 
 
 def page(tool: Tool, summary: str, scripts: Mapping[str, str]) -> str:
-    """Returns the page of a tool; `summary` is its purpose in a few words."""
+    """Returns the manual page of a tool as roff text.
+
+    `summary` is the tool's purpose in a few words, and `scripts` maps the names of Kafka's scripts to tools.
+    """
     lines = [*_head(f"kafkapy-{tool.name}", summary), ".SH SYNOPSIS"]
     for command in tool.commands:
         lines += [rf"\fBkafkapy {_text(tool.name)} {_text(command.name)}\fR {_synopsis(command.options)}", ".br"]
@@ -121,7 +127,7 @@ def _head(name: str, summary: str) -> Iterator[str]:
 
 
 def _synopsis(options: Iterable[Option]) -> str:
-    """Returns the options that are required, and a placeholder for the others."""
+    """Returns the options for a manual page's synopsis: the required ones, and a placeholder for all others."""
     required = [rf"\fB{_text(each.flag)}\fR {_placeholder(each)}".rstrip() for each in options if each.is_required]
     return " ".join([*required, r"[\fIOPTION\fR ...]"])
 
@@ -159,13 +165,13 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """Returns a line of text, which must not begin as a request of roff does."""
+    """Returns a line of text for roff, in which a leading dot or apostrophe does not begin a command of roff."""
     escaped = _text(text)
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped
 
 
 def _text(text: str) -> str:
-    """Returns a text with the characters escaped that roff interprets or changes."""
+    """Returns a text in which the characters that roff interprets or changes are escaped."""
     plain = text.replace("\\", r"\e").replace("\t", " ").replace("\n", " ")
     return (
         plain.replace("-", r"\-")

@@ -138,7 +138,10 @@ class NoOpFormatter:
 
 
 class CoordinatorFormatter:
-    """A formatter that prints records of some types of a coordinator's topic as JSON."""
+    """A formatter that prints records of a coordinator's internal topic as JSON, and nothing for other records.
+
+    `types` are the types of keys whose records are printed, as the versions of their key schemas.
+    """
 
     def __init__(self, coordinator: Coordinator, types: frozenset[int]) -> None:
         self._coordinator = coordinator

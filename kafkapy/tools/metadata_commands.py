@@ -143,7 +143,7 @@ class Shell:
             self._write(str(refusal))
 
     def _found(self, command: str, paths: Sequence[str], reason: str) -> Iterator[Found]:
-        """Yields the nodes that the paths name, and prints a line for each path that names none."""
+        """Yields the nodes that the paths name; prints `command`, path and `reason` for each path that names none."""
         for path in paths:
             found = list(expand(self.root, path, self.directory))
             if not found:
@@ -244,7 +244,10 @@ class Shell:
             self._write_tree(node[name], indent + _LEVEL)
 
     def completions(self, line: str, word: str) -> list[str]:
-        """Returns the words that can replace `word`, the last one of the line: commands first, then paths."""
+        """Returns the words that can replace `word`, the last one of `line`.
+
+        They are commands if `word` is the first word of the line, otherwise paths.
+        """
         if not line[: len(line) - len(word)].strip():
             return [f"{name} " for name in COMMANDS if name.startswith(word)]
         head, slash, start = word.rpartition("/")
@@ -256,7 +259,10 @@ class Shell:
 
 
 def _shown(found: Found, path: str) -> str:
-    """Returns the path as the user typed it, or the real one if the user typed a pattern."""
+    """Returns the text for a node that `path` names.
+
+    It is the path as the user typed it or, if that is a pattern, the node's own path.
+    """
     return "/" + "/".join(found.path) if any(letter in path for letter in "*?{") else path
 
 

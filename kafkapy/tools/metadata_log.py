@@ -70,7 +70,7 @@ def image_of_snapshot(batches: Iterable[RecordBatch], offset: int, epoch: int) -
 
 
 def append_batches(history: MetadataHistory, batches: Iterable[RecordBatch], end: int = 1 << 62) -> None:
-    """Appends the records of batches at the end of the history, without those from the offset `end` on."""
+    """Appends the records of batches that the history does not have yet, up to the offset `end` (exclusive)."""
     for batch in batches:
         if batch.base_offset >= end:
             return
@@ -91,7 +91,7 @@ def append_batches(history: MetadataHistory, batches: Iterable[RecordBatch], end
 
 
 def _control(record: Any) -> Any:
-    """Returns the message of a leader change; None for another control record."""
+    """Returns the LeaderChangeMessage in a control record of the metadata log; None for another control record."""
     if int.from_bytes(bytes(record.key or b"")[2:4], "big") != _LEADER_CHANGE:
         return None
     return LeaderChangeMessage.decode(bytes(record.value or b""), 0)
@@ -121,7 +121,10 @@ def fetch_history(admin: Admin) -> MetadataHistory:
 def _fetch_rest(
     admin: Admin, history: MetadataHistory, offset: int, epoch: int, last_epoch: int | None = None
 ) -> MetadataHistory:
-    """Appends the committed records from `offset` on; `last_epoch` is the epoch of the record before it, if known."""
+    """Appends the committed records from `offset` on to `history`, and returns `history`.
+
+    `epoch` is the active controller's present epoch; `last_epoch` is the epoch of the record before `offset`, if known.
+    """
     while True:
         part = admin.fetch_metadata_log(offset, epoch, last_epoch=last_epoch)
         last_epoch = None
@@ -135,9 +138,10 @@ def _fetch_rest(
 
 
 def _oldest_snapshot(admin: Admin, start: int, epoch: int) -> MetadataImage | None:
-    """Returns the image of the snapshot at the start of the log, or None if there is none.
+    """Returns the image of the snapshot at the log start offset `start`, or None if there is no such snapshot.
 
-    The epoch of the snapshot is not known, so all epochs up to `epoch` are tried."""
+    The snapshot's epoch is not known, so all epochs up to `epoch`, the present one, are tried.
+    """
     for candidate in range(epoch, -1, -1):
         try:
             return image_of_snapshot(_downloaded(admin, start, candidate, epoch), start, candidate)

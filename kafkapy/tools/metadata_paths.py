@@ -64,7 +64,10 @@ def node_at(root: Node, names: tuple[str, ...]) -> Node | None:
 
 
 def expand(root: Node, path: str, directory: tuple[str, ...]) -> Iterator[Found]:
-    """Yields the nodes that a path with patterns (`*`, `?`, `{a,b}`) names, in order."""
+    """Yields the nodes that a path names, in the order of the tree; the path may have patterns (`*`, `?`, `{a,b}`).
+
+    A path without a leading slash is relative to `directory`.
+    """
     yield from _matches(root, components(path, directory), ())
 
 

@@ -104,7 +104,7 @@ def status_lines(cluster_id: str, quorum: QuorumDescription) -> list[str]:
 
 
 def _leader(quorum: QuorumDescription) -> QuorumReplica:
-    """Returns the leader. Raises ToolError if the response does not describe it."""
+    """Returns the leader of the quorum. Raises ToolError if it is neither among the voters nor among the observers."""
     for each in (*quorum.voters, *quorum.observers):
         if each.node_id == quorum.leader:
             return each
@@ -128,7 +128,10 @@ def _directory(replica: QuorumReplica) -> str | None:
 
 
 def replication_lines(quorum: QuorumDescription, wall_ms: int | None = None) -> list[str]:
-    """Returns the output of `describe --replication`; times are ages at `wall_ms` (ms since 1970) if it is given."""
+    """Returns the output of `describe --replication`.
+
+    The times of replicas are shown as ages at `wall_ms` (ms since 1970) or, if it is None, as ms since 1970.
+    """
     leader = _leader(quorum)
     rows: list[tuple[str, ...]] = [_COLUMNS]
     rows.append(_row(leader, leader, "Leader", wall_ms))
@@ -186,7 +189,8 @@ def _add_controller(arguments: Arguments) -> None:
 def _connection(arguments: Arguments, config: BrokerConfig) -> dict[str, object]:
     """Returns the properties of an admin client for add-controller.
 
-    The client uses the keys of the controller's configuration file that an admin client has too, as in Apache Kafka.
+    They are the keys of the controller's configuration `config` that are also keys of an admin client, as in Apache
+    Kafka, and the servers of the command line.
     """
     properties = {name: text for name, text in config.originals.items() if name in ADMIN_ROWS}
     return admin_properties(arguments, given=properties)

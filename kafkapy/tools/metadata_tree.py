@@ -58,7 +58,10 @@ class Provenance(NamedTuple):
 
 
 def tree_of(image: MetadataImage, provenance: Provenance, local: Mapping[str, str]) -> Mapping[str, Node]:
-    """Returns the root of the tree; `local` maps the names of the files in the directory `local` to their texts."""
+    """Returns the root of the tree: a directory is a mapping of names, and a file a function that returns its text.
+
+    `local` maps the names of the files in the directory `local` to their texts.
+    """
     return {
         "image": {
             "acls": {"byId": {uuid_to_string(key): partial(_acl, each) for key, each in image.acls.items()}},

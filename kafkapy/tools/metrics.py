@@ -95,8 +95,10 @@ def page_address(arguments: Arguments) -> PageAddress:
 
 
 def address_in_file(path: str) -> PageAddress:
-    """Returns the address of the metrics page of the broker with this file. Raises ToolError if it names no valid
-    listener."""
+    """Returns the address of the metrics page of the broker whose configuration file is `path`.
+
+    Raises ToolError if the file names no valid metrics listener.
+    """
     properties = read_properties(path)
     listener = properties.get(LISTENER_KEY, "")
     if not listener:
@@ -113,9 +115,10 @@ def address_in_file(path: str) -> PageAddress:
 
 
 def _own_context(path: str) -> SSLContext:
-    """Returns the TLS context for the metrics listener of the broker with this file. Raises ToolError.
+    """Returns the TLS context of a client for the metrics listener of the broker whose configuration file is `path`.
 
-    The broker's own certificate is trusted, and is the client's certificate if the listener asks for one.
+    The broker's own certificate is trusted, and is the client's certificate if the listener asks for one. Raises
+    ToolError.
     """
     from kafkapy.config.broker_config import BrokerConfig
     from kafkapy.config.listener_ssl import listener_ssl_settings

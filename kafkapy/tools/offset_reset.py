@@ -88,10 +88,11 @@ def parse_partitions(admin: Admin, words: Collection[str]) -> list[TopicPartitio
 
 
 def read_plans(path: str, group: str | None) -> dict[str, Plan]:
-    """Returns the new offsets of each group in a CSV file with the columns topic, partition, offset.
+    """Returns the new offsets of each group in a CSV file.
 
-    The group is `group`. If `group` is None, the first of four columns is the group. Raises ToolError if the file
-    cannot be read or is malformed.
+    If `group` is not None, the columns are topic, partition and offset, and the offsets are those of `group`.
+    Otherwise, or with four columns, the group is the first column. Raises ToolError if the file cannot be read or is
+    malformed.
     """
     plans: dict[str, Plan] = {}
     try:
@@ -228,7 +229,7 @@ class OffsetReset:
         return self._within_range(plan)
 
     def _within_range(self, wanted: Plan) -> Plan:
-        """Returns the offsets; an offset outside its partition is replaced by the nearer end of the partition."""
+        """Returns `wanted` with each offset outside of its partition replaced by the nearer end of the partition."""
         first, end = self._ends(list(wanted), EARLIEST), self._ends(list(wanted), LATEST)
         plan: Plan = {}
         for partition, offset in wanted.items():

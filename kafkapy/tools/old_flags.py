@@ -33,7 +33,10 @@ def _renamed(name: str) -> OldFlag:
 
 
 def _property(key: str, flag: str = "command-property", values: Mapping[str, str] | None = None) -> OldFlag:
-    """Returns a flag whose value is given today as a key of the client's configuration; `values` translates values."""
+    """Returns an old flag whose value is given today as `key=VALUE` of the flag `flag`.
+
+    `values` maps old values to those of today.
+    """
     known = values or {}
     return OldFlag(True, f"--{flag} {key}=VALUE", lambda value: [f"--{flag}", f"{key}={known.get(value, value)}"])
 
@@ -44,7 +47,10 @@ def _all_but(value: str) -> list[str]:
 
 
 def _zookeeper_of_authorizer(value: str) -> list[str]:
-    """Returns the words for a property of the authorizer that used ZooKeeper: only its address has a meaning today."""
+    """Returns today's words for `value`, a `key=value` property of the authorizer that stored its ACLs in ZooKeeper.
+
+    They are --zookeeper and the address for `zookeeper.connect`; other properties have no meaning today and yield [].
+    """
     key, _, address = value.partition("=")
     return ["--zookeeper", address] if key.strip() == "zookeeper.connect" else []
 
@@ -157,7 +163,7 @@ def translate(tool: str, words: Sequence[str]) -> list[str]:
 
 
 def _line(name: str, flag: OldFlag) -> str:
-    """Returns the line that is printed for an old flag."""
+    """Returns the line that is printed for an old flag, which the user gave as `name`."""
     if flag.rewrite is not None:
         return f"--{name} is a flag of older releases; today's is {flag.instead}."
     if flag.instead:

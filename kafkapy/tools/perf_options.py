@@ -52,8 +52,9 @@ def record_count(arguments: Arguments) -> int:
 
 
 def read_configuration(arguments: Arguments, client_id: str) -> dict[str, Any]:
-    """Returns the configuration of a consumer of bytes: the keys of the file, the single keys, and those of flags.
+    """Returns the configuration of a consumer whose keys and values are bytes.
 
+    A flag such as --bootstrap-server takes precedence over --command-property, which takes precedence over the file.
     `client_id` is the client's id unless the user chooses another.
     """
     config = "consumer.config" if arguments.has("consumer.config") else "command-config"

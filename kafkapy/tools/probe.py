@@ -225,7 +225,10 @@ def probe(
     count: int | None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Sends `count` records, or without end if it is None; returns how many failed."""
+    """Sends `count` records by `path`, one each `interval_s` seconds, and returns how many failed.
+
+    Sends records without end if `count` is None. Adds each outcome to the measurements and prints it by `report`.
+    """
     number = 0
     while count is None or number < count:
         began_s = time.monotonic()

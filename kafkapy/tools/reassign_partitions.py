@@ -91,7 +91,7 @@ def check(arguments: Arguments) -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the action."""
+    """Carries out the action that the flags name; returns the exit code, which is 1 after an error."""
     action = _ACTION_FUNCTIONS[check(arguments)]
     with Admin(admin_properties(arguments)) as admin:
         try:
@@ -106,7 +106,7 @@ def run(arguments: Arguments) -> int:
 
 
 def generate(admin: Admin, arguments: Arguments) -> None:
-    """Prints the present replicas of topics, and replicas on the given brokers that could replace them."""
+    """Prints the present replicas of topics, and a plan that places their replicas on the given brokers instead."""
     brokers = _broker_list(arguments["broker-list"])
     topics = read_topics(arguments["topics-to-move-json-file"])
     described = admin.describe_topics(topics)
@@ -142,7 +142,10 @@ def _broker_list(text: str) -> list[int]:
 
 
 def candidates(admin: Admin, brokers: Sequence[int], *, is_rack_aware: bool) -> list[_Broker]:
-    """Returns the live brokers among the given ones. Raises ToolError if only some of them have a rack."""
+    """Returns the live brokers among those with the ids in `brokers`; without their racks unless `is_rack_aware`.
+
+    Raises ToolError if `is_rack_aware` and only some of the brokers have a rack.
+    """
     live = [node for node in admin.describe_cluster().brokers if node.node_id in brokers]
     if is_rack_aware and 0 < sum(node.rack is None for node in live) < len(live):
         fail(
@@ -191,7 +194,10 @@ def execute(admin: Admin, arguments: Arguments) -> None:
 def _check_existing(
     admin: Admin, wanted: Mapping[TopicPartition, Sequence[int]]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Returns the present replicas. Raises ToolError for an unknown broker, and ApiError for an unknown partition."""
+    """Returns the present replicas of the partitions in `wanted`, which has their new replicas.
+
+    Raises ToolError if a new replica is on an unknown broker, and ApiError for a partition that does not exist.
+    """
     live = {node.node_id for node in admin.describe_cluster().brokers}
     unknown = sorted({broker for replicas in wanted.values() for broker in replicas} - live)
     if unknown:
@@ -207,7 +213,11 @@ def _check_existing(
 
 
 def verify(admin: Admin, arguments: Arguments) -> None:
-    """Prints how far the reassignments of a file are. Removes all throttles if no reassignment is in progress."""
+    """Prints the state of the reassignments, and of the moves between log directories, that a file names.
+
+    Removes all throttles if no reassignment of the cluster and no move of the file is in progress, unless
+    --preserve-throttles is given.
+    """
     plan = read_plan(arguments["reassignment-json-file"])
     ongoing = admin.list_partition_reassignments()
     current = current_replicas(admin, [partition for partition in plan.replicas if partition not in ongoing])

@@ -48,7 +48,7 @@ def replica_directories(admin: Admin, replicas: Iterable[Replica]) -> dict[Repli
 
 
 def present_directories(admin: Admin, replicas: Mapping[TopicPartition, Sequence[int]]) -> dict[Replica, str]:
-    """Returns the directories of all replicas on live brokers."""
+    """Returns the current log directory of each replica on a live broker, as far as its broker reports one."""
     live = {node.node_id for node in admin.describe_cluster().brokers}
     wanted = [Replica(*partition, broker) for partition in replicas for broker in replicas[partition] if broker in live]
     found = replica_directories(admin, wanted)
@@ -60,10 +60,10 @@ def partition_lines(
     ongoing: Mapping[TopicPartition, Reassignment],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> list[str]:
-    """Returns the state of each partition's reassignment, in the order of the partitions.
+    """Returns a title, and a line with the state of each partition's reassignment, ordered by partition.
 
-    `current` has the replicas of the partitions without a reassignment in progress; a partition that does not exist
-    has no replicas.
+    `targets` has the new replicas of the partitions, and `ongoing` the reassignments in progress. `current` has the
+    replicas of the partitions without a reassignment in progress; a partition that does not exist has no replicas.
     """
     lines = ["Status of partition reassignment:"]
     for partition in sorted(targets):
@@ -81,7 +81,10 @@ def partition_lines(
 
 
 def directory_lines(targets: Mapping[Replica, str], found: Mapping[Replica, Directories]) -> list[str]:
-    """Returns the state of each move between log directories, ordered by broker and partition."""
+    """Returns a line with the state of each move between log directories, ordered by broker and partition.
+
+    `targets` has the path to which each replica is to be moved, and `found` the present directories of each replica.
+    """
     return [
         _directory_line(replica, targets[replica], found[replica])
         for replica in sorted(targets, key=lambda each: (each.broker, each.topic, each.partition))

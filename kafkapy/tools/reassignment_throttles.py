@@ -35,9 +35,10 @@ def moves_of(
     wanted: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> dict[TopicPartition, Move]:
-    """Returns the moves in progress and the wanted ones, because a broker's rate applies to all of its moves together.
+    """Returns the moves in progress and those to `wanted`, because a broker's rate applies to all of its moves.
 
-    The sources of a partition whose reassignment is replaced are those of the ongoing reassignment.
+    `current` has the present replicas of the partitions in `wanted`. The sources of a partition whose reassignment is
+    replaced are those of the ongoing reassignment.
     """
     moves = {
         partition: Move(frozenset(each.replicas).difference(each.adding), frozenset(each.adding))
@@ -50,7 +51,10 @@ def moves_of(
 
 
 def throttled_replicas(moves: Mapping[TopicPartition, Move]) -> dict[str, tuple[str, str]]:
-    """Returns, by topic, the lists of replicas that are throttled as leaders and as followers."""
+    """Returns, by topic, the replicas that are throttled as leaders and those that are throttled as followers.
+
+    Both are texts `PARTITION:BROKER,...`.
+    """
     leaders: dict[str, set[str]] = {}
     followers: dict[str, set[str]] = {}
     for (topic, number), move in moves.items():

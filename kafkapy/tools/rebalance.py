@@ -170,7 +170,11 @@ def traffic(
 def plan_lines(
     brokers: Sequence[BrokerState], partitions: Sequence[PartitionLoad], rules: Rules, plan: BalancePlan
 ) -> list[str]:
-    """Returns a table of the brokers before and after the plan, and the changes."""
+    """Returns the lines to print for a plan.
+
+    They are a table of the brokers' loads before and after the plan, a line for each partition that changes or that
+    cannot be moved, and a summary.
+    """
     after = [each._replace(replicas=plan.replicas.get(each.partition, each.replicas)) for each in partitions]
     names = [name for name in ("disk", "traffic") if name in rules.resources]
     columns = [_REPLICAS, *names, "leaders"]
@@ -203,7 +207,10 @@ def _leaders(partitions: Iterable[PartitionLoad]) -> Counter[int]:
 
 
 def _shown(name: str, value: float) -> str:
-    """Returns the text of a number of replicas or leaders, or of bytes with a unit; traffic is per second."""
+    """Returns the text of `value`, which is a load of the resource `name` in the table.
+
+    It is a number of replicas or leaders, or bytes with a unit ("disk"), or bytes per second ("traffic").
+    """
     if name in (_REPLICAS, "leaders"):
         return str(int(value))
     unit = 0

@@ -36,7 +36,7 @@ def _fraction(code: str, name: str) -> Decoder:
 def java_fraction(value: float, layout: struct.Struct) -> str:
     """Returns the shortest decimal that converts back to the number, in Java's form: 1.0, 1.0E10, NaN, Infinity.
 
-    `layout` packs the number's type: `>f` for a float, `>d` for a double; a float needs fewer digits.
+    `layout` is `>f` for a float or `>d` for a double; a float needs fewer digits.
     """
     if value != value:
         return "NaN"

@@ -30,7 +30,10 @@ def records_of(consumer: Consumer, topic: str, limit: int) -> Iterator[list[Cons
 
 
 class Replay:
-    """Copies records and counts those that could not be written. Not thread-safe."""
+    """Copies records and counts those that could not be written. Not thread-safe.
+
+    With `is_synchronous` each record is delivered before the next one is sent.
+    """
 
     def __init__(self, producer: Producer, topic: str, *, is_synchronous: bool) -> None:
         self._producer = producer

@@ -63,7 +63,10 @@ def search_terms(seed: int = 0) -> Iterator[Sample]:
 
 
 def quotes(seed: int = 0) -> Iterator[Sample]:
-    """Yields one quote of each stock for every trading day, in eight columns."""
+    """Yields one quote of each stock for every trading day.
+
+    Its columns are name, code and date, the previous day's close, and the open, high, low and close.
+    """
     chance = random.Random(seed)
     closes = {code: price for _, code, price in STOCKS}
     day = _FIRST_DAY
@@ -76,7 +79,10 @@ def quotes(seed: int = 0) -> Iterator[Sample]:
 
 
 def _prices_of_day(chance: random.Random, previous_close: float) -> tuple[float, ...]:
-    """Returns previous_close, open, high, low and close: low <= open, close <= high, all within the day's limit."""
+    """Returns the previous close, and the open, high, low and close of a day, which are random.
+
+    All prices are from the low to the high, and within the daily limit of a change.
+    """
     low_limit, high_limit = previous_close * (1 - _DAILY_LIMIT), previous_close * (1 + _DAILY_LIMIT)
     moves = [previous_close * (1 + chance.gauss(0, 0.015)) for _ in range(4)]
     prices = [max(round(min(max(price, low_limit), high_limit), 2), 0.01) for price in moves]

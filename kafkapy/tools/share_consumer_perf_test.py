@@ -116,7 +116,7 @@ class ShareConsumerTest:
         self._is_stopped = True
 
     def add(self, count: int, size: int) -> None:
-        """Adds the records and bytes of one poll."""
+        """Adds the number of records and bytes that one poll of a reader has returned. Any thread."""
         with self._lock:
             self.count += count
             self.bytes += size
@@ -124,7 +124,7 @@ class ShareConsumerTest:
                 self._progress.advance(count)
 
     def print(self, line: str) -> None:
-        """Prints a line of one reader."""
+        """Prints a line of a reader, after erasing the progress bar. Any thread."""
         with self._lock:
             if self._progress is not None:
                 self._progress.clear()
@@ -154,7 +154,10 @@ class ShareConsumerTest:
             )
 
     def summary(self, count: int, size: int) -> str:
-        """Returns the cells of a summary: times, MB, MB per second, records per second, records, ms."""
+        """Returns the line for `count` records of `size` bytes in all.
+
+        Its cells are the start and the end, MB, MB per second, records per second, records, and elapsed ms.
+        """
         elapsed_ms = self.end_ms - self.start_ms
         megabytes = size / MEGABYTE
         rates = (megabytes, per_second(megabytes, elapsed_ms), per_second(count, elapsed_ms))

@@ -231,7 +231,10 @@ class ShareGroups(GroupActions):
 
 
 def _is_shown(group: ShareGroupDescription, count: int) -> bool:
-    """Returns whether a table of `count` rows is printed; prints a message for a group without members."""
+    """Returns whether the table of a group's `count` rows is printed: it needs rows, and a group that exists.
+
+    Prints a message for a group that does not exist or has no members.
+    """
     if group.state == "Dead":
         print(f"\nError: Share group '{group.group_id}' does not exist.")
     elif group.state == "Empty":

@@ -160,7 +160,10 @@ def job_program(
 def _driver_program(
     submit: Path, job: Path, job_words: Sequence[str], environment: Mapping[str, str], python: str
 ) -> Program:
-    """Returns the Python program of a job whose driver, or client of Spark Connect, runs on this machine."""
+    """Returns the program that runs the file `job` with the interpreter `python` on this machine.
+
+    The job is then its own driver, or a client of Spark Connect.
+    """
     changed = dict(environment)
     modules = [str(path) for path in _pyspark_of_distribution(submit, python)]
     if job.parent != JOBS_DIRECTORY:  # a bundled job has the library in its own folder
@@ -187,7 +190,10 @@ def connect_server(spark_words: Sequence[str]) -> str | None:
 
 
 def require_connect_server(remote: str) -> None:
-    """Raises ToolError if nothing accepts a connection at the address, where Spark would try for minutes."""
+    """Raises ToolError if nothing accepts a connection at the Spark Connect address `remote`.
+
+    Without this check Spark would try to connect for minutes.
+    """
     address = urlsplit(remote.partition(";")[0])
     place = (address.hostname or "", address.port or _CONNECT_PORT)
     try:

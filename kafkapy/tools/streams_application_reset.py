@@ -98,7 +98,10 @@ class _Reset:
                 raise failure
 
     def _reset_offsets(self) -> int:
-        """Moves the offsets of the topics that exist, and returns the exit code."""
+        """Moves the group's offsets in the input and intermediate topics that exist; only prints them with --dry-run.
+
+        Returns the exit code, which is 1 if a topic does not exist.
+        """
         if not self._inputs and not self._intermediates:
             print("No input or intermediate topics specified. Skipping seek.")
             return 0
@@ -154,7 +157,10 @@ class _Reset:
         return offsets
 
     def _chosen(self, partitions: Sequence[TopicPartition]) -> Offsets:
-        """Returns the offsets that the flag for the position selects; the earliest without such a flag."""
+        """Returns the new offset of each partition, as a flag such as --to-latest selects it.
+
+        It is the earliest offset if no such flag is given.
+        """
         arguments = self._arguments
         if arguments.has("to-offset"):
             return self._within_range(dict.fromkeys(partitions, arguments["to-offset"]))
@@ -192,9 +198,9 @@ class _Reset:
         return self._within_range(wanted)
 
     def _within_range(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """Returns the offsets; an offset outside its partition is replaced by the nearer end of the partition.
+        """Returns `wanted` with each offset outside of its partition replaced by the nearer end of the partition.
 
-        As in Apache Kafka, an offset that equals an end is reported as well.
+        Prints each such offset and, as Apache Kafka's tool does, also each that equals an end.
         """
         starts, ends = self._ends(list(wanted), EARLIEST), self._ends(list(wanted), LATEST)
         offsets: Offsets = {}

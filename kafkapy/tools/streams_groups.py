@@ -230,7 +230,10 @@ class StreamsGroups(GroupActions):
         return next(iter(results.errors.values()), None)
 
     def _internal_topics(self, group: str) -> list[str]:
-        """Returns the internal topics of a group whose names Kafka Streams has chosen."""
+        """Returns the internal topics of a group whose names have the form that Kafka Streams chooses.
+
+        Prints an error for each other internal topic, which is not deleted.
+        """
         described = self._admin.describe_streams_groups([group], timeout=self._timeout)[group]
         sources = {topic for each in described.subtopologies for topic in each.source_topics}
         found = [
@@ -448,7 +451,10 @@ def _print_members(group: StreamsGroupDescription, *, verbose: bool) -> None:
 
 
 def _tasks(assignment: StreamsAssignment, prefix: str = "") -> str:
-    """Returns tasks as `ACTIVE: 0:[0,1]; `; empty without any."""
+    """Returns the tasks of a member as `ACTIVE: 0:[0,1]; `; "" without tasks.
+
+    `prefix` is put before each kind of task.
+    """
     shown = ""
     for kind, tasks in assignment._asdict().items():
         if tasks:

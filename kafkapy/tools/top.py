@@ -77,7 +77,7 @@ def take_sample(admin: Admin) -> ClusterSample:
 def page_of(sample: ClusterSample, before: ClusterSample | None, width: int, height: int) -> list[str]:
     """Returns a page of at most `height` lines of at most `width` characters.
 
-    Rates are those since the sample `before`; without it they are unknown.
+    Rates are measured from the sample `before` to `sample`; they are shown as "-" if `before` is None.
     """
     partitions = [each for topic in sample.topics.values() for each in topic.partitions]
     rates = _rates(sample, before)
@@ -108,7 +108,7 @@ def page_of(sample: ClusterSample, before: ClusterSample | None, width: int, hei
 
 
 def _rates(sample: ClusterSample, before: ClusterSample | None) -> Mapping[str, float]:
-    """Returns the records per second of each topic that both sights have."""
+    """Returns the records per second of each topic that is in both samples; {} without a sample `before`."""
     if before is None or sample.taken_s <= before.taken_s:
         return {}
     earlier = before.topic_ends()
@@ -117,7 +117,10 @@ def _rates(sample: ClusterSample, before: ClusterSample | None) -> Mapping[str, 
 
 
 def _lag_change(group: GroupState, sample: ClusterSample, before: ClusterSample | None) -> str:
-    """Returns by how much the lag grows each second, with a sign."""
+    """Returns by how many records per second the group's lag has grown since `before`, with a sign.
+
+    Returns "-" if one of the lags is not known.
+    """
     earlier = next((each.lag for each in before.groups if each.name == group.name), None) if before else None
     if before is None or earlier is None or group.lag is None or sample.taken_s <= before.taken_s:
         return "-"

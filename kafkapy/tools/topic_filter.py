@@ -24,7 +24,7 @@ def topic_filter(expression: str) -> Callable[[str], bool]:
 
 
 def chosen_topics(names: Iterable[str], expression: str | None) -> list[str]:
-    """Returns the names that match, sorted; all names without an expression."""
+    """Returns the names that the expression matches, sorted; all names if it is None. See `topic_filter`."""
     matches = topic_filter(expression) if expression is not None else lambda name: True
     return sorted(filter(matches, names))
 

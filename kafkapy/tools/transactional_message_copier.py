@@ -77,7 +77,10 @@ class Copier:
         return self._consumer.end_offsets([partition])[partition] - position
 
     def copy(self) -> None:
-        """Copies until no record remains or until `stop`. Raises ToolError if another copier has taken over the id."""
+        """Copies until no record remains or until `stop`.
+
+        Raises ToolError if another copier has begun to use the transactional id, which fences this one.
+        """
         try:
             while not self._is_stopped and self._remaining > 0:
                 self.print_status("ProcessLoop")
@@ -123,7 +126,10 @@ class Copier:
                 self._consumer.seek(partition, committed)
 
     def print_status(self, stage: str) -> None:
-        """Prints the numbers of records as one line of JSON."""
+        """Prints the numbers of records processed and remaining as one line of JSON.
+
+        `stage` names what the copier is doing, such as "RebalanceComplete".
+        """
         status = {
             "transactionalId": self._transactional_id,
             "stage": stage,

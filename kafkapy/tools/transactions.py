@@ -18,7 +18,7 @@ from kafkapy.types import TopicPartition
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the subcommand."""
+    """Carries out the subcommand that the arguments name; returns the exit code, 0."""
     commands: dict[str, Callable[[Admin, Arguments], None]] = {
         "list": list_transactions,
         "describe": describe,
@@ -33,7 +33,7 @@ def run(arguments: Arguments) -> int:
 
 
 def list_transactions(admin: Admin, arguments: Arguments) -> None:
-    """Prints the transactional ids, as `list` does."""
+    """Carries out `list`: prints the transactional ids that the flags select, with their states."""
     found = _or_fail(
         lambda: admin.list_transactions(
             longer_than_ms=arguments["duration-filter"], pattern=arguments["transactional-id-pattern"]
@@ -84,7 +84,7 @@ def describe(admin: Admin, arguments: Arguments) -> None:
 
 
 def describe_producers(admin: Admin, arguments: Arguments) -> None:
-    """Prints the producers of a partition, as `describe-producers` does."""
+    """Carries out `describe-producers`: prints the producers of a partition."""
     partition = TopicPartition(arguments["topic"], arguments["partition"])
     broker = arguments["broker-id"]
     shown = "leader" if broker is None else f"broker {broker}"
@@ -118,7 +118,7 @@ def describe_producers(admin: Admin, arguments: Arguments) -> None:
 
 
 def abort(admin: Admin, arguments: Arguments) -> None:
-    """Aborts a hanging transaction, as `abort` does."""
+    """Carries out `abort`: aborts a hanging transaction in one partition."""
     partition = TopicPartition(arguments["topic"], arguments["partition"])
     if arguments.has("start-offset"):
         hanging = _transaction_at(admin, partition, arguments["start-offset"])
@@ -151,13 +151,13 @@ def _transaction_at(admin: Admin, partition: TopicPartition, start_offset: int) 
 
 
 def force_terminate(admin: Admin, arguments: Arguments) -> None:
-    """Aborts the transaction of a transactional id, as `forceTerminateTransaction` does."""
+    """Carries out `forceTerminateTransaction`: aborts the open transaction of a transactional id."""
     name = arguments["transactionalId"]
     _or_fail(lambda: admin.fence_producers([name]).check(), f"Failed to force terminate transactionalId `{name}`")
 
 
 def print_hanging(admin: Admin, arguments: Arguments) -> None:
-    """Prints the hanging transactions, as `find-hanging` does."""
+    """Carries out `find-hanging`: prints the hanging transactions."""
     if not arguments.has("broker-id") and not arguments.has("topic"):
         raise ToolError(
             "The `find-hanging` command requires either --topic or --broker-id to limit the scope of the search"

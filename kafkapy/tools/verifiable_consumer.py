@@ -39,7 +39,7 @@ class VerifiableConsumer:
         self._consumer.wakeup()
 
     def read(self, topic: str) -> None:
-        """Reads until the wanted number of records was read; without end if that is negative."""
+        """Reads until the wanted number of records was read; until `stop` is called if that number is negative."""
         self._consumer.subscribe([topic], self)
         while not self._is_finished:
             records = self._consumer.poll(_POLL_S)
@@ -75,7 +75,10 @@ class VerifiableConsumer:
         return offsets
 
     def _commit(self, offsets: dict[TopicPartition, int]) -> None:
-        """Commits offsets and prints the outcome; a wake-up is raised only after the offsets were committed."""
+        """Commits offsets and prints the outcome.
+
+        A WakeupError during the commit is raised again only after the offsets were committed.
+        """
         try:
             self._consumer.commit(offsets)
         except WakeupError:

@@ -31,14 +31,14 @@ class Closeable(Protocol):
 
 
 def bootstrap_option(description: str, **fields: Any) -> Option:
-    """Returns the flag of the brokers, which argparse4j requires in one of two ways."""
+    """Returns the flag --bootstrap-server; `fields` are further fields of Option that differ between the tools."""
     return Option("bootstrap-server", description, "HOST1:PORT1[,HOST2:PORT2[...]]", **fields)
 
 
 def read_configuration(arguments: Arguments, deprecated: str) -> dict[str, Any]:
-    """Returns the keys of --command-config or of the deprecated flag for the file, and warns of the latter.
+    """Returns the configuration in the file that --command-config or the flag `deprecated` names; {} without a file.
 
-    Raises UsageError if both are given.
+    Prints a warning if the deprecated flag is given. Raises UsageError if both are given.
     """
     if arguments.has(deprecated) and arguments.has("command-config"):
         raise UsageError(f"Options --{deprecated} and --command-config are mutually exclusive.")

@@ -37,7 +37,10 @@ class VerifiableProducer:
         self._is_stopped = True
 
     def write(self, count: int, throttle: Throttle) -> None:
-        """Sends `count` records, or records until `stop` if that is negative; does not wait for their delivery."""
+        """Sends `count` records, or records until `stop` is called if `count` is negative, at the rate of `throttle`.
+
+        Does not wait for their delivery.
+        """
         while not self._is_stopped and (count < 0 or self.sent < count):
             number = self.sent
             start_ms = time.monotonic_ns() // 1_000_000
