@@ -25,8 +25,10 @@ class SegmentAge(NamedTuple):
 
 
 class CompactedLog(NamedTuple):
-    """The facts about a log with cleanup.policy=compact by which it is selected; `segments` does not contain the active
-    segment."""
+    """The facts about a log with cleanup.policy=compact that decide whether, and up to which offset, it is cleaned.
+
+    `segments` does not contain the active segment.
+    """
 
     partition: TopicPartition
     segments: Sequence[SegmentAge]

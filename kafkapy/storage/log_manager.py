@@ -383,9 +383,9 @@ class LogManager:
     def create_logs(self, wanted: Sequence[NewLog]) -> list[Log | StorageError]:
         """Returns the log of each partition, which is created if it does not exist, or the error of its creation.
 
-        The directories and partition.metadata of new logs are durable on return. If `is_new` is False, the log does not
-        exist and a log directory is offline, the log is not created: the partition's records may be in that directory,
-        and an empty log would hide them. One thread at a time may call it.
+        The directories and partition.metadata of new logs are durable on return. A log whose `is_new` is False is not
+        created while a log directory is offline: the partition's records may be in that directory, and an empty log
+        would hide them. One thread at a time may call it.
         """
         found: dict[TopicPartition, Log | StorageError] = {}
         chosen: dict[LogDirectory, list[NewLog]] = {}

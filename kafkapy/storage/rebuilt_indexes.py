@@ -43,7 +43,10 @@ class RebuiltIndexes:
         self._most_times = (config.segment_index_bytes // TIME_ENTRY.size - 1) * TIME_ENTRY.size
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Adds the index entries that are due before this batch, the next one of the segment."""
+        """Accounts for the segment's next batch, which is at `position` and has `size` bytes.
+
+        Adds index entries for the batch if enough bytes have been accounted for since the last entries.
+        """
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset

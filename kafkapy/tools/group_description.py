@@ -209,7 +209,7 @@ def print_table(
     """Prints a line of column names, then a line for each row. A column is (name, width, function of a row).
 
     A positive width is the least width of a column, a negative one the exact width; 0 does not pad the cells.
-    `begins_with_a_line` prints an empty line before the table.
+    `begins_with_a_line` prints an empty line before the table, and `ends_with_a_space` a space at the end of each line.
     """
     cells = [[_text(value(row)) for _, _, value in columns] for row in rows]
     widths = [

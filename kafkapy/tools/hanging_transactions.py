@@ -45,9 +45,10 @@ def find_hanging(
 
 
 def _is_known(described: TransactionDescription | None, error: ApiError | None, each: OpenTransaction) -> bool:
-    """Returns whether the coordinator has an open transaction that includes this partition, and will therefore end it.
+    """Returns whether the coordinator's transaction includes the partition of `each`, and will therefore be ended.
 
-    Raises `error` unless the error says that the transactional id does not exist.
+    `described` is the coordinator's description, or `error` its failure. Raises `error` unless it says that the
+    transactional id does not exist.
     """
     if error is not None:
         if error.error is Error.TRANSACTIONAL_ID_NOT_FOUND:

@@ -112,7 +112,7 @@ def _leader(quorum: QuorumDescription) -> QuorumReplica:
 
 
 def _replicas(replicas: tuple[QuorumReplica, ...], quorum: QuorumDescription) -> str:
-    """Returns replicas as the tool prints them: as JSON with a blank after each comma."""
+    """Returns replicas, with the addresses of their listeners in `quorum`, as JSON with a blank after each comma."""
     shown = []
     for each in sorted(replicas, key=lambda each: each.node_id):
         entry: dict[str, object] = {"id": each.node_id, "directoryId": _directory(each)}

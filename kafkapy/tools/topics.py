@@ -175,7 +175,10 @@ def alter(admin: Admin, arguments: Arguments) -> None:
 
 
 def alter_configs(admin: Admin, names: Sequence[str], added: Mapping[str, str | None], deleted: Sequence[str]) -> None:
-    """Changes the configurations of topics; prints the lines of Kafka 2.8. Raises ValueError for an unknown key."""
+    """Sets the keys `added` and resets the keys `deleted` in the configurations of topics.
+
+    Prints the same lines as Kafka 2.8. Raises ValueError for an unknown key.
+    """
     if not added and not deleted:
         return
     for key in deleted:

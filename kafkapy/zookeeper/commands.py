@@ -43,7 +43,10 @@ _REQUEST_PREFIXES = ("/brokers/topics", "/config", "/admin", "/kafka-acl")
 
 
 class ClusterRequests(Protocol):
-    """The port to the active controller. Owner thread; `on_done` is called later."""
+    """The requests to the active controller, as this module makes them (a port). Owner thread only.
+
+    `on_done` is called after the method has returned, with None or the reason of the refusal.
+    """
 
     def create_topic(self, name: str, assignment: Assignment, configs: Mapping[str, str], on_done: OnDone) -> None: ...
 
@@ -67,7 +70,10 @@ class ClusterRequests(Protocol):
 
 
 class NodeWrite(NamedTuple):
-    """A write of a client: the path below the chroot, and the node before and after; None without a node."""
+    """A client's write of a node: the path below the chroot, and the node before and after the write.
+
+    None stands for a node that did not exist before, or was deleted.
+    """
 
     path: str
     before: Node | None

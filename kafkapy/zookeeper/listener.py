@@ -71,7 +71,7 @@ class Listener:
     def __init__(
         self, address: str, reactor: Reactor, settings: ZooKeeperSettings, tls: TlsSource | None = None
     ) -> None:
-        """Binds the address. Clients use TLS if `tls` is set. Raises OSError, whose text names the key."""
+        """Binds the address; clients use TLS if `tls` is set. Raises OSError, whose text names the configuration key."""
         self._host, self.port = parse_address(address)
         self._reactor = reactor
         self._settings = settings

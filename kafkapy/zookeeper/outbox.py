@@ -50,7 +50,10 @@ class Slot:
         self._frames.append((recipient, frame))
 
     def step(self) -> None:
-        """Counts one of the events that the slot waits for."""
+        """Counts one of the `steps` events for which the slot waits.
+
+        After the last one the slot is complete: its frames are sent as soon as all slots before it were sent.
+        """
         self._waits_for -= 1
         if self._waits_for == 0:
             self._outbox.flush()

@@ -55,7 +55,11 @@ OnDone = Callable[[Error], None]
 
 
 class ServerCounts(NamedTuple):
-    """The numbers of a server at one moment."""
+    """The numbers of what a server stores and serves at one moment, such as its nodes and sessions.
+
+    `outstanding` operations wait for the log; `received` requests and `sent` replies and events are counted from the
+    start of the server.
+    """
 
     nodes: int
     ephemerals: int

@@ -184,7 +184,7 @@ class Transaction:
     # -- changes
 
     def create(self, path: str, data: bytes | None, acl: Acl, owner: int) -> None:
-        """Creates a node, whose parent exists."""
+        """Creates a node, whose parent must exist; `owner` has the meaning of `Node.owner`."""
         zxid, wall_ms = self.zxid, self.wall_ms
         self.changed[path] = Node(data, acl, owner, zxid, zxid, zxid, wall_ms, wall_ms)
         self.children_only.discard(path)

@@ -62,7 +62,7 @@ _KINDS: dict[WatchKind, tuple[int, int]] = {
 
 
 class _Table(Generic[W]):
-    """The modes of watches by path and watcher."""
+    """A table of watches: for each path and watcher the modes of its watches, as bits of WatchMode."""
 
     def __init__(self) -> None:
         self.count = 0  # pairs of a path and a watcher
@@ -79,7 +79,10 @@ class _Table(Generic[W]):
         return bool(self.by_path.get(path, {}).get(watcher, 0) & modes)
 
     def remove(self, path: str, watcher: W, modes: int) -> bool:
-        """Removes the watches of these modes; returns False if there is none."""
+        """Removes the watcher's watches of the path with these modes, which are bits.
+
+        Returns False if there is none.
+        """
         watchers = self.by_path.get(path, {})
         present = watchers.get(watcher, 0)
         if not present & modes:

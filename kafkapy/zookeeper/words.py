@@ -118,5 +118,5 @@ WORDS: dict[str, Callable[[WatchedServer], str]] = {
 
 
 def answer_to(word: str, server: WatchedServer) -> str:
-    """Returns the answer to a word of WORDS."""
+    """Returns the text that answers a four-letter word, which must be one of WORDS."""
     return WORDS[word](server)

@@ -91,7 +91,7 @@ def _value(letter: str, rest: list[str]) -> str:
 
 
 def number(text: str, flag: str) -> int:
-    """Returns the number that a flag's value denotes. Raises CommandError."""
+    """Returns the number that `text`, the value of the flag `flag`, denotes. Raises CommandError if it is no number."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()):
         raise CommandError(f"-{flag} takes a number, not {text!r}")
