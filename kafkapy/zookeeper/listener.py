@@ -54,11 +54,11 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class TlsSource(Protocol):
-    """The port to the listener's keys and certificates."""
+    """The source of the listener's keys and certificates, which may change while the broker runs (a port)."""
 
     @property
     def context(self) -> TlsContext:
-        """The context of the next connection."""
+        """The TLS context for connections that are accepted from now on."""
 
 
 class Listener:
@@ -71,7 +71,10 @@ class Listener:
     def __init__(
         self, address: str, reactor: Reactor, settings: ZooKeeperSettings, tls: TlsSource | None = None
     ) -> None:
-        """Binds the address; clients use TLS if `tls` is set. Raises OSError, whose text names the configuration key."""
+        """Binds the address; clients use TLS if `tls` is set.
+
+        Raises OSError, whose text names the configuration key of the address.
+        """
         self._host, self.port = parse_address(address)
         self._reactor = reactor
         self._settings = settings
