@@ -26,7 +26,11 @@ _VERSION = 1
 
 
 class Count(NamedTuple):
-    """A number of records that a client has counted; `group` is "" for a producer."""
+    """A number of records that a client has counted; `tier` says whether it produced or consumed them.
+
+    `group` is the consumer's group, "" for a producer. `bucket_ms` is the beginning of the time bucket in ms since
+    1970.
+    """
 
     tier: str
     client: str
@@ -63,7 +67,7 @@ def unpack_count(content: bytes | None) -> Count:
 
 
 class AuditReporter:
-    """The counts of one client, which are written every ten seconds while it works, and by `close`. Thread-safe.
+    """The counts of one client, which a call of `count` writes every ten seconds, and `close` at the end. Thread-safe.
 
     A count that could not be written is added to the next one. There are at most `MOST_BUCKETS` pairs of topic and
     bucket; `uncounted` has the number of records of further pairs, which are not counted.
@@ -96,7 +100,10 @@ class AuditReporter:
         self.uncounted = 0
 
     def count(self, tier: str, topic: str, timestamp_ms: int, count: int = 1) -> None:
-        """Counts records of one topic and time."""
+        """Counts `count` records in the bucket of `timestamp_ms`; writes all counts if ten seconds have passed.
+
+        `tier` says whether the client has produced or consumed the records.
+        """
         bucket = (tier, topic, timestamp_ms - timestamp_ms % self._bucket_ms)
         with self._lock:
             if bucket not in self._counts and len(self._counts) >= MOST_BUCKETS:
@@ -199,9 +206,10 @@ class AuditTable:
             self._groups[count.topic].add(count.group)
 
     def differences(self, from_ms: int, to_ms: int, groups: Iterable[str] = ()) -> Iterator[Difference]:
-        """Yields the buckets from `from_ms` to before `to_ms` in which a group differs, in the order of time.
+        """Yields the buckets in which a group has not consumed as many records as were produced, in the order of time.
 
-        Compares every group that has read the topic, or those in `groups`.
+        Only the buckets from `from_ms` to before `to_ms` (ms since 1970) are compared, for every group that has read
+        the topic, or for those in `groups`.
         """
         wanted = set(groups)
         for (topic, bucket_ms), counts in sorted(self._counts.items(), key=lambda each: (each[0][1], each[0][0])):

@@ -52,7 +52,10 @@ class ErrorText(NamedTuple):
 
 
 def error_text(error: BaseException) -> ErrorText:
-    """Returns a description of an error, limited in length, or that which an error of a child process has already."""
+    """Returns the name, message and traceback of an error, limited in length.
+
+    An error that was raised in a child process has brought these texts along in its `description`.
+    """
     description = getattr(error, "description", None)
     if isinstance(description, ErrorText):
         return description
@@ -128,7 +131,7 @@ def state_of(record: SourceRecord) -> ChainState:
 
 
 def delivery_of(record: SourceRecord, state: ChainState) -> Delivery:
-    """Returns what a handler receives for a record."""
+    """Returns the Delivery that a handler receives for a record, from the record and its position in the chain."""
     return Delivery(
         state.topic,
         state.partition,
@@ -153,7 +156,10 @@ def headers_after_failure(
 
 
 def headers_behind_key(headers: RecordHeaders, state: ChainState, group: str) -> RecordHeaders:
-    """Returns the headers of a record that waits for an earlier record with its key, and has not failed itself."""
+    """Returns the headers of a record that has not failed, but moves on to wait behind an earlier record with its key.
+
+    They are the record's present headers, with kafkapy's headers of the new position `state`.
+    """
     own = tuple(each for each in _own(state, ErrorText("", ""), group) if each[0] != ERROR)
     names = {name for name, _ in own}
     return (*(each for each in headers if each[0] not in names), *own)

@@ -42,9 +42,9 @@ def partition_count(admin: Admin, topic: str) -> int | None:
 
 
 def ensure_topic(admin: Admin, topic: str, partitions: int, configs: Mapping[str, str | None]) -> int:
-    """Creates a topic unless it exists, adds partitions if it has fewer, and returns their number.
+    """Creates a topic unless it exists, adds partitions if it has fewer than `partitions`, and returns how many it has.
 
-    Raises ApiError if the brokers refuse that.
+    `configs` are the configuration of a new topic. Raises ApiError if the brokers refuse to create or to add.
     """
     present = partition_count(admin, topic)
     if present is None:

@@ -59,6 +59,7 @@ class DelayService(RelayService):
     ) -> None:
         """Creates the missing topics.
 
+        topic: the delay topic. partitions: the number of its partitions if it is created. instance: as for Relay.
         most_pending: the number of pending records of this process from which on it reads no further ones.
         most_delay_ms: a record with a longer delay becomes a dead letter.
         """
@@ -106,7 +107,7 @@ class DelayService(RelayService):
         return self._pending.count
 
     def close(self) -> None:
-        """Leaves the group and closes connections and file."""
+        """Leaves the group, and closes the connections and the temporary file of the pending records."""
         super().close()
         self._pending.close()
 
@@ -189,7 +190,7 @@ class DelayService(RelayService):
         relay.counts["restored"] += len(entries)
 
     def _drop_others(self) -> None:
-        """Removes from memory the pending records of all partitions except the restored ones."""
+        """Removes from memory the pending records of partitions that were revoked or have to be read again."""
         self._ready.clear()
         self._pending.keep_only(frozenset(self._restored), self._clock.wall_ms())
 
@@ -237,7 +238,7 @@ class DelayService(RelayService):
             self._known_targets.add(target)
 
     def _deliver(self, relay: Relay, batch: Batch) -> None:
-        """Sends the due records, at most MOST_DUE."""
+        """Adds the due records to the transaction `batch`, at most MOST_DUE, or one while `relay.is_single`."""
         for _ in range(min(len(self._ready), 1 if relay.is_single else MOST_DUE)):
             partition, entry = self._ready.popleft()
             if not self._pending.is_live(entry):
@@ -270,8 +271,10 @@ class DelayService(RelayService):
         self._delivered_from.add(TopicPartition(self._topic, partition))
 
     def _commit_positions(self, relay: Relay, batch: Batch) -> None:
-        """Adds the positions of partitions of which only due records were sent, so that a member that has lost one of
-        them is fenced."""
+        """Adds to `batch` the positions of the partitions of which it has due records, but has read nothing.
+
+        Their offsets are then committed too, so that a member that has lost one of these partitions is fenced.
+        """
         for partition in self._delivered_from - batch.offsets.keys():
             batch.offsets[partition] = relay.consumer.position(partition)
 

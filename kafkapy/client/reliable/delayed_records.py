@@ -80,7 +80,10 @@ def cancellation(record_id: str, key: bytes | None = None, *, topic: str = DELAY
 
 
 def parse(record: SourceRecord, most_delay_ms: int) -> DelayedRecord | Cancellation:
-    """Returns what a record of the delay topic asks for. Raises InvalidDelay with the reason."""
+    """Returns the delayed record, or the cancellation, that a record of the delay topic requests in its headers.
+
+    Raises InvalidDelay with the reason for invalid headers, and for a delay of more than `most_delay_ms`.
+    """
     headers = dict(record.headers)
     record_id = headers.get(ID)
     if record_id is not None and not 0 < len(record_id) <= MOST_ID_BYTES:

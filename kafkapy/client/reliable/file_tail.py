@@ -101,9 +101,8 @@ class FileTail(Closing):
     def run(self) -> None:
         """Writes lines until `stop` is called; waits for brokers that cannot be reached.
 
-        Raises NameTaken if another program on the host has taken over the name.
-
-        counts: lines, aborted, and those of FollowedFile.
+        `counts` has the numbers of lines written, of aborted transactions, and the counts of FollowedFile. Raises
+        NameTaken if another program on the host has taken over the name.
         """
         while not self._is_stopping:
             try:

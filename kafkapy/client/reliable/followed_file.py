@@ -22,7 +22,10 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
 
 
 class FilePosition(NamedTuple):
-    """A position: everything before `offset` was read; `head` is the digest of the first `head_size` bytes."""
+    """A position in the file with this inode: everything before `offset` was read.
+
+    `head` is the digest of the file's first `head_size` bytes.
+    """
 
     inode: int
     offset: int
@@ -87,7 +90,7 @@ class FollowedFile:
             self._offset = position.offset
 
     def position(self) -> FilePosition | None:
-        """Returns the present position; None without a file."""
+        """Returns the present position; None if no file is open."""
         if self._file is None:
             return None
         head = os.pread(self._file.fileno(), HEAD_BYTES, 0)[: self._offset]
@@ -155,7 +158,7 @@ class FollowedFile:
         lines.append(Line(content, self._offset))
 
     def _check_head(self) -> None:
-        """Returns to the beginning if the file was rewritten."""
+        """Goes back to the beginning if the file is shorter than the position, or its first bytes have changed."""
         assert self._file is not None
         head = os.pread(self._file.fileno(), HEAD_BYTES, 0)
         size = os.fstat(self._file.fileno()).st_size
@@ -165,7 +168,10 @@ class FollowedFile:
         self._head = head[: self._offset]
 
     def _at_end(self) -> list[Line]:
-        """Goes on to the next file if the present one has lost its name; returns its last line without an end."""
+        """Goes on to the next file, if the present file was renamed or removed and was read to its end.
+
+        Returns the last line of the present file if that has no newline, and otherwise nothing.
+        """
         assert self._file is not None
         if not self._later and self._has_name():
             return []

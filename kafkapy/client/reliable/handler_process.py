@@ -53,7 +53,11 @@ def write_frame(stream: BinaryIO, body: bytes) -> None:
 
 
 def outcome(handler: Any, delivery: Any) -> tuple[str, Any]:
-    """Returns ("outputs", outputs as tuples), or ("failure" or "error", description of the error)."""
+    """Calls the handler and returns the kind and the content of its result.
+
+    They are "outputs" and the Outputs as tuples, "failure" and an ErrorText if the handler raises Failure, or "error"
+    and an ErrorText if it raises another exception.
+    """
     try:
         return "outputs", [tuple(each) for each in checked_outputs(handler(delivery))]
     except Failure as error:

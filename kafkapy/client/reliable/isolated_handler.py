@@ -40,7 +40,7 @@ class IsolatedHandler(Closing):
         self._unread = bytearray()
 
     def __call__(self, delivery: Delivery) -> list[Output]:
-        """Returns the outputs of the function. Blocks."""
+        """Passes a delivery to the child process, and returns the outputs of the function. Blocks."""
         if self._child is None:
             self._start()
         child = self._child

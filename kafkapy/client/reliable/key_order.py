@@ -8,9 +8,10 @@ Place = tuple[str, int]
 class WaitingKeys:
     """Counts the waiting records of each key, by partition of the original topic and level of the retry chain.
 
-    A record may be handled if no record with its key waits at a higher level. Otherwise the record moves to the next
-    level, so that it stays behind the earlier ones: every retry topic is read in order, and records only move to higher
-    levels. The changes of a transaction are reverted by `roll_back`, unless `confirm` was called before.
+    A `place` is the original topic and the number of the partition. A record may be handled if no record with its key
+    waits at a higher level. Otherwise the record moves to the next level, so that it stays behind the earlier ones:
+    every retry topic is read in order, and records only move to higher levels. The changes of a transaction are
+    reverted by `roll_back`, unless `confirm` was called before.
     """
 
     def __init__(self, most_keys: int) -> None:
@@ -20,7 +21,7 @@ class WaitingKeys:
         self.key_count = 0
 
     def is_full_for(self, place: Place, key: bytes | None) -> bool:
-        """Returns whether a key would exceed the limit of keys, so that its partition has to wait."""
+        """Returns whether the key is new and the number of keys is at its limit, so that its partition has to wait."""
         if key is None or self.key_count < self._most_keys:
             return False
         return key not in self._waiting.get(place, ())
@@ -31,7 +32,10 @@ class WaitingKeys:
         return counts is not None and max(counts) > level
 
     def change(self, place: Place, key: bytes | None, level: int, amount: int) -> None:
-        """Records that one record more (1) or less (-1) waits at a level. Ignores level 0 and records without a key."""
+        """Adds `amount`, which is 1 or -1, to the number of records with this key that wait at a level.
+
+        Ignores level 0, which is the original topic, and records without a key.
+        """
         if key is not None and level > 0:
             self._apply(place, key, level, amount)
             self._changes.append((place, key, level, amount))

@@ -131,9 +131,9 @@ class Mirror(Closing):
     def run(self) -> None:
         """Mirrors until `stop` is called; waits for clusters that cannot be reached.
 
-        Raises NameTaken if another mirror with the same name of the source has taken over.
-
-        counts: copied, skipped (records that came through the target), groups (translated offsets), aborted.
+        `counts` has the numbers of records copied and skipped (those that came through the target), of offsets of
+        groups that were translated (`groups`), and of aborted transactions. Raises NameTaken if another mirror with the
+        same name of the source has taken over.
         """
         while not self._is_stopping:
             try:

@@ -21,7 +21,10 @@ _LEAST_DEAD = 10_000
 
 
 class PendingRecords(Closing):
-    """Records by due time, each with its partition and its stored content. Not thread-safe."""
+    """Records by due time, each with its partition and its stored content. Not thread-safe.
+
+    An entry is the number under which a record is stored; it is used for another record after `release`.
+    """
 
     def __init__(self, now_ms: int, tick_ms: int = 8) -> None:
         self._tick_ms = tick_ms
@@ -45,7 +48,7 @@ class PendingRecords(Closing):
     def add(self, partition: int, due_ms: int, content: bytes, state_key: bytes | None) -> int:
         """Adds a record and returns its entry. With a `state_key` the record can be found, and replaces an earlier one.
 
-        Raises OSError if the content cannot be written.
+        `due_ms` is in ms since 1970. Raises OSError if the content cannot be written.
         """
         if state_key is not None:
             self.remove_key(partition, state_key)
@@ -77,7 +80,7 @@ class PendingRecords(Closing):
         return True
 
     def remove(self, entry: int) -> None:
-        """Removes a record that is still in the wheel; its entry is used again once the wheel has returned it."""
+        """Removes a record that `advance` has not yielded yet. Its entry is not used again before its due time."""
         self._live_bytes -= self._sizes[entry]
         self._sizes[entry] = 0
         self.count -= 1
@@ -88,7 +91,7 @@ class PendingRecords(Closing):
         self._by_key.pop((partition, state_key), None)
 
     def advance(self, now_ms: int) -> Iterator[tuple[int, int]]:
-        """Yields the partition and the entry of each record that is due; the caller ends each with `release`."""
+        """Yields the partition and the entry of each record that is due; the caller must `release` each entry."""
         for entry in self._wheel.advance(now_ms):
             if self._sizes[entry] == 0:
                 self._dead -= 1
@@ -118,11 +121,11 @@ class PendingRecords(Closing):
         self._free.append(entry)
 
     def next_ms(self) -> int | None:
-        """Returns when `advance` has to be called again at the latest; None without records."""
+        """Returns the time (ms since 1970) at which to call `advance` again at the latest; None without records."""
         return self._wheel.next_ms()
 
     def tidy(self, now_ms: int) -> None:
-        """Gives back the space of removed records once it is large."""
+        """Frees the memory and file space of removed records once it exceeds that of the others and a minimum."""
         garbage = self._end - self._live_bytes
         if self._dead > max(self.count, _LEAST_DEAD) or garbage > max(self._live_bytes, _LEAST_GARBAGE):
             self.keep_only(None, now_ms)

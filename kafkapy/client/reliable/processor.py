@@ -46,12 +46,15 @@ class Processor(RelayService):
     handler may be called again for a record whose transaction was aborted.
 
     topics: the topics to read; their retry topics and topics of dead letters get as many partitions as they have.
+        Without `creates_topics` they must exist.
     retries: the delays before the further attempts, in seconds.
     keeps_order: a record waits while an earlier record with its key is in a retry topic. All topics of a chain need
         equally many partitions, and all members of the group need this setting.
+    most_waiting_keys: the number of keys that may wait at the same time; a partition with a further key pauses.
     instance: a name for this process that no other process of the group has at the same time. With it, a process that
         starts again after a crash continues at once; otherwise the old transaction ends after ten seconds. If another
         process starts with the name, `run` raises NameTaken.
+    settings: further configuration keys of the clients, with `_` instead of `.`.
     """
 
     def __init__(
@@ -149,7 +152,11 @@ class Processor(RelayService):
     # Internal
 
     def _pass(self, relay: Relay, partition: TopicPartition, record: SourceRecord, batch: Batch) -> bool:
-        """Handles or moves a record; returns False if the record, and so its partition, has to wait."""
+        """Handles a record, or moves it behind an earlier record with its key.
+
+        Adds its outputs and its offset to the transaction `batch`. Returns False, and pauses the partition, if the
+        record is not due yet, or if too many keys wait.
+        """
         base, level = self.plan.place_of(record.topic)
         place = (base, record.partition)
         if place in self._unrestored:
@@ -203,7 +210,7 @@ class Processor(RelayService):
         batch.counts["outputs"] += len(outputs)
 
     def _check(self, relay: Relay, outputs: Sequence[Output]) -> None:
-        """Raises UnusableOutput for a topic that does not exist."""
+        """Raises UnusableOutput if the topic of one of the outputs does not exist."""
         for output in outputs:
             if output.topic not in self._known_topics:
                 if not relay.topic_exists(output.topic):
@@ -211,7 +218,11 @@ class Processor(RelayService):
                 self._known_topics.add(output.topic)
 
     def _move(self, place: Place, record: SourceRecord, step: Step, error: Exception | None, batch: Batch) -> None:
-        """Sends a record to the next topic of its chain; `error` is None for a record that waits behind its key."""
+        """Sends a record, in the transaction `batch`, to the next topic of its chain, which `step` names.
+
+        `place` is the original topic and the partition; `error` is the handler's, or None if the record moves because
+        it has to stay behind an earlier record with its key.
+        """
         if error is None:
             headers = headers_behind_key(record.headers, step.state, self._group)
         else:

@@ -89,7 +89,10 @@ class Redrive:
             self._moved[each] = MovedOffsets(first, text)
 
     def _chosen(self, admin: Admin) -> Iterator[tuple[ConsumerRecord, Origin]]:
-        """Yields the records to move, and adds their offsets to the moved ones."""
+        """Yields the records to move, each with the topic and partition to move to, and notes their offsets as moved.
+
+        Counts the records that stay by the reason, as `run` describes.
+        """
         ends: dict[TopicPartition, int] = {}
         for record in scan(self._properties, {each: moved.first for each, moved in self._moved.items()}):
             partition = TopicPartition(record.topic, record.partition)
@@ -116,7 +119,11 @@ class Redrive:
             yield record, origin
 
     def _origin(self, admin: Admin, record: ConsumerRecord) -> Origin | None:
-        """Returns where a record goes; None, after counting the reason, if it has to stay."""
+        """Returns the topic and, if it is known, the partition to which a record goes.
+
+        Returns None if the record has to stay, and counts the reason: it names no other topic, or the topic does not
+        exist.
+        """
         found = Origin(self._target) if self._target is not None else origin_of(record.headers)
         if found is None or found.topic == self._topic:
             self.counts["no_origin"] += 1

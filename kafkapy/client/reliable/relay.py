@@ -172,7 +172,7 @@ class Relay(Closing):
 
     @property
     def most_output_bytes(self) -> int:
-        """The size of a record from which on the producer refuses it."""
+        """The size in bytes above which the producer refuses a record (`max.request.size`)."""
         return int(self._live_producer().config["max.request.size"])
 
     def stop(self) -> None:
@@ -272,7 +272,10 @@ class Relay(Closing):
                 log.warning("The commit is repeated: %s", error)
 
     def _check_fatal(self, error: Exception) -> None:
-        """Raises an error that a repetition cannot remove, and remembers that the brokers have refused a record."""
+        """Raises `error` if a repetition cannot remove it, or NameTaken if another process has the name.
+
+        If the brokers have refused a record, sets `is_single`, so that the next transactions have one record each.
+        """
         try:
             check_member(error, self._name)
         except NameTaken:
@@ -375,7 +378,7 @@ def admin_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Returns whether the brokers, or the producer, have refused a record for what it contains or where it goes."""
+    """Returns whether the brokers, or the producer, have refused a record because of its content or its topic."""
     return isinstance(error, ApiError) and error.error in _REFUSED
 
 

@@ -74,7 +74,11 @@ class RetryPlan:
         return (topic if level == 0 else topic[: topic.rindex(".retry.")]), level
 
     def after_failure(self, base: str, level: int, state: ChainState, error: BaseException, now_ms: int) -> Step:
-        """Returns where a record goes whose attempt has failed; `base` and `level` are the place where it was read."""
+        """Returns where a record goes whose attempt has failed: to the next retry topic, or to the dead letters.
+
+        `base` is the original topic, and `level` that of the topic from which the record was read. Failure goes to the
+        dead letters at once.
+        """
         attempts = state.attempts + 1
         if level >= len(self.delays_ms) or isinstance(error, Failure):
             return Step(self.dead_letters(base), state._replace(attempts=attempts, level=level, due_ms=0), is_dead=True)
@@ -82,5 +86,8 @@ class RetryPlan:
         return Step(self.retry_topic(base, level + 1), moved, is_dead=False)
 
     def behind_its_key(self, base: str, level: int, state: ChainState) -> Step:
-        """Returns where a record goes that must not overtake an earlier record with its key; it is due at once."""
+        """Returns where a record goes that must not overtake an earlier record with its key; it is due at once.
+
+        `base` is the original topic, and `level` that of the topic from which the record was read.
+        """
         return Step(self.retry_topic(base, level + 1), state._replace(level=level + 1, due_ms=0), is_dead=False)

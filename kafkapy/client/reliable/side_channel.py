@@ -21,7 +21,7 @@ _PAUSE_S = 0.05
 
 
 class Sender(Protocol):
-    """The part of a producer that the channel needs."""
+    """The methods of a producer that the channel calls."""
 
     def send(
         self, topic: str, value: Any = None, key: Any = None, *, headers: Any = None, on_delivery: Any = None
@@ -128,7 +128,11 @@ class SideChannel:
                 producer.close(max((self._end_s or 0) - time.monotonic(), 0))
 
     def _next(self) -> Output | None:
-        """Returns the next record to send; None at the end."""
+        """Returns the next record to send; blocks until there is one.
+
+        Returns None after `close`, once all records were taken or its time has passed; the records left are then
+        dropped.
+        """
         with self._lock:
             while not self._queue and not self._is_closed:
                 self._lock.wait()

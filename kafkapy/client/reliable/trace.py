@@ -28,7 +28,10 @@ MOST_ERROR_CHARACTERS = 200
 
 
 def current_parent() -> TraceParent | None:
-    """Returns the span within which the program works: that of `Tracer.processing`, or else OpenTelemetry's."""
+    """Returns the span within which the calling code runs.
+
+    It is that of `Tracer.processing`, or otherwise that of OpenTelemetry; None outside of both.
+    """
     found = _current.get()
     return found if found is not None else _opentelemetry_parent()
 
@@ -129,7 +132,11 @@ class Tracer:
     def record(
         self, stage: str, span: TraceParent, parent_id: bytes, topic: str, partition: int, offset: int, error: str = ""
     ) -> None:
-        """Records an event of a sampled span; does not block."""
+        """Writes a trace record of an event in the background, if its span is sampled.
+
+        `stage` names the event, such as "sent"; `parent_id` is the span's parent, b"" for none. `partition` and
+        `offset` are -1 if they are not known; `error` is "" after a success.
+        """
         if span.is_sampled:
             time_us = time.time_ns() // 1000
             content = TraceRecord(
@@ -166,7 +173,10 @@ class TraceInterceptor:
         self._tracer = tracer
 
     def on_send_record(self, topic: str, headers: RecordHeaders) -> tuple[RecordHeaders, Callable[..., object] | None]:
-        """Returns the headers with `traceparent`, and what to call after the delivery."""
+        """Returns the headers with `traceparent`, and the function to call with the result of the delivery.
+
+        The function is None if the span is not sampled.
+        """
         tracer = self._tracer
         span, parent_id = tracer.begin(headers)
         changed = (*(each for each in headers if each[0] != TRACE_HEADER), (TRACE_HEADER, span.text().encode()))

@@ -21,7 +21,7 @@ _STATUS_ERROR = 2
 
 
 class TraceRecord(NamedTuple):
-    """One event in the life of a record."""
+    """One event in the life of a record, such as its sending. The module describes the fields."""
 
     stage: str
     trace_id: bytes
@@ -63,7 +63,11 @@ def unpack_trace(content: bytes | None) -> TraceRecord:
 
 
 class Span(NamedTuple):
-    """The sending or the processing of a record; `end_us` is None while its end was not recorded."""
+    """The sending or the processing of a record; `end_us` is None while its end was not recorded.
+
+    `is_producer` is True for a sending. The ids are those of W3C Trace Context, `parent_id` is b"" without a parent;
+    times are in µs since 1970. Partition and offset are -1 if they are not known.
+    """
 
     is_producer: bool
     trace_id: bytes
