@@ -35,7 +35,10 @@ class ParsedAvro(NamedTuple):
 
 
 def parse_avro(registry: RegistryClient, schema: Schema) -> ParsedAvro:
-    """Returns a schema with the schemas that it refers to. Raises SchemaMismatch."""
+    """Parses a schema, and gets the schemas that it refers to from the registry.
+
+    Raises SchemaMismatch if a schema is invalid.
+    """
     library = _library()
     named: dict[str, Any] = {}
     try:

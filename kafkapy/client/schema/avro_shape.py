@@ -20,7 +20,10 @@ def is_recursive(schema: Any, named: Mapping[str, Any]) -> bool:
 
 
 def check_arrays(schema: Any, named: Mapping[str, Any]) -> None:
-    """Raises ValueError for an array whose items have no content: a few bytes of data can announce any number."""
+    """Raises ValueError if the schema has an array whose items take no bytes.
+
+    A few bytes of data can announce any number of such items. `named` has the schemas of full names.
+    """
     seen: set[str] = set()
     waiting = [schema]
     while waiting:
@@ -47,7 +50,10 @@ def check_depth(value: Any) -> None:
 
 
 def _parts(schema: Any) -> Iterator[Any]:
-    """Yields the schemas that a schema consists of, without looking up names."""
+    """Yields the schemas of a schema's fields, items, values or alternatives.
+
+    A reference by name is yielded as the name.
+    """
     if isinstance(schema, list):
         yield from schema
         return
@@ -77,7 +83,11 @@ def _leads_back(schema: Any, named: Mapping[str, Any], above: frozenset[str], do
 
 
 def _least_size(schema: Any, named: Mapping[str, Any], above: frozenset[str]) -> int:
-    """Returns the bytes of the shortest data of a schema; for a type that contains itself, at least 1."""
+    """Returns the number of bytes of the shortest data of a schema.
+
+    `named` has the schemas of full names. `above` has the names of the types that contain this one: a type that
+    contains itself counts as at least 1.
+    """
     if isinstance(schema, str) and schema in named:
         if schema in above:
             return _LEAST_OF_OTHERS

@@ -152,7 +152,10 @@ def _file_descriptor(registry: RegistryClient, schema: Schema) -> Any:
 
 
 def _add(pool: Any, proto: Any) -> None:
-    """Adds a file to a pool, after the known files that it imports."""
+    """Adds the file `proto`, a FileDescriptorProto, to a descriptor pool.
+
+    Files that it imports and that the pool lacks are added before, if protobuf has them in its default pool.
+    """
     from google.protobuf import descriptor_pool
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 

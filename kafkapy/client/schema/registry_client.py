@@ -38,10 +38,14 @@ class RegistryClient:
     """Registers and finds schemas. Any thread. Schemas by id and ids by schema are cached within `cache_size` entries.
 
     `urls` are the addresses of the registry's instances, with a user and password where it asks for them; the next one
-    is tried if one cannot be reached. `tls` is for https (None: the machine's authorities). A request is repeated
-    `retries` times after an error that a repetition may remove; the pause before it is doubled from `first_pause_s` to
-    `longest_pause_s`. `more_headers` returns further headers of each request, such as a token. Methods raise
-    RegistryFailure for a request that is refused or fails.
+    is tried if one cannot be reached. `tls` is for https; None means the certificate authorities that the machine
+    trusts. A request is repeated `retries` times after an error that a repetition may remove; the pause before it is
+    doubled from `first_pause_s` to `longest_pause_s`. `more_headers` returns further headers of each request, such as a
+    token. Methods raise RegistryFailure for a request that is refused or fails.
+
+    Arguments of several methods: `deleted` includes versions and subjects that were deleted softly. `normalize` has the
+    registry compare schemas in their normal form. `format` is the form of the returned text: "" for the usual one,
+    "serialized" for a Protobuf schema as a descriptor in base64.
     """
 
     def __init__(
@@ -96,14 +100,18 @@ class RegistryClient:
     def look_up(
         self, subject: str, schema: Schema, *, normalize: bool = False, deleted: bool = False
     ) -> RegisteredSchema:
-        """Returns the version of a subject that has a schema."""
+        """Returns the version of a subject that has this schema; `deleted` includes versions that were deleted softly.
+
+        With `normalize` the registry compares the schemas in their normal form.
+        """
         query = {name: "true" for name, value in (("normalize", normalize), ("deleted", deleted)) if value}
         return _registered(self.request("POST", f"/subjects/{_quoted(subject)}", query, schema.as_json()))
 
     def schema(self, schema_id: int, *, subject: str = "", format: str = "", reference_format: str = "") -> Schema:
         """Returns the schema with an id.
 
-        `subject` selects the context; `format` is `serialized` for Protobuf, and so is that of the references.
+        The id is of the context in the name `subject`, by default of the default context. `format` is "serialized" to
+        get a Protobuf schema as a descriptor; `reference_format` is the form of its references.
         """
         key = (schema_id, subject, format, reference_format)
         found = self._by_id.get(key)
@@ -126,7 +134,11 @@ class RegistryClient:
     def version(
         self, subject: str, version: int | str = LATEST_VERSION, *, deleted: bool = False, format: str = ""
     ) -> RegisteredSchema:
-        """Returns a version of a subject, by default the latest one. Versions by number are cached."""
+        """Returns a version of a subject, by default the latest one. Versions by number are cached.
+
+        `deleted` also finds a version that was deleted softly; `format` is "serialized" to get a Protobuf schema as a
+        descriptor.
+        """
         key = (subject, version, format) if isinstance(version, int) and version > 0 and not deleted else None
         found = self._versions.get(key) if key is not None else None
         if found is None:
@@ -162,7 +174,7 @@ class RegistryClient:
         return found
 
     def versions_of_id(self, schema_id: int) -> list[tuple[str, int]]:
-        """Returns the subjects and versions of a schema."""
+        """Returns the pairs of subject and version number under which the schema with this id is registered."""
         return [
             (each["subject"], each["version"]) for each in self.request("GET", f"/schemas/ids/{schema_id}/versions")
         ]
@@ -170,13 +182,16 @@ class RegistryClient:
     # Subjects
 
     def subjects(self, *, prefix: str | None = None, deleted: bool = False) -> list[str]:
-        """Returns the names of all subjects, or of those that begin with `prefix`."""
+        """Returns the names of all subjects, or of those that begin with `prefix`.
+
+        `deleted` includes subjects that were deleted softly.
+        """
         query = {"subjectPrefix": prefix} if prefix is not None else {}
         found: list[str] = self.request("GET", "/subjects", query | ({"deleted": "true"} if deleted else {}))
         return found
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
-        """Returns the numbers of a subject's versions."""
+        """Returns the numbers of a subject's versions; `deleted` includes those that were deleted softly."""
         query = {"deleted": "true"} if deleted else {}
         found: list[int] = self.request("GET", f"/subjects/{_quoted(subject)}/versions", query)
         return found
@@ -203,7 +218,8 @@ class RegistryClient:
     ) -> list[str] | None:
         """Returns None if a schema is compatible with a version, otherwise the reasons why it is not.
 
-        `version` None compares with the versions that the subject's level requires.
+        With `version` None the registry compares the schema with the versions that the subject's compatibility level
+        requires.
         """
         path = f"/compatibility/subjects/{_quoted(subject)}/versions" + ("" if version is None else f"/{version}")
         result = self.request("POST", path, {"verbose": "true"}, schema.as_json())
@@ -212,21 +228,24 @@ class RegistryClient:
     # Settings
 
     def level(self, subject: str | None = None) -> str:
-        """Returns the compatibility level of a subject, or the global one."""
+        """Returns the compatibility level of a subject, such as BACKWARD, or the global level if `subject` is None."""
         result = self.request("GET", _setting("config", subject), {"defaultToGlobal": "true"} if subject else {})
         return str(result["compatibilityLevel"])
 
     def set_level(self, level: str, subject: str | None = None) -> None:
-        """Sets the compatibility level of a subject, or the global one."""
+        """Sets the compatibility level of a subject, or the global level if `subject` is None."""
         self.request("PUT", _setting("config", subject), {}, {"compatibility": level})
 
     def mode(self, subject: str | None = None) -> str:
-        """Returns the mode of a subject, or the global one."""
+        """Returns the mode of a subject, such as READWRITE, or the global mode if `subject` is None."""
         result = self.request("GET", _setting("mode", subject), {"defaultToGlobal": "true"} if subject else {})
         return str(result["mode"])
 
     def set_mode(self, mode: str, subject: str | None = None, *, force: bool = False) -> None:
-        """Sets the mode of a subject, or the global one."""
+        """Sets the mode of a subject, or the global mode if `subject` is None.
+
+        `force` allows the mode IMPORT although schemas are registered.
+        """
         self.request("PUT", _setting("mode", subject), {"force": "true"} if force else {}, {"mode": mode})
 
     # Requests
@@ -296,7 +315,7 @@ class RegistryClient:
         return _parsed(address, response.status, data)
 
     def _connection(self, address: _Address) -> tuple[Any, bool]:
-        """Returns a connection, and whether it was used before."""
+        """Returns an idle or a new connection to the address, and whether it was used before."""
         with self._lock:
             for position, (other, connection) in enumerate(self._idle):
                 if other is address:

@@ -75,7 +75,10 @@ class SchemaSerializer(ABC):
         return self._serialize(value, found.schema), [(header_name(self._part), header)]
 
     def _find(self, topic: str) -> tuple[RegisteredSchema, bytes]:
-        """Registers or finds the schema for a topic."""
+        """Returns the schema with which to write the values of a topic, and their frame without message indexes.
+
+        Registers the schema if the serializer was configured to do so.
+        """
         found: RegisteredSchema
         if self._schema_id is not None:
             found = RegisteredSchema(self._registry.schema(self._schema_id), self._schema_id)
@@ -100,7 +103,7 @@ class SchemaSerializer(ABC):
 
     @abstractmethod
     def _record_name(self) -> str:
-        """Returns the full name of the type, or "" without one."""
+        """Returns the full name of the schema's type, such as "com.example.Order"; "" if the type has no name."""
 
     def _indexes(self) -> bytes:
         """Returns the message indexes of Protobuf, which other languages do not have."""
@@ -140,7 +143,7 @@ class SchemaDeserializer(ABC):
         return self._deserialize(data, frame, parsed)
 
     def schema_of(self, frame: Frame) -> Schema:
-        """Returns the schema that a frame names."""
+        """Returns the schema whose id or GUID a frame has; asks the registry unless it is cached."""
         if frame.guid is not None:
             return self._registry.schema_of_guid(frame.guid, format=self.format)
         assert frame.id is not None
@@ -148,7 +151,7 @@ class SchemaDeserializer(ABC):
 
     @abstractmethod
     def _parse(self, schema: Schema) -> Any:
-        """Returns what `_deserialize` needs of a schema."""
+        """Returns the parsed form of a schema, which `_deserialize` receives as `parsed`."""
 
     @abstractmethod
     def _deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:

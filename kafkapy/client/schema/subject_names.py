@@ -12,17 +12,20 @@ SubjectName = Callable[[str, str, str], str]
 
 
 def topic_subject(topic: str, part: str, record: str) -> str:
-    """Returns `topic-key` or `topic-value`, the strategy by default."""
+    """Returns `topic-key` or `topic-value`; `part` is "key" or "value". This strategy is the default."""
     return f"{topic}-{part}"
 
 
 def record_subject(topic: str, part: str, record: str) -> str:
-    """Returns the record's name. Raises ConfigError for a type without a name."""
+    """Returns `record`, the full name of the schema's type. Raises ConfigError for a type without a name ("")."""
     return _required(record)
 
 
 def topic_record_subject(topic: str, part: str, record: str) -> str:
-    """Returns `topic-record`. Raises ConfigError for a type without a name."""
+    """Returns the topic and `record`, the full name of the schema's type, with a hyphen between them.
+
+    Raises ConfigError for a type without a name ("").
+    """
     return f"{topic}-{_required(record)}"
 
 
@@ -43,7 +46,10 @@ STRATEGIES: dict[str, SubjectName] = {
 
 
 def find_strategy(configured: str | SubjectName) -> SubjectName:
-    """Returns a strategy by its name, short or of Java's class; a callable is returned unchanged."""
+    """Returns a strategy by its short name or by the name of its class in Java; a callable is returned unchanged.
+
+    Raises ConfigError for an unknown name.
+    """
     if callable(configured):
         return configured
     if configured not in STRATEGIES:

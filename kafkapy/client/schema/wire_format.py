@@ -27,7 +27,10 @@ Headers = Iterable[tuple[str, bytes | None]]
 
 
 class Frame(NamedTuple):
-    """The schema of some data, by its id or by its GUID; the position where the data begin; message indexes."""
+    """The id or the GUID of the schema of some data (the other is None), and the message indexes of Protobuf.
+
+    `start` is the position in the bytes at which the data begin.
+    """
 
     id: int | None
     guid: str | None
@@ -36,22 +39,26 @@ class Frame(NamedTuple):
 
 
 def frame_prefix(schema_id: int) -> bytes:
-    """Returns the bytes before the data, without message indexes."""
+    """Returns the frame that precedes the data, with the schema's id and without message indexes."""
     return b"\0" + schema_id.to_bytes(4, "big")
 
 
 def guid_header(guid: str, indexes: bytes = b"") -> bytes:
-    """Returns the value of the header that names a schema by its GUID."""
+    """Returns the value of the header that names a schema by its GUID, with encoded message indexes of Protobuf."""
     return b"\1" + uuid.UUID(guid).bytes + indexes
 
 
 def header_name(part: str) -> str:
-    """Returns the header of a record's key or value."""
+    """Returns the name of the header that has the GUID of a schema; `part` is "key" or "value"."""
     return KEY_HEADER if part == KEY else VALUE_HEADER
 
 
 def read_frame(data: bytes, part: str, headers: Headers | None = None, *, has_indexes: bool = False) -> Frame:
-    """Returns the frame of a key's or value's bytes, or the one that is in its header. Raises WrongFrame."""
+    """Returns the frame in a record's header if it has one, otherwise the frame at the beginning of `data`.
+
+    `data` is the record's key or value, as `part` says: "key" or "value". With `has_indexes` message indexes of
+    Protobuf follow the id or GUID. Raises WrongFrame for bytes without a frame.
+    """
     name = header_name(part)
     for key, value in headers or ():
         if key == name and value and value[0] == GUID_MAGIC:
@@ -79,7 +86,7 @@ def encode_indexes(indexes: Iterable[int]) -> bytes:
 
 
 def decode_indexes(data: bytes, position: int) -> tuple[tuple[int, ...], int]:
-    """Returns message indexes and the position after them. Raises WrongFrame."""
+    """Returns the message indexes that begin at `position`, and the position after them. Raises WrongFrame."""
     count, position = _read_varint(data, position)
     if count == 0:
         return (0,), position
