@@ -59,7 +59,7 @@ class Renewal(NamedTuple):
     buffer_s: int
 
     def at_s(self, now_s: float, token: Token) -> float:
-        """Returns the wall-clock time in seconds for a token that was received at `now_s`."""
+        """Returns the wall-clock time in seconds at which to renew a token that was received at `now_s` (seconds)."""
         part = self.window_factor + self.window_jitter * random()
         if self.min_period_s + self.buffer_s > token.expires_s - now_s:
             return now_s + (token.expires_s - now_s) * part  # the token is too short-lived for these limits
@@ -110,7 +110,10 @@ class OauthLogin:
     """Owns the current token of a client and the thread that renews it. Any thread."""
 
     def __init__(self, retrieve: Retriever, renewal: Renewal, extensions: Mapping[str, str]) -> None:
-        """Retrieves the first token; blocks. Raises AuthenticationError."""
+        """Retrieves the first token and starts the thread that renews it; blocks. Raises AuthenticationError.
+
+        `extensions` are the SASL extensions of the configuration, which are sent with every token.
+        """
         self._retrieve = retrieve
         self._renewal = renewal
         self._configured_extensions = dict(extensions)
@@ -119,7 +122,7 @@ class OauthLogin:
         threading.Thread(target=self._run, name="kafkapy-oauth-login", daemon=True).start()
 
     def mechanism(self, host: str) -> OauthClient:
-        """Returns the mechanism for one authentication, with the current token."""
+        """Returns the mechanism for one authentication, with the current token; `host` has no effect."""
         token, extensions = self._current
         return OauthClient(token.text, extensions)
 
@@ -141,7 +144,7 @@ class OauthLogin:
                 at_s = now_s + _PAUSE_AFTER_FAILURE_S
 
     def _next(self) -> tuple[Token, dict[str, str]]:
-        """Returns a new token with the extensions to send. Raises AuthenticationError."""
+        """Returns a new token, and the SASL extensions to send with it. Raises AuthenticationError."""
         retrieved, now_s = self._retrieve(), time.time()
         if isinstance(retrieved, str):
             return parse_token(retrieved, now_s), self._configured_extensions
@@ -218,7 +221,11 @@ def _retriever(values: SecurityValues, entry: JaasEntry) -> Retriever | None:
 
 
 def _own_retriever(handler: Any) -> Retriever:
-    """Returns the application's function; a class is instantiated, and its instance called."""
+    """Returns a function that calls the application's function, and so retrieves a token.
+
+    `handler` is a callable, a class whose instance is callable, or the name `module:name` of one of these. The returned
+    function raises AuthenticationError if the application's function raises. Raises ConfigError for another handler.
+    """
     found = load_object(HANDLER_KEY, handler) if isinstance(handler, str) else handler
     if isinstance(found, type):
         found = found()
@@ -246,8 +253,10 @@ def _read_token(path: str) -> str:
 
 
 def _context(options: Mapping[str, str]) -> Any:
-    """Returns the TLS context for the token endpoint, from the options `ssl.*` of `sasl.jaas.config`; None for the
-    machine's authorities."""
+    """Returns the TLS context for the token endpoint, from the options `ssl.*` of `sasl.jaas.config`.
+
+    None means that there are no such options: the certificate authorities that the machine trusts are then used.
+    """
     given = {key: text for key, text in options.items() if key.startswith("ssl.")}
     if not given:
         return None

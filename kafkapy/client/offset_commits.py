@@ -24,7 +24,9 @@ Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 
 class OffsetCommits:
-    """The offset commits of one consumer, including auto-commit. Called by the application's thread without the lock.
+    """The offset commits of one consumer, including auto-commit.
+
+    The application's thread calls the methods without the network's lock.
 
     The callbacks of finished commits run in `call_back`, on the application's thread. `on_committed` is called with the
     offsets of every successful commit. `unread` has the records that were polled and that the application has not seen
@@ -95,9 +97,9 @@ class OffsetCommits:
         self._on_committed(offsets)
 
     def commit_async(self, offsets: Offsets, on_done: Callable[[Exception | None], object]) -> None:
-        """Sends a commit, once; `on_done(error)` is called by a later `call_back`. Does not block.
+        """Sends a commit without blocking, and does not retry it; a later `call_back` calls `on_done(error)`.
 
-        `error` is None after a success.
+        `error` is None after a success. Without offsets, nothing is sent and `on_done` is not called.
         """
         self.require_group()
 
@@ -153,7 +155,7 @@ class OffsetCommits:
     # Auto-commit
 
     def stop_automatic(self) -> None:
-        """Ends automatic commits, also those before partitions are given up."""
+        """Turns auto-commit off: neither `commit_if_due` nor `commit_before_loss` commits any more."""
         self._interval_ms = None
 
     def commit_if_due(self, monotonic_ms: int) -> None:
@@ -164,7 +166,10 @@ class OffsetCommits:
             self._next_ms = monotonic_ms + self._interval_ms
 
     def commit_before_loss(self, timeout_s: float | None = None) -> None:
-        """Commits the positions before partitions are given up, if auto-commit is on. Blocks; a failure is logged."""
+        """Commits the positions before partitions are given up, if auto-commit is on. Blocks; a failure is logged.
+
+        `timeout_s` limits the commit in seconds; None means `default.api.timeout.ms`.
+        """
         if self._interval_ms is None or not self._subscription.partitions:
             return
         try:

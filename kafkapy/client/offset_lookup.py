@@ -29,7 +29,7 @@ OnFound = Callable[[TopicPartition, OffsetAndTimestamp | None, ApiError | None],
 
 
 def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_level: int, on_found: OnFound) -> None:
-    """Requests the offset at a timestamp of each partition without retrying; called with the lock held.
+    """Requests the offset at a timestamp of each partition without retrying; called with the network's lock held.
 
     A timestamp is in ms since 1970, -1 for the latest or -2 for the earliest offset. `on_found(partition, found,
     error)` is called for each partition, possibly before `look_up` returns; `found` is None if no record has that
@@ -104,8 +104,9 @@ def look_up_all(
 ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
     """Returns the offset at a timestamp of each partition; None if no record has that timestamp or a later one.
 
-    Blocks, without the lock. Retries retriable errors after a backoff and the next metadata response, which may name
-    another leader. Raises an ApiError that is not retriable, and RequestTimedOut after `timeout_s` seconds.
+    `wanted` has the timestamps, as in `look_up`. Blocks; the caller must not hold the network's lock. After a retriable
+    error it waits for the backoff and for new metadata, which may name another leader, and repeats the request. Raises
+    an ApiError that is not retriable, and RequestTimedOut after `timeout_s` seconds.
     """
     found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
     # The monotonic time (ms) and the number of metadata responses from which a partition may be looked up again.

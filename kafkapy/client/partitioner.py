@@ -14,7 +14,7 @@ __all__ = ["JAVA_PARTITIONERS", "Partitioner", "RoundRobinPartitioner", "choose_
 
 
 class Partitioner(Protocol):
-    """The interface of `partitioner.class`, which may be such an object, or a class that is instantiated."""
+    """The interface of the value of `partitioner.class`: an object with it, or a class whose instances have it."""
 
     def partition(self, topic: str, key: Any, key_bytes: bytes | None, value: Any, partition_count: int) -> int:
         """Returns the partition of a record, from 0 to `partition_count` - 1; called by the thread that sends."""
@@ -57,9 +57,9 @@ def choose_sticky_partition(
 ) -> int:
     """Returns the partition for the records without a key until the next batch (KIP-794).
 
-    `available` are the partitions with a leader, `waiting` the number of waiting batches of each: the more batches, the
-    smaller is its probability. Without `adaptive` all are equally likely. If none is available, any partition is
-    returned.
+    `available` are the partitions with a leader, and `waiting` has the number of waiting batches of each of them. With
+    `adaptive`, a partition with more waiting batches is less likely; otherwise all are equally likely. If `available`
+    is empty, any partition is returned. `chance` returns a random number from 0 to below 1.
     """
     if not available:
         return min(int(chance() * partition_count), partition_count - 1)

@@ -17,13 +17,16 @@ _NOWHERE: frozenset[str] = frozenset()
 
 
 def racks_of(racks: PartitionRacks, topic: str, partition: int) -> frozenset[str]:
-    """Returns the racks of a partition's replicas; none if they are not known."""
+    """Returns the racks of a partition's replicas; the set is empty if they are not known."""
     known = racks.get(topic, ())
     return known[partition] if partition < len(known) else _NOWHERE
 
 
 def are_racks_useful(member_racks: Iterable[str], partition_racks: Sequence[frozenset[str]]) -> bool:
-    """Returns whether an assignment by racks can differ from one without them."""
+    """Returns whether an assignment that regards racks can differ from one that does not.
+
+    `member_racks` are the racks of the members, `partition_racks` the racks of each partition's replicas.
+    """
     every_rack = frozenset().union(*partition_racks)
     return not every_rack.isdisjoint(member_racks) and any(each != every_rack for each in partition_racks)
 
@@ -34,7 +37,11 @@ class RackMatching:
     def __init__(
         self, member_racks: Mapping[str, str | None], racks: PartitionRacks, counts: Mapping[str, int]
     ) -> None:
-        """`member_racks` has the rack of each member, None if it has none; `counts` the partitions of each topic."""
+        """Compares the racks of members and partitions.
+
+        `member_racks` has the rack of each member, None if it has none; `racks` has the racks of the replicas of each
+        topic's partitions, and `counts` the number of each topic's partitions.
+        """
         self._member_racks = {member_id: rack for member_id, rack in member_racks.items() if rack}
         self._racks = racks
         self._readers = Counter(self._member_racks.values())

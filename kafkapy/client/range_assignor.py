@@ -1,8 +1,9 @@
 """The range assignor: consecutive partitions of each topic, in the racks of their readers where possible. Pure.
 
-If a topic's partitions do not divide evenly, the first members get one more. Topics with the same readers and the same
-number of partitions are co-partitioned: a member gets the same partitions of all of them, if it is in the racks of all
-(KIP-881). Racks never make an assignment less even.
+The readers of a topic are the members that subscribe to the topic. If a topic's partitions do not divide evenly, the
+first members get one more. Topics with the same readers and the same number of partitions are co-partitioned: a member
+gets the same partitions of all of them, if it is in the racks of all (KIP-881). Racks never make an assignment less
+even.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ def in_order(members: Members) -> list[str]:
 
 
 def assign_range(members: Members, counts: PartitionCounts, racks: PartitionRacks = NO_RACKS) -> Assignment:
-    """Assigns ranges of consecutive partitions, topic by topic."""
+    """Returns the partitions of each member: a range of consecutive partitions of each topic that it subscribes to.
+
+    `counts` has the number of each topic's partitions, `racks` the racks of their replicas.
+    """
     ordered = in_order(members)
     member_racks = {member_id: members[member_id].rack for member_id in members}
     topics = sorted({topic for member in members.values() for topic in member.topics if counts.get(topic, 0)})
@@ -45,7 +49,11 @@ def assign_range(members: Members, counts: PartitionCounts, racks: PartitionRack
 
 
 class _TopicState:
-    """The assignment of one topic; `free` are the partitions without a reader, `readers` are in the members' order."""
+    """The assignment of one topic, while it is computed.
+
+    `readers` are the ids of the members that subscribe to the topic, in the order in which they get partitions; `free`
+    are the partitions that no reader has yet, and `given` has the partitions of each reader.
+    """
 
     def __init__(
         self,
@@ -81,7 +89,10 @@ class _TopicState:
         self.free = [each for each in self.free if each not in numbers]
 
     def assign_ranges(self, may_get: Callable[[str, int], bool]) -> None:
-        """Assigns to each member the first free partitions that it may get, up to its share."""
+        """Assigns to each member the first free partitions that it may get, up to its share.
+
+        `may_get(member_id, number)` returns whether the member may get the partition with this number.
+        """
         for member_id in self.readers:
             chosen = [each for each in self.free if may_get(member_id, each)][: self.room_of(member_id)]
             if chosen:
@@ -101,8 +112,11 @@ def _assign_within_racks(states: Sequence[_TopicState]) -> None:
 
 
 def _assign_co_partitioned(readers: Sequence[str], count: int, states: Sequence[_TopicState]) -> None:
-    """Assigns the partitions with the same number in all topics to one member, the first whose rack has a replica of
-    each."""
+    """Assigns, number by number, the partitions with this number in all topics to one member.
+
+    It is the first member whose rack has a replica of all of them and that may still get partitions. The topics in
+    `states` have the same `readers`; each has `count` partitions, or `count` is 0 and nothing is assigned.
+    """
     remaining = list(readers)
     for number in range(count):
         for member_id in remaining:

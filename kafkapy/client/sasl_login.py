@@ -33,7 +33,7 @@ class SaslLogin(Protocol):
 
 
 class PasswordLogin:
-    """A user name and a password, which do not expire. Shows neither."""
+    """A user name and a password, which do not expire. Its representation shows neither of them."""
 
     def __init__(self, make: Callable[[], ClientMechanism]) -> None:
         self._make = make

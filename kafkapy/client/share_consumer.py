@@ -195,7 +195,10 @@ class ShareConsumer(Closing):
             self._network.wait_until(self._has_result, left_ms / 1000)
 
     def _collect(self) -> list[ConsumerRecord]:
-        """Returns the renewed or the buffered records; if there are none, has records fetched."""
+        """Returns the records whose locks were renewed, or otherwise buffered records.
+
+        If there are none, asks the fetcher to fetch some, and returns an empty list.
+        """
         with self._network.lock:
             records = self._deliveries.collect_renewed()
         records = records or self._deliveries.collect(self._max_records)

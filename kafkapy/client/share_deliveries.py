@@ -25,7 +25,7 @@ ToSend = dict[ShareSource, Acknowledgements]
 
 
 class FetchedShare:
-    """One partition's part of a response to ShareFetch: its batches, and which of their offsets are acquired."""
+    """A partition's part of a ShareFetch response: its batches, and the offsets that were acquired for this member."""
 
     __slots__ = ("acquired", "failure", "fetched", "lock_timeout_ms", "source", "undelivered")
 
@@ -42,7 +42,7 @@ class FetchedShare:
 
     @property
     def is_exhausted(self) -> bool:
-        """Returns whether there is nothing more to deliver or to raise."""
+        """Returns whether all records were delivered and all errors of unreadable records raised."""
         return self.acquired.first_offset is None and not self.undelivered and self.failure is None
 
 
@@ -66,11 +66,17 @@ class DeliveredRecords:
         self._lookup = None
 
     def add_gaps(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Adds acquired offsets without a record."""
+        """Adds ranges, first and last offset inclusive, of acquired offsets without a record.
+
+        They are acknowledged as gaps.
+        """
         self._parts += [(first, last, NO_RECORD) for first, last in ranges]
 
     def add_unreadable(self, ranges: Iterable[tuple[int, int]], kind: AcknowledgeType) -> None:
-        """Adds offsets that could not be returned, with their preliminary acknowledgement."""
+        """Adds ranges of offsets, first and last inclusive, whose records could not be returned to the application.
+
+        They are acknowledged with `kind` unless the application acknowledges them otherwise.
+        """
         for first, last in ranges:
             self.unreadable.update(dict.fromkeys(range(first, last + 1), kind))
 

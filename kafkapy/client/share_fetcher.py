@@ -49,7 +49,10 @@ def ignore_result(source: ShareSource, acknowledgements: Acknowledgements, error
 
 
 class Commit:
-    """The acknowledgements of one call that go to one broker; `waiting` are those without a result."""
+    """The acknowledgements of one call that go to one broker.
+
+    `waiting` are those without a result yet. `is_final` marks the last commit, which ends the session.
+    """
 
     def __init__(self, waiting: ToSend, deadline_ms: int, on_result: OnAcknowledged, *, is_final: bool) -> None:
         self.waiting = waiting
@@ -317,7 +320,11 @@ class ShareFetcher:
         return due
 
     def _in_turn(self, wanted: Iterable[int]) -> list[int]:
-        """Returns the brokers to fetch from; with a record limit the broker after the last one comes first."""
+        """Returns the brokers to fetch from, in the order of their ids.
+
+        With a record limit, which allows one fetch at a time, the order begins after the broker that was fetched from
+        last, so that every broker gets its turn.
+        """
         ordered = sorted(wanted)
         if self._requests.has_record_limit:
             ordered.sort(key=lambda node_id: node_id <= self._last_limited)
@@ -329,7 +336,10 @@ class ShareFetcher:
             self._fail(source, each, ApiError(Error.NOT_LEADER_OR_FOLLOWER), ignore_result)
 
     def _send_fetch(self, node_id: int, node: ShareNode, wanted: list[SharePartition]) -> None:
-        """Sends a ShareFetch, unless it would neither fetch, nor acknowledge, nor change the session."""
+        """Sends a ShareFetch for the partitions `wanted`, with the acknowledgements that wait to be sent along.
+
+        Sends nothing if the request would neither fetch, nor acknowledge, nor change the session.
+        """
         session = node.session
         if not session.is_open:
             self._fail_piggybacked(node)  # the broker has released these records with the session
@@ -369,7 +379,10 @@ class ShareFetcher:
         )
 
     def _may_take_records(self, node_id: int) -> bool:
-        """Returns whether records may be fetched: with a record limit, from one broker at a time."""
+        """Returns whether a fetch from the broker may request records.
+
+        With a record limit (`share.acquire.mode=record_limit`) it may not while another broker's fetch is in flight.
+        """
         if not self._requests.has_record_limit:
             return True
         limited = self._nodes.get(self._last_limited)
@@ -439,7 +452,7 @@ class ShareFetcher:
             self.errors.append(ApiError(error, f"Fetching {topic_partition}: {part.error_message or error.message}"))
 
     def _update_leader(self, topic_partition: TopicPartition, part: Any, response: Any) -> None:
-        """Stores the leader that a response names, and requests new metadata."""
+        """Stores the leader that the partition's part of a response names, and requests new metadata."""
         nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
         leader = part.current_leader
         self._network.metadata.update_leader(topic_partition, leader.leader_id, leader.leader_epoch, nodes)
@@ -450,7 +463,7 @@ class ShareFetcher:
 
     @staticmethod
     def _parts(response: Any, expected: Iterable[SharePartition]) -> Iterable[tuple[SharePartition, Any]]:
-        """Yields the parts of a response with their partitions; parts of other partitions are left out."""
+        """Yields the expected partitions that a response contains, each with its part of the response."""
         known = {(each.topic_id, each.topic_partition.partition): each for each in expected}
         for topic in response.responses:
             for part in topic.partitions:

@@ -36,7 +36,11 @@ class ShareRequests:
         acknowledgements: ByPartition,
         wants_records: bool,
     ) -> ShareFetchRequest:
-        """Returns a ShareFetch request; without `wants_records` the broker responds to it at once, without records."""
+        """Returns a ShareFetch request; without `wants_records` the broker responds to it at once, without records.
+
+        `epoch` is that of the session; `added` and `forgotten` are the partitions to add to the session and to remove
+        from it.
+        """
         kind = ShareFetchRequest
         config = self._config
         listed: dict[SharePartition, Acknowledgements | None] = dict.fromkeys(added)
@@ -99,7 +103,10 @@ def _by_topic(
     listed: Mapping[SharePartition, Acknowledgements | None],
     make: Callable[[int, list[AcknowledgementRange]], Any],
 ) -> dict[bytes, list[Any]]:
-    """Returns `make(partition, ranges)` for each partition, grouped by topic id."""
+    """Returns `make(partition, ranges)` for each partition, in lists by topic id.
+
+    `ranges` are the acknowledged offsets of the partition; empty if it has no acknowledgements (None).
+    """
     topics: dict[bytes, list[Any]] = {}
     for partition, acknowledgements in listed.items():
         ranges = [] if acknowledgements is None else acknowledgements.ranges()

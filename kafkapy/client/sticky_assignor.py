@@ -216,7 +216,10 @@ class _EqualShares:
         return left
 
     def _near(self, topic_partition: TopicPartition, candidates: list[str], first: int) -> int | None:
-        """Returns the index of the next candidate, from `first` on, that is in a rack of the partition's replicas."""
+        """Returns the index of the first candidate, in a circle from `first` on, in a rack of the partition's replicas.
+
+        Returns None if no candidate is in such a rack.
+        """
         places = [(first + step) % len(candidates) for step in range(len(candidates))]
         return next((each for each in places if self.matching.is_near(candidates[each], topic_partition)), None)
 
@@ -226,7 +229,10 @@ class _EqualShares:
             self.moving[topic_partition] = member_id
 
     def _assign_rest(self, partitions: list[TopicPartition]) -> None:
-        """Assigns the partitions to the members in `under`, and then one to each member in `even`."""
+        """Assigns partitions in turn to the members that have less than `at_least`, until each of these has as many.
+
+        The partitions that are left go to the members that may get one more, one to each.
+        """
         even = deque(self.even)
         index = 0
         for topic_partition in partitions:

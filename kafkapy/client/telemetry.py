@@ -78,7 +78,10 @@ class TelemetryReporter:
         return NEVER
 
     def _broker(self) -> int | None:
-        """Returns a connected broker that takes metrics; None without one. Stops if a broker does not take any."""
+        """Returns the id of a connected broker; None if none is connected.
+
+        If the broker does not serve PushTelemetry, ends the pushes for good and returns None.
+        """
         network = self._network
         for node_id in network.cluster.nodes:
             if not network.is_connected(node_id):

@@ -80,7 +80,11 @@ class ClientThrottling:
         self.on_delay: Callable[[Node, int], object] | None = None
 
     def note(self, node: Node, key: ApiKey, version: int, throttle_ms: int) -> int:
-        """Counts the throttle time of a broker's response, and returns the time for which the client has to wait."""
+        """Counts the throttle time of a broker's response to a request of API `key`.
+
+        Returns the ms that the client has to wait before its next request: 0 if `version` is so old that the broker has
+        waited itself before it responded.
+        """
         times = self.times.get(key)
         if times is not None:
             times.add(throttle_ms)

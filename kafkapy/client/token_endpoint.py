@@ -30,7 +30,10 @@ class _Refused(Exception):
 
 
 class TokenEndpoint(NamedTuple):
-    """The endpoint, and the settings of requests to it. `context` is None for the machine's authorities."""
+    """The endpoint, and the settings of requests to it.
+
+    `context` is None to use the certificate authorities that the machine trusts.
+    """
 
     url: str
     connect_timeout_ms: int = DEFAULT_TIMEOUT_MS

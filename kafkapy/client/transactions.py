@@ -244,7 +244,7 @@ class Transactions:
         *,
         highest: int | None = None,
     ) -> Any:
-        """Sends a request in version `highest` at most and returns the coordinator's response.
+        """Sends the request `build(version)`, in version `highest` at most, and returns the coordinator's response.
 
         Raises an error that is not retried, which also fails the transaction; or RequestTimedOut with `goal` in its
         message (see `request_until_done`), after which the request may be repeated.
