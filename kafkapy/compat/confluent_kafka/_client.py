@@ -107,7 +107,10 @@ class Callbacks:
             self.error(KafkaError(code_of("_ALL_BROKERS_DOWN"), f"{count}/{count} brokers are down"))
 
     def _delayed(self, node: Any, delay_ms: int) -> None:
-        """Adds an event for a delay that a broker demands, and one with a time of 0 for its end, as librdkafka does."""
+        """Adds an event for a delay that a broker demands, if the program has a `throttle_cb`.
+
+        After the last delay one event with the time 0 is added, as by librdkafka.
+        """
         on_throttle = self._on_throttle
         if on_throttle is None or not (delay_ms or self._throttles):
             return

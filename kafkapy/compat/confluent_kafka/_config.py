@@ -66,8 +66,9 @@ def invalid(message: str) -> KafkaException:
 class Settings:
     """The typed values of one configuration, by librdkafka's keys, and its callbacks. Immutable once made.
 
-    `conf` is the dictionary of the program and `more` has its keyword arguments, which win. Raises KafkaException for
-    an unknown key, with the nearest known one, for an invalid value, and for a key that kafkapy cannot honour.
+    `conf` is the dictionary of the program; `more` has its keyword arguments, which override those of `conf`. `role` is
+    PRODUCER, CONSUMER or ADMIN. Raises KafkaException for an unknown key, with the nearest known one, for an invalid
+    value, and for a key that kafkapy cannot honour.
     """
 
     def __init__(self, role: str, conf: Mapping[str, Any] | None, more: Mapping[str, Any]) -> None:
@@ -143,7 +144,7 @@ class Settings:
         self._values[key] = typed
 
     def properties(self) -> dict[str, Any]:
-        """Returns the configuration of the kafkapy client of this role. Reads the files of TLS keys.
+        """Returns the configuration of kafkapy's producer, consumer or admin client. Reads the files of TLS keys.
 
         Raises KafkaException for values that contradict each other.
         """
@@ -239,7 +240,10 @@ def _with_port(address: str) -> str:
 
 
 def _typed(key: str, row: Number | Switch | Choice | Text, value: Any) -> Any:
-    """Returns the typed value of a key; raises KafkaException with librdkafka's texts."""
+    """Returns the value of a key, converted to the type that its row requires.
+
+    Raises KafkaException with librdkafka's texts for a value that the row does not accept.
+    """
     if isinstance(row, Switch):
         text = str(value).lower()
         if text in ("true", "t", "1"):

@@ -42,14 +42,20 @@ _UNAVAILABLE = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAIL
 
 
 class _InnerConsumer(KafkapyConsumer):
-    """kafkapy's consumer, with access to its parts for this package, which has a lock of its own."""
+    """kafkapy's consumer, with methods that read its internal state for this package.
+
+    It does not refuse calls by several threads, because `Consumer` has a lock for them.
+    """
 
     def __init__(self, properties: dict[str, Any]) -> None:
         super().__init__(properties)
         self._single_thread = nullcontext()  # type: ignore[assignment]
 
     def attend(self) -> None:
-        """Performs the work that is due for the group, without returning records; counts as a poll."""
+        """Performs the work that is due for the group without returning records.
+
+        It counts as a poll, so that `max.poll.interval.ms` begins again.
+        """
         if self._subscription.is_automatic or self._subscription.is_manual:
             self._group.poll(self._network.clock.monotonic_ms())
 
@@ -58,18 +64,21 @@ class _InnerConsumer(KafkapyConsumer):
         return self._subscription.is_automatic
 
     def watermarks(self, place: Place) -> tuple[int, int] | None:
-        """Returns the first offset and the high watermark of the last fetch; None for a partition not assigned."""
+        """Returns the log start offset and the high watermark that the last fetch of a partition has returned.
+
+        Returns None if the partition is not assigned.
+        """
         state = self._subscription.partitions.get(place)
         return None if state is None else (state.log_start_offset, state.high_watermark)
 
     def ends_reached(self) -> Iterable[tuple[Place, int]]:
-        """Returns the partitions of which all records were returned, and the position of each."""
+        """Yields each assigned partition whose records were all returned up to its end, and its position."""
         for place, state in self._subscription.partitions.items():
             if state.position is not None and not state.buffers and self.current_lag(place) == 0:
                 yield place, state.position
 
     def unavailable(self) -> dict[str, Error]:
-        """Returns the errors of subscribed topics."""
+        """Returns the subscribed topics that do not exist or may not be read, each with its error."""
         errors = self._network.cluster.errors
         return {topic: errors[topic] for topic in self._subscription.topics if errors.get(topic) in _UNAVAILABLE}
 
@@ -177,7 +186,7 @@ class Consumer(Client):
         return found
 
     def _take(self, found: list[Message], count: int) -> None:
-        """Moves at most `count` messages from the buffer to `found`."""
+        """Moves at most `count` messages from the buffer to `found`, and notes their offsets as delivered."""
         popleft = self._buffer.popleft
         taken = [popleft() for _ in range(min(count, len(self._buffer)))]
         found += [each if isinstance(each, Message) else message_of(each) for each in taken]
@@ -586,7 +595,10 @@ class Consumer(Client):
         self._client.commit_async(wanted, done)
 
     def _commit_stored(self, places: set[Place] | None) -> None:
-        """Commits stored offsets before they are lost; a failure is reported to `on_commit` only."""
+        """Commits the stored offsets of partitions that are given up, or of all (None) when the consumer closes.
+
+        A failure is only reported to `on_commit`.
+        """
         wanted = self._uncommitted(places)
         if not wanted:
             return
@@ -636,7 +648,10 @@ class Consumer(Client):
         return None
 
     def _call(self, prefix: str, call: Callable[[], Any]) -> Any:
-        """Calls a function while no other thread uses the consumer; converts kafkapy's exceptions."""
+        """Calls a function while no other thread uses the consumer, and returns its result.
+
+        Raises KafkaException, whose text begins with `prefix`, for an exception of kafkapy's client.
+        """
         self._callers += 1
         try:
             with nullcontext() if self._in_callback else self._lock:

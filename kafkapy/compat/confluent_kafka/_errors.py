@@ -129,7 +129,7 @@ class ConcurrentModificationException(RuntimeError):
 
 
 def code_of(name: str) -> int:
-    """Returns the code with this name."""
+    """Returns the error code that KafkaError has under this name, such as `_TIMED_OUT`."""
     code: int = getattr(KafkaError, name)
     return code
 
@@ -154,7 +154,7 @@ _FENCING = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH))
 def kafka_error(error: BaseException, prefix: str = "", **flags: bool) -> KafkaError:
     """Returns the KafkaError for an exception of kafkapy's client; `prefix` begins its text.
 
-    An error of a broker keeps its number. `flags` are those of KafkaError.
+    An error of a broker keeps its number. `flags` are `fatal`, `retriable` and `txn_requires_abort`, as for KafkaError.
     """
     for kind, code in _LOCAL:
         if isinstance(error, kind):
@@ -168,7 +168,10 @@ def kafka_error(error: BaseException, prefix: str = "", **flags: bool) -> KafkaE
 
 
 def kafka_exception(error: BaseException, prefix: str = "", **flags: bool) -> KafkaException:
-    """Returns the KafkaException for an exception of kafkapy's client, which is its `__cause__`."""
+    """Returns the KafkaException for an exception of kafkapy's client, which is its `__cause__`.
+
+    See `kafka_error` for the arguments.
+    """
     exception = KafkaException(kafka_error(error, prefix, **flags))
     exception.__cause__ = error
     return exception

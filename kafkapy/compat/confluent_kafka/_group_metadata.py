@@ -10,14 +10,17 @@ _FORM = b"KPGM1:"
 
 
 def group_metadata_bytes(group: GroupMetadata) -> bytes:
-    """Returns a membership as bytes."""
+    """Returns a consumer's membership as bytes, which `group_metadata_of` decodes."""
     member = group.member
     content = [group.group_id, member.generation, member.member_id, member.instance_id]
     return _FORM + json.dumps(content).encode()
 
 
 def group_metadata_of(content: object) -> GroupMetadata:
-    """Returns the membership that `group_metadata_bytes` has encoded. Raises TypeError and ValueError."""
+    """Returns the membership that `group_metadata_bytes` has encoded.
+
+    Raises TypeError if `content` is not bytes, and ValueError if the bytes are not such a membership.
+    """
     if not isinstance(content, bytes):
         raise TypeError(f"expected bytes, {type(content).__name__} found")
     if not content.startswith(_FORM):

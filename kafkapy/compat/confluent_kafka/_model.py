@@ -51,7 +51,7 @@ class Node:
 
 
 class ConsumerGroupTopicPartitions:
-    """A group, and partitions of which its offsets are listed or altered."""
+    """A group, and the partitions whose committed offsets are listed or altered."""
 
     def __init__(self, group_id: str, topic_partitions: list[TopicPartition] | None = None) -> None:
         self.group_id = group_id

@@ -31,7 +31,10 @@ def checked(partitions: Any) -> list[TopicPartition]:
 
 
 def to_commit(message: Message | None, offsets: list[TopicPartition] | None) -> dict[Place, OffsetAndMetadata]:
-    """Returns the offset after a message, or the given offsets that are valid."""
+    """Returns the offset after `message`, or, if it is None, those of `offsets` that are valid.
+
+    Negative offsets, such as OFFSET_INVALID, are left out.
+    """
     if message is not None:
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         assert topic is not None and partition is not None and offset is not None

@@ -46,7 +46,10 @@ _FROM_QUEUE, _FROM_FLIGHT = _Purged("_PURGE_QUEUE"), _Purged("_PURGE_INFLIGHT")
 
 
 class _Report(_Fields):
-    """The delivery report of one record, which becomes the content of the Message that the callback receives."""
+    """The delivery report of one record: called with the outcome, it calls the program's callback with a Message.
+
+    The attributes of the report become the content of the Message.
+    """
 
     __slots__ = ("_callback", "_only_errors", "_producer")
 
@@ -256,9 +259,9 @@ class Producer(Client):
         return added
 
     def _send_values(self, topic: str, messages: list[dict[str, Any]]) -> bool:
-        """Adds records that have nothing but a value in bytes; returns False, without a change, if there are others.
+        """Adds records that have nothing but a value in bytes, all at once and without keeping a report of each.
 
-        Returns False also if not all of them fit into the queue.
+        Returns False, and adds none, if a record has more than that, or if the records do not all fit into the queue.
         """
         client = self._client
         if topic not in client.topics or self._unknown:
@@ -284,7 +287,10 @@ class Producer(Client):
         headers: Headers | None,
         report: Any,
     ) -> None:
-        """Adds a record with headers, or of a topic whose partitions are not known."""
+        """Adds a record with headers, or of a topic whose partitions are not known yet; the latter waits for a look-up.
+
+        `report(metadata, error)` is called with the outcome; None if the program does not want it.
+        """
         self._check_open()
         if not isinstance(topic, str):
             raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
@@ -313,7 +319,10 @@ class Producer(Client):
     def _send(
         self, topic: str, value: Any, key: Any, partition: int, timestamp: int, headers: Any, report: Any
     ) -> None:
-        """Adds a record of a known topic. Raises KafkaException."""
+        """Passes a record of a topic with known partitions to kafkapy's producer. Raises KafkaException or BufferError.
+
+        `report(metadata, error)` is called with the outcome; None if the program does not want it.
+        """
         client = self._client
         chosen = partition if partition >= 0 else self._choose(key, len(client.topics[topic].queues))
         try:

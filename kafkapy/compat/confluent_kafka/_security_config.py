@@ -100,7 +100,7 @@ def _login(mechanism: str, options: dict[str, str]) -> str:
 
 
 def sasl_properties(settings: Values, invalid: Callable[[str], Exception]) -> dict[str, Any]:
-    """Returns kafkapy's keys of SASL."""
+    """Returns kafkapy's keys of SASL. Raises `invalid(message)` for values that kafkapy cannot use."""
     mechanism = settings["sasl.mechanisms"].upper()
     if mechanism not in _MODULES:
         raise invalid(f"No provider for SASL mechanism {mechanism}: kafkapy has {', '.join(_MODULES)}")
@@ -153,7 +153,10 @@ def _oauth(settings: Values, invalid: Callable[[str], Exception]) -> dict[str, A
 
 
 def _retrieved(token: str, expires_s: float, principal: str = "", extensions: Any = None) -> RetrievedToken:
-    """Returns what `oauth_cb` has returned. The broker reads the principal in the token."""
+    """Returns the result of `oauth_cb`, which the arguments have, as kafkapy's client accepts it.
+
+    `expires_s` is in seconds since 1970. `principal` has no effect, because the broker reads it from the token.
+    """
     return RetrievedToken(token, float(expires_s), dict(extensions or {}))
 
 

@@ -21,7 +21,11 @@ class Serdes(NamedTuple):
 
 
 def take_serdes(conf: dict[str, Any], key_property: str, value_property: str) -> Serdes:
-    """Takes the serdes, or the builders of serdes, out of a configuration. Raises ValueError."""
+    """Returns the serializers or deserializers that a configuration has, and the rest of the configuration.
+
+    They are the values of the two keys, or are made by the builder in the key with `.builder` appended. Raises
+    ValueError if a key and its builder are both given, or if a builder does not return a pair.
+    """
     rest = dict(conf)
     found: list[Any] = []
     owned: list[Any] = []
@@ -41,7 +45,7 @@ def take_serdes(conf: dict[str, Any], key_property: str, value_property: str) ->
 
 
 def offer_cluster_id(serdes: Serdes, resolver: Any) -> None:
-    """Passes a function that returns the cluster's id to the serdes that take one."""
+    """Passes a function that returns the cluster's id to the serdes that have `set_cluster_id_resolver`."""
     for serde in (serdes.key, serdes.value):
         setter = getattr(serde, "set_cluster_id_resolver", None)
         if setter is not None:
@@ -63,5 +67,5 @@ def close_serdes(owned: list[Any]) -> None:
 
 
 async def awaited(result: Any) -> Any:
-    """Returns the result of a serde, which may be awaitable."""
+    """Returns the result of a serializer or deserializer; awaits it if it is a coroutine's."""
     return await result if inspect.isawaitable(result) else result

@@ -34,7 +34,7 @@ _REQUESTS = {
 
 
 def _window(samples: Samples, factor: int = 1) -> dict[str, int]:
-    """Returns the average, maximum, sum and number of recent values, `factor` times as large."""
+    """Returns the average, maximum, sum and number of recent values; all but the number are multiplied by `factor`."""
     average, maximum = samples.average, samples.maximum
     return {
         "avg": 0 if math.isnan(average) else int(average * factor),
@@ -124,7 +124,10 @@ def producer_statistics(settings: Settings, client: Any, outstanding: int) -> st
 
 
 def consumer_statistics(settings: Settings, client: Any, delivered: dict[str, dict[int, int]] | None = None) -> str:
-    """Returns the statistics of a consumer; `delivered` has the last offset that the program has received."""
+    """Returns the statistics of a consumer.
+
+    `delivered` has the last offset that the program has received, by topic and partition.
+    """
     network: Network = client._network
     found = _client(settings, network)
     topics = list(network.metrics.topics.items())

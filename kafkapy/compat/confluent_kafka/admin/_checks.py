@@ -17,7 +17,10 @@ from kafkapy.compat.confluent_kafka.admin._values import (
 
 
 def check_members(name: str, values: Any, kind: type) -> None:
-    """Raises TypeError unless `values` is None or a set of members of an enumeration."""
+    """Raises TypeError unless `values` is None or a set of members of the enumeration `kind`.
+
+    `name` is that of the argument, for the message.
+    """
     if values is None:
         return
     if not isinstance(values, set):
@@ -27,7 +30,10 @@ def check_members(name: str, values: Any, kind: type) -> None:
 
 
 def check_groups(groups: Any, verb: str) -> None:
-    """Raises TypeError or ValueError unless `groups` is a list with a group id."""
+    """Raises TypeError unless `groups` is a list, and ValueError if it is empty.
+
+    `verb` is the operation in the message, such as "deleted".
+    """
     if not isinstance(groups, list):
         raise TypeError(f"Expected input to be list of group ids to be {verb}")
     if not groups:
@@ -35,7 +41,10 @@ def check_groups(groups: Any, verb: str) -> None:
 
 
 def check_group_offsets(request: Any, verb: str, *, alters: bool) -> None:
-    """Raises TypeError or ValueError unless `request` is a list with one valid ConsumerGroupTopicPartitions."""
+    """Raises TypeError or ValueError unless `request` is a list with one valid ConsumerGroupTopicPartitions.
+
+    `verb` is the operation in the message, such as "listing". With `alters` the partitions must be given.
+    """
     if request is None:
         raise TypeError("request cannot be None")
     if not isinstance(request, list):

@@ -70,7 +70,10 @@ class AdminClient(Client):
         return admin_statistics(self._settings, self._admin())
 
     def _limit(self, options: dict[str, Any], *accepted: str) -> float | None:
-        """Takes the time-out out of an operation's options. Raises TypeError for an option that it does not have."""
+        """Removes the time-out from an operation's options, and returns it in seconds; None without a limit.
+
+        Raises TypeError if the options that remain are not among `accepted`, and KafkaException if a broker is chosen.
+        """
         limit_s = seconds(options.pop("request_timeout", -1))
         options.pop("operation_timeout", None)
         if options.pop("broker", -1) >= 0:
@@ -171,7 +174,10 @@ class AdminClient(Client):
         )
 
     def incremental_alter_configs(self, resources: list[ConfigResource], **kwargs: Any) -> Futures:
-        """Makes the changes in `incremental_configs` of resources (options: validate_only)."""
+        """Makes the changes in `incremental_configs` of resources (options: validate_only).
+
+        The futures are by resource.
+        """
         limit_s = self._limit(kwargs, "validate_only")
         wanted = _resources(resources, TypeError)
         changes = {wanted[each]: [convert.change(entry) for entry in each.incremental_configs] for each in resources}
@@ -186,7 +192,8 @@ class AdminClient(Client):
     def alter_configs(self, resources: list[ConfigResource], **kwargs: Any) -> Futures:
         """Replaces the configurations of resources by `set_config_dict` (options: validate_only). Deprecated.
 
-        It reads the present configuration, and removes the keys that are not in the new one.
+        It reads the present configuration, and removes the keys that are not in the new one. The futures are by
+        resource.
         """
         warnings.warn(
             "alter_configs has been deprecated. Use incremental_alter_configs instead.", DeprecationWarning, 2
@@ -313,7 +320,10 @@ class AdminClient(Client):
     def list_consumer_group_offsets(
         self, list_consumer_group_offsets_request: list[model.ConsumerGroupTopicPartitions], **kwargs: Any
     ) -> Futures:
-        """Lists committed offsets of a group (options: require_stable), of the given partitions or of all."""
+        """Lists committed offsets of a group (options: require_stable), of the given partitions or of all.
+
+        The request has one group. The result is a ConsumerGroupTopicPartitions by group id.
+        """
         limit_s = self._limit(kwargs, "require_stable")
         checks.check_group_offsets(list_consumer_group_offsets_request, "listing", alters=False)
         [wanted] = list_consumer_group_offsets_request
@@ -330,7 +340,10 @@ class AdminClient(Client):
     def alter_consumer_group_offsets(
         self, alter_consumer_group_offsets_request: list[model.ConsumerGroupTopicPartitions], **kwargs: Any
     ) -> Futures:
-        """Sets the committed offsets of a group; the result has the error of each partition."""
+        """Sets the committed offsets of a group. The request has one group.
+
+        The result is a ConsumerGroupTopicPartitions by group id, whose partitions have their errors.
+        """
         limit_s = self._limit(kwargs)
         checks.check_group_offsets(alter_consumer_group_offsets_request, "altering", alters=True)
         [wanted] = alter_consumer_group_offsets_request

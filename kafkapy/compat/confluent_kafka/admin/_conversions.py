@@ -98,7 +98,7 @@ def cluster_description(found: kafkapy.ClusterDescription) -> DescribeClusterRes
 
 
 def resource_type(resource: ConfigResource) -> int:
-    """Returns the protocol's number of a resource with a configuration. Raises KafkaException for another one."""
+    """Returns the protocol's number of a resource's type. Raises KafkaException for a type without a configuration."""
     number = _RESOURCE_TYPES.get(resource.restype)
     if number is None:
         name = resource.restype.name
@@ -114,7 +114,7 @@ def described_configs(resource: ConfigResource, found: dict[str, kafkapy.ConfigE
 
 
 def _source(number: int) -> Any:
-    """Returns the number of a source, as confluent-kafka's results contain it."""
+    """Returns the number of a value's source, or that of UNKNOWN_CONFIG if confluent-kafka has no such source."""
     return number if any(number == each.value for each in ConfigSource) else ConfigSource.UNKNOWN_CONFIG.value
 
 

@@ -35,7 +35,7 @@ class Operations:
         self._pool = ThreadPoolExecutor(_PARALLEL_OPERATIONS, thread_name_prefix="kafkapy-admin")
 
     def one(self, call: Callable[[], Any]) -> Future[Any]:
-        """Returns the future of an operation with one result."""
+        """Runs `call` on a thread, and returns the future of its result or exception."""
         future = _running()
 
         def run() -> None:
@@ -57,10 +57,10 @@ class Operations:
         *,
         inner: Callable[[Any], Any] = lambda key: key,
     ) -> dict[Any, Future[Any]]:
-        """Returns a future for each key of an operation.
+        """Runs `call` on a thread, which returns kafkapy's results by key, and returns a future for each of `keys`.
 
-        `call` returns kafkapy's results, whose key for `key` is `inner(key)`; `to_result(key, value)` makes the
-        result of the future.
+        The result of the future for `key` is `to_result(key, value)`, where `value` is kafkapy's result for
+        `inner(key)`.
         """
         futures = {key: _running() for key in keys}
 

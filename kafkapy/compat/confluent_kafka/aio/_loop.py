@@ -14,7 +14,7 @@ _CALLBACKS = ("error_cb", "throttle_cb", "stats_cb", "on_commit")
 
 
 class LoopLogger:
-    """A logger that hands its lines to another one on the event loop."""
+    """A logger that can be used by any thread: another logger writes its lines, on the thread of the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, logger: logging.Logger) -> None:
         self._loop = loop
@@ -26,9 +26,9 @@ class LoopLogger:
 
 
 def on_loop(loop: asyncio.AbstractEventLoop, callback: Callable[..., Any], first: Any = None) -> Callable[..., Any]:
-    """Returns a function for the executor's threads that awaits a callback on the event loop.
+    """Returns a function for the executor's threads that runs a callback on the event loop and waits for its result.
 
-    `first`, unless it is None, replaces the first argument of the callback.
+    The callback may be a coroutine. `first`, unless it is None, replaces the first argument of the callback.
     """
 
     async def run(*args: Any, **kwargs: Any) -> Any:

@@ -28,9 +28,10 @@ _TYPES = {"TOPIC": "TOPIC", "RECORD": "RECORD", "TOPIC_RECORD": "TOPIC_RECORD", 
 def serializer_options(
     conf: Mapping[str, Any] | None, more: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the options of SchemaSerializer and the values of the keys in `more`, from a configuration.
+    """Returns the arguments of SchemaSerializer that a configuration describes, and the values of some further keys.
 
-    Raises ValueError for an unknown key, or one that excludes another.
+    `more` has the further keys with their defaults, which only one language has. Raises ValueError for an unknown key,
+    for a value of a wrong type, and for keys that exclude each other.
     """
     values = {**_DEFAULTS, **(more or {}), **(conf or {})}
     unknown = sorted(set(values) - set(_DEFAULTS) - set(more or {}))
@@ -65,7 +66,7 @@ def _adapted(strategy: Callable[..., Any]) -> SubjectName:
 
 
 class Serde:
-    """Serializers or deserializers for keys and for values, of which the context of a call selects one."""
+    """Two serializers or deserializers, for keys and for values; the context of a call selects one of them."""
 
     __slots__ = ("_key", "_make", "_value")
 
@@ -75,7 +76,7 @@ class Serde:
         self._value: Any = make(False)
 
     def select(self, ctx: SerializationContext | None) -> Any:
-        """Returns the serde for the field of a context."""
+        """Returns the object for keys if the field of the context is KEY, and otherwise the object for values."""
         if ctx is not None and ctx.field == MessageField.KEY:
             if self._key is None:
                 self._key = self._make(True)
@@ -115,7 +116,7 @@ class BaseDeserializer(Serde):
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raises confluent-kafka's exceptions for those of `kafkapy.client.schema`."""
+    """Returns a context that raises confluent-kafka's exceptions instead of those of `kafkapy.client.schema`."""
     try:
         yield
     except (SchemaMismatch, WrongFrame) as error:

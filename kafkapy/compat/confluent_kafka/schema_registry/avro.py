@@ -22,7 +22,11 @@ __all__ = ["AvroDeserializer", "AvroSerializer"]
 
 
 def given_schema(schema: str | Schema | None, kind: str) -> GivenSchema | None:
-    """Returns a schema that is given as text or as Schema. Raises ValueError for rules that are not executed."""
+    """Returns a schema that a program has given, as `kafkapy.client.schema` represents it; None for None.
+
+    A text becomes a schema of the type `kind`, such as "AVRO". Raises ValueError for rules that would have to be
+    executed.
+    """
     found = GivenSchema(schema, kind) if isinstance(schema, str) else None if schema is None else schema.as_model()
     check_rules(found)
     return found

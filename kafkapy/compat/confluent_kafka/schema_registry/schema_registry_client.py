@@ -54,7 +54,13 @@ class _Latest(NamedTuple):
 
 
 class SchemaRegistryClient(Closing):
-    """A client of a schema registry. Any thread. `conf` has confluent-kafka's keys; others raise ValueError."""
+    """A client of a schema registry. Any thread. `conf` has confluent-kafka's keys; others raise ValueError.
+
+    Arguments of several methods: `deleted` includes versions and subjects that were deleted softly, and `deleted_only`
+    returns no others. `offset` and `limit` choose a part of a list: the elements to skip, and the most to return, -1
+    for all. `fmt` is the form of a schema's text, such as "serialized". Methods raise SchemaRegistryError for a request
+    that the registry refuses, and OSError if the registry cannot be reached.
+    """
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
         unknown = sorted(set(conf) - _KEYS)
@@ -140,7 +146,10 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[str]:
-        """Returns the subjects of a schema."""
+        """Returns the names of the subjects that have a schema with this id.
+
+        The class describes the other arguments.
+        """
         query = _query(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
         return list(self._send("GET", f"/schemas/ids/{schema_id}/subjects", query))
 
@@ -152,7 +161,10 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[SchemaVersion]:
-        """Returns the subjects and versions of a schema."""
+        """Returns the subjects and versions under which the schema with this id is registered.
+
+        The class describes the other arguments.
+        """
         query = _query(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
         found = self._send("GET", f"/schemas/ids/{schema_id}/versions", query)
         return [SchemaVersion.from_dict(each) for each in found]
@@ -165,7 +177,10 @@ class SchemaRegistryClient(Closing):
         fmt: str | None = None,
         deleted: bool = False,
     ) -> RegisteredSchema:
-        """Returns the version of a subject that has a schema."""
+        """Returns the version of a subject that has this schema; `deleted` includes versions that were deleted softly.
+
+        With `normalize_schemas` the registry compares the schemas in their normal form; `fmt` has no effect.
+        """
         with refusals():
             found = self.registry.look_up(subject_name, schema.as_model(), normalize=normalize_schemas, deleted=deleted)
         return RegisteredSchema.from_model(found)
@@ -178,7 +193,10 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[str]:
-        """Returns the names of subjects."""
+        """Returns the names of all subjects, or of those that begin with `subject_prefix`.
+
+        The class describes the other arguments.
+        """
         query = _query(
             subjectPrefix=subject_prefix, deleted=deleted, deletedOnly=deleted_only, offset=offset, limit=limit
         )
@@ -229,7 +247,7 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[int]:
-        """Returns the numbers of a subject's versions."""
+        """Returns the numbers of a subject's versions. The class describes the other arguments."""
         query = _query(deleted=deleted, deletedOnly=deleted_only, offset=offset, limit=limit)
         return list(self._send("GET", f"{_subject(subject_name)}/versions", query))
 
@@ -258,7 +276,10 @@ class SchemaRegistryClient(Closing):
         normalize: bool = False,
         verbose: bool = False,
     ) -> bool:
-        """Returns whether a schema is compatible with a version of a subject."""
+        """Returns whether a schema is compatible with a version of a subject.
+
+        With `normalize` the registry compares the schema's normal form; `verbose` does not change the result.
+        """
         query = _query(normalize=normalize, verbose=verbose)
         path = f"/compatibility{_subject(subject_name)}/versions/{version}"
         return bool(self._send("POST", path, query, schema.to_dict())["is_compatible"])
@@ -266,7 +287,10 @@ class SchemaRegistryClient(Closing):
     def test_compatibility_all_versions(
         self, subject_name: str, schema: Schema, normalize: bool = False, verbose: bool = False
     ) -> bool:
-        """Returns whether a schema is compatible with the versions that the subject's level names."""
+        """Returns whether a schema is compatible with the versions that the subject's compatibility level requires.
+
+        With `normalize` the registry compares the schema's normal form; `verbose` does not change the result.
+        """
         query = _query(normalize=normalize, verbose=verbose)
         path = f"/compatibility{_subject(subject_name)}/versions"
         return bool(self._send("POST", path, query, schema.to_dict())["is_compatible"])
@@ -290,7 +314,7 @@ class SchemaRegistryClient(Closing):
         return str(self._send("GET", _place("mode", subject_name))["mode"])
 
     def update_mode(self, subject_name: str, mode: str, force: bool = False) -> str:
-        """Sets the mode of a subject and returns it."""
+        """Sets the mode of a subject and returns it; `force` allows the mode IMPORT although schemas are registered."""
         return str(self._send("PUT", _place("mode", subject_name), _query(force=force), {"mode": mode})["mode"])
 
     def delete_mode(self, subject_name: str) -> str:
@@ -302,11 +326,11 @@ class SchemaRegistryClient(Closing):
         return str(self._send("GET", "/mode")["mode"])
 
     def update_global_mode(self, mode: str, force: bool = False) -> str:
-        """Sets the global mode and returns it."""
+        """Sets the global mode and returns it; `force` allows the mode IMPORT although schemas are registered."""
         return str(self._send("PUT", "/mode", _query(force=force), {"mode": mode})["mode"])
 
     def get_contexts(self, offset: int = 0, limit: int = -1) -> list[str]:
-        """Returns the contexts."""
+        """Returns the names of the registry's contexts, at most `limit` (-1: all), after the first `offset` of them."""
         return list(self._send("GET", "/contexts", _query(offset=offset, limit=limit)))
 
     def get_associations_by_resource_name(
@@ -351,7 +375,7 @@ class SchemaRegistryClient(Closing):
 
     @staticmethod
     def new_client(conf: Mapping[str, Any]) -> SchemaRegistryClient:
-        """Returns a client."""
+        """Returns a client with this configuration, as the constructor does."""
         return SchemaRegistryClient(conf)
 
     def _send(
@@ -373,7 +397,10 @@ class SchemaRegistryClient(Closing):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raises SchemaRegistryError for a refused request, and OSError for a registry that cannot be reached."""
+    """Returns a context that raises confluent-kafka's exceptions instead of RegistryFailure.
+
+    They are SchemaRegistryError for a refused request, and OSError for a registry that cannot be reached.
+    """
     try:
         yield
     except RegistryFailure as error:
@@ -391,7 +418,7 @@ def _place(setting: str, subject: str | None) -> str:
 
 
 def _query(**values: Any) -> dict[str, str]:
-    """Returns the parameters that are not their default."""
+    """Returns the parameters of a request as text, without those that have their default: None, False, 0 or -1."""
     found: dict[str, str] = {}
     for name, value in values.items():
         if value is True:

@@ -41,7 +41,7 @@ class MessageField(str, Enum):  # noqa: UP042 - the text of a member is its valu
 
 
 class SerializationContext:
-    """The place of a value: its topic, its field of the record, and the record's headers."""
+    """The topic, the field of the record (key or value), and the record's headers, of a value to convert."""
 
     def __init__(self, topic: str, field: MessageField, headers: Headers | None = None) -> None:
         self.topic = topic
