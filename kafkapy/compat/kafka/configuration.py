@@ -100,7 +100,11 @@ _SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class ClientSettings(NamedTuple):
-    """The configuration of one client of kafkapy, and what a configuration cannot express."""
+    """The settings of one client of kafkapy.
+
+    `properties` are configuration keys; `environment` has what no key can express, such as socket options and a
+    selector.
+    """
 
     properties: dict[str, Any]
     environment: Environment
@@ -128,8 +132,11 @@ def unknown_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> se
 
 
 def client_settings(chosen: Mapping[str, Any], same: Iterable[str] = ()) -> ClientSettings:
-    """Returns the settings of the options that all clients have; `same` are further options that are configuration
-    keys of the same name. Reads the files of TLS. Raises KafkaConfigurationError."""
+    """Returns the settings that the options of all clients and those in `same` describe. Reads the files of TLS.
+
+    `chosen` has the values of all options. The options in `same` are configuration keys whose name has `.` instead of
+    `_`. Raises KafkaConfigurationError.
+    """
     properties: dict[str, Any] = {"bootstrap.servers": _addresses(chosen["bootstrap_servers"])}
     for name in (*_SAME, *same):
         if chosen[name] is not None:
@@ -221,7 +228,10 @@ def _environment(chosen: Mapping[str, Any]) -> Environment:
 
 
 def _connector(extra: Iterable[Any]) -> Callable[[Node, tuple[int, int]], socket.socket]:
-    """Returns a function that opens connections and sets these socket options."""
+    """Returns a function that opens a connection to a node and sets the options `extra` of the socket.
+
+    Each option has the arguments of `socket.setsockopt`: level, name and value.
+    """
     wanted = list(extra)
 
     def connect(node: Node, buffers: tuple[int, int]) -> socket.socket:

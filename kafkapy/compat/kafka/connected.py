@@ -52,7 +52,10 @@ def has_connection(network: Network) -> bool:
 
 
 def broker_version(network: Network, configured: Any) -> tuple[int, ...]:
-    """Returns the release of Apache Kafka whose APIs the connected broker serves, or the configured one."""
+    """Returns the release of Apache Kafka that is `configured`, such as (2, 8) or "2.8".
+
+    Without one (None or "auto"), returns the release whose APIs the connected broker serves.
+    """
     if configured not in (None, "auto"):
         return tuple(int(each) for each in configured.split(".")) if isinstance(configured, str) else tuple(configured)
     with network.lock:

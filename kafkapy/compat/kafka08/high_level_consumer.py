@@ -115,7 +115,7 @@ class KafkaStream:
         self._consumer.commit()
 
     def wake(self) -> None:
-        """Makes a thread that waits for a message look at the connector's state. Any thread."""
+        """Interrupts a thread that waits for a message, so that it notices that the connector has ended. Any thread."""
         self._consumer.wakeup()
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class ConsumerConnector:
     def commit_offsets(self) -> None:
         """Commits the offsets of the messages that all streams have returned. Blocks.
 
-        A stream that another thread reads now is left to its automatic commits.
+        A stream that another thread is reading is left out: only its automatic commits commit its offsets.
         """
         for stream in self._streams:
             try:

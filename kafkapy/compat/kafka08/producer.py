@@ -46,7 +46,10 @@ _POLL_S = 0.001
 
 
 class KeyedMessage(NamedTuple):
-    """A message, its key, and (if it is not the key) what the partitioner gets."""
+    """A message of a topic, and its key.
+
+    `part_key` is the value from which the partitioner chooses a partition; None means the key.
+    """
 
     topic: str
     message: Any
@@ -147,7 +150,10 @@ class Producer(Closing):
 
 
 def _encoder(key: str, configured: Any, default: Callable[[Any], Any] | None = None) -> Callable[[Any], Any]:
-    """Returns the function that encodes a message: Java's name of one, `module:name`, or the function itself."""
+    """Returns the function that encodes a message for the configuration key `key`.
+
+    `configured` is the name of one of Java's encoders, `module:name`, the function itself, or None for `default`.
+    """
     if configured is None:
         return default or _ENCODERS["kafka.serializer.DefaultEncoder"]
     if callable(configured):
@@ -156,7 +162,10 @@ def _encoder(key: str, configured: Any, default: Callable[[Any], Any] | None = N
 
 
 def _partitioner(configured: Any) -> Callable[[Any, int], int] | None:
-    """Returns the function that chooses a partition for a key and a number of partitions; None for the default."""
+    """Returns the function that chooses the partition for a key and a number of partitions; None for the default.
+
+    `configured` is the name of a class, `module:name`, a class, or an object with or without a method `partition`.
+    """
     if configured is None or configured in ("kafka.producer.DefaultPartitioner", "kafka.producer.ByteArrayPartitioner"):
         return None
     found = load_object("partitioner.class", configured) if isinstance(configured, str) else configured

@@ -66,7 +66,11 @@ class _Connection(AdminLookups):
         return self._request(self._at_address, key, lambda version: request, deadline_ms=self._deadline_ms(None))
 
     def _at_address(self, monotonic_ms: int) -> int | None:
-        """Returns the id of the broker at the address; that of any broker if the cluster names it differently."""
+        """Returns the id of the broker at the address with which the connection was made.
+
+        If the cluster names this broker by another address, returns the id of any broker; None before the first
+        metadata.
+        """
         nodes = self._network.cluster.nodes
         same = (node_id for node_id, node in nodes.items() if (node.host, node.port) == self._address)
         return next(same, None) if not self._network.metadata.updates else next(same, self._any_broker(monotonic_ms))

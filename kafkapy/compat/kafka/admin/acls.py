@@ -165,7 +165,7 @@ class ACLFilter:
 
 
 class ACL(ACLFilter):
-    """An ACL."""
+    """A permission, or its denial: the principal, the host, the operation and the resources that it is for."""
 
     def validate(self) -> None:
         """Raises IllegalArgumentError for values of wrong types, and for those that are only for filters."""
@@ -182,7 +182,7 @@ class AclOperations(AdminRequests):
     """Operations on ACLs."""
 
     def describe_acls(self, acl_filter: ACLFilter) -> tuple[list[ACL], Any]:
-        """Returns the ACLs that a filter selects, and NoError."""
+        """Returns the ACLs that a filter selects, and the error class NoError. Other errors are raised."""
         request = DescribeAclsRequest(**_filter_fields(acl_filter))
         response = self._ask(ApiKey.DESCRIBE_ACLS, lambda version: _of_version(request, version))
         raise_error(response.error_code, response.error_message)
@@ -216,7 +216,7 @@ class AclOperations(AdminRequests):
         return found
 
     def delete_acls(self, acl_filters: Sequence[ACLFilter]) -> list[tuple[ACLFilter, list[ACL], Any]]:
-        """Deletes the ACLs that filters select; returns each filter with the deleted ACLs and its error."""
+        """Deletes the ACLs that filters select; returns each filter with the deleted ACLs and its error class."""
         if not all(isinstance(each, ACLFilter) for each in acl_filters):
             raise IllegalArgumentError("acl_filters must contain ACLFilter type objects")
         request = DeleteAclsRequest(
@@ -243,7 +243,10 @@ def _filter_fields(acl_filter: ACLFilter, prefix: str = "resource_") -> dict[str
 
 
 def _of_version(request: DescribeAclsRequest, version: int) -> DescribeAclsRequest:
-    """Returns the request. Raises ApiError if the version cannot express its type of pattern."""
+    """Returns the request unchanged, for a broker that supports `version`.
+
+    Raises ApiError if this version cannot express the pattern type of the request.
+    """
     if version == 0 and request.pattern_type_filter not in (
         ACLResourcePatternType.ANY,
         ACLResourcePatternType.LITERAL,
@@ -267,9 +270,9 @@ def _acl(resource: Any, acl: Any) -> ACL:
 
 
 def with_operation_names(fields: dict[str, Any], name: str) -> None:
-    """Replaces a set of permitted operations, a bit field, by the list of their names as `authorized_operations`.
+    """Replaces the field `name`, a bit field of permitted operations, by the list of their names.
 
-    The value is None if the broker has not said what is permitted.
+    The new field is `authorized_operations`; it is None if the broker has not said what is permitted.
     """
     bits = fields.pop(name, None)
     if bits is None or bits < 0:

@@ -67,7 +67,11 @@ class ClusterOperations(TopicOperations):
     def describe_log_dirs(
         self, topic_partitions: Any = None, brokers: Iterable[int] | None = None
     ) -> list[dict[str, Any]]:
-        """Returns the log directories of brokers with the sizes of the partitions, by default of all."""
+        """Returns a dict for each broker: its id (`broker`), and its log directories and their partitions (`log_dirs`).
+
+        `topic_partitions` and `brokers` are by default all; see `_partitions_by_topic` for the accepted forms of the
+        former.
+        """
         request = DescribeLogDirsRequest(
             topics=[
                 DescribeLogDirsRequest.DescribableLogDirTopic(topic=name, partitions=list(numbers))
@@ -131,7 +135,7 @@ class ClusterOperations(TopicOperations):
         return BrokerVersionData(self.config["api_version"], versions)
 
     def api_versions(self) -> dict[Any, tuple[int, int]]:
-        """Returns the lowest and highest version of each API that a broker serves."""
+        """Returns the lowest and highest version of each API that some broker of the cluster serves."""
         response = self._ask(ApiKey.API_VERSIONS, _versions_request)
         known = {int(key) for key in ApiKey}
         return {
@@ -140,7 +144,11 @@ class ClusterOperations(TopicOperations):
         }
 
     def describe_features(self, send_request_to_controller: bool = False) -> dict[str, dict[str, Any]]:
-        """Returns the supported and the finalized levels of the cluster's features."""
+        """Returns, by feature, the `supported` and the `finalized` levels, each as a pair of lowest and highest.
+
+        `finalized_epoch` is the epoch of the finalized levels, None if it is unknown. Asks the controller if
+        `send_request_to_controller` is set, otherwise any broker.
+        """
         node = AT_CONTROLLER if send_request_to_controller else None
         response = self._ask(ApiKey.API_VERSIONS, _versions_request, node)
         raise_error(response.error_code, None)
@@ -157,9 +165,10 @@ class ClusterOperations(TopicOperations):
     def update_features(
         self, feature_updates: Mapping[str, Any], validate_only: bool = False, timeout_ms: float = 60000
     ) -> dict[str, str]:
-        """Changes the finalized levels of features: a level, or a pair of UpdateFeatureType and level.
+        """Changes the finalized levels of features.
 
-        Returns "OK" or the error for each.
+        `feature_updates` has the new level of each feature, or a pair of UpdateFeatureType and level. Returns "OK" or
+        the text of the error for each feature.
         """
         if not isinstance(feature_updates, Mapping):
             raise TypeError("feature_updates must be a dict of features and levels")

@@ -89,7 +89,7 @@ class ConfigFilterType(EnumHelper, IntEnum):
     STATIC = 4
 
     def should_skip(self, config_source: ConfigSourceType) -> bool:
-        """Returns whether a value from this source is left out."""
+        """Returns whether `describe_configs` leaves out a value from this source."""
         if self is ConfigFilterType.MODIFIED:
             return not config_source.is_modified()
         if self is ConfigFilterType.DEFAULT:
@@ -126,7 +126,11 @@ class ConfigOperations(AdminRequests):
         include_synonyms: bool = False,
         config_filter: Any = "modified",
     ) -> Described:
-        """Returns the configurations: type of resource -> name -> key -> value, source and so on."""
+        """Returns the configurations as nested dicts: type of resource -> name -> key -> fields of the response.
+
+        The fields are the value, its source, whether it is sensitive and so on; their numbers are replaced by names.
+        `config_filter` is a ConfigFilterType or its name, and chooses the keys, such as those that were modified.
+        """
         chosen = ConfigFilterType.build_from(config_filter)
         found: Described = {}
         for node, resources in _by_broker(config_resources):
@@ -169,10 +173,12 @@ class ConfigOperations(AdminRequests):
         raise_on_unknown: bool = True,
         incremental: bool | None = None,
     ) -> dict[str, dict[str, str]]:
-        """Changes configurations: a value, or a pair of AlterConfigOp and value. Returns "OK" or the error of each.
+        """Changes configurations, and returns "OK" or the error by type and name of the resources.
 
-        Raises ValueError for unknown keys with `raise_on_unknown`. Without `incremental=False`, other keys stay; the
-        old request, which replaces a whole configuration, gets the other keys' present values.
+        The `configs` of a resource have a new value, or a pair of AlterConfigOp and value, for each key; other keys
+        stay as they are. With `incremental=False` the request AlterConfigs of old brokers is sent, which replaces all
+        keys of a resource: the present values of the other keys are added to it. Raises ValueError for unknown keys,
+        unless `raise_on_unknown` is False.
         """
         if raise_on_unknown:
             self._check_known(config_resources)
@@ -188,7 +194,11 @@ class ConfigOperations(AdminRequests):
         raise_on_unknown: bool = True,
         incremental: bool | None = None,
     ) -> dict[str, dict[str, str]]:
-        """Resets keys, or all keys of a resource without any, to their defaults. Returns "OK" or the error of each."""
+        """Resets keys to their defaults, and returns "OK" or the error by type and name of the resources.
+
+        If a resource names no keys, all its keys are reset. `incremental` and `raise_on_unknown` are as for
+        `alter_configs`.
+        """
         if raise_on_unknown:
             self._check_known(config_resources)
         for resource, present in zip(config_resources, self._modified(config_resources), strict=True):
@@ -206,7 +216,7 @@ class ConfigOperations(AdminRequests):
                 raise ValueError(f"Unrecognized configs: {unknown}")
 
     def _modified(self, resources: Sequence[ConfigResource]) -> list[dict[str, str]]:
-        """Returns the values that were set for each resource."""
+        """Returns a dict for each resource: the keys whose values were set for the resource itself, with the values."""
         described = self._described(resources, "modified")
         return [
             {key: each["value"] for key, each in configs.items() if each["value"] is not None} for configs in described
@@ -231,7 +241,10 @@ class ConfigOperations(AdminRequests):
 
 
 def take_config(config: dict[str, Any], resource_type: ConfigResourceType) -> str:
-    """Removes and returns the name of a key, and replaces the numbers of its source and type by names."""
+    """Changes a configuration key of a response to the form that `describe_configs` returns, and returns its name.
+
+    Removes the name from `config`, and replaces the numbers of its source and type by their names.
+    """
     config.pop("is_default", None)  # of version 0 only
     source = config.get("config_source", -1)
     config["config_source"] = (
@@ -276,7 +289,10 @@ def _describe_request(resources: Iterable[ConfigResource], include_synonyms: boo
 
 
 def _changes(configs: Any) -> list[tuple[str, int, str | None]]:
-    """Returns the changes of keys. Raises TypeError if `configs` is not a mapping."""
+    """Returns the name, the number of the AlterConfigOp and the new value (None: none) of each key in `configs`.
+
+    Raises TypeError if `configs` is not a mapping.
+    """
     if not configs:
         return []
     if not isinstance(configs, Mapping):

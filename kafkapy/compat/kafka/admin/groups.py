@@ -88,7 +88,10 @@ class GroupOperations(PartitionOperations):
         states_filter: Iterable[Any] | None = None,
         types_filter: Iterable[Any] | None = None,
     ) -> list[dict[str, Any]]:
-        """Returns the groups of brokers, of all brokers by default, in some states and of some types."""
+        """Returns the groups that brokers coordinate, by default all brokers, as dicts with the fields of the response.
+
+        The filters select groups by state and by type; None selects all.
+        """
         states = [GroupState.value_for(each) for each in states_filter or ()]
         types = [GroupType.value_for(each) for each in types_filter or ()]
 
@@ -119,9 +122,10 @@ class GroupOperations(PartitionOperations):
         group_coordinator_id: int | None = None,
         include_authorized_operations: bool = False,
     ) -> dict[str, dict[str, Any]]:
-        """Returns groups and their members, with the decoded subscription and assignment of each member.
+        """Returns a dict for each group, with the fields of the response.
 
-        The permitted operations are always included.
+        The members' subscriptions and assignments are decoded. The permitted operations are always included.
+        `group_coordinator_id` is the broker to ask, by default the coordinator.
         """
         found = {}
         for node, ids in self._coordinators(list(group_ids), node=group_coordinator_id).items():
@@ -184,10 +188,10 @@ class GroupOperations(PartitionOperations):
     def reset_group_offsets(
         self, group_id: str, offset_specs: Mapping[TopicPartition, Any], group_coordinator_id: int | None = None
     ) -> dict[TopicPartition, dict[str, Any]]:
-        """Commits an offset for each partition: a number, or the offset that an OffsetSpec or OffsetTimestamp stands
-        for.
+        """Commits an offset for each partition: a number, or the offset that an OffsetSpec or OffsetTimestamp selects.
 
-        An offset outside of the log becomes the nearest one inside. Returns the error class and the offset of each.
+        An offset outside of the log becomes the nearest one inside. Returns a dict for each partition, with the class
+        of its error (`error`) and the committed offset (`offset`).
         """
         if not offset_specs:
             return {}
@@ -278,7 +282,10 @@ def _describe_request(group_ids: Sequence[str]) -> Any:
 
 
 def _decoded(kind: Any, data: bytes) -> Any:
-    """Returns a member's subscription or assignment as a dict. Empty or unreadable bytes are returned unchanged."""
+    """Returns a member's subscription or assignment, whose message class is `kind`, as a dict.
+
+    Empty or unreadable bytes are returned unchanged.
+    """
     if not data:
         return data
     try:

@@ -44,7 +44,11 @@ class PartitionOperations(ClusterOperations):
         validate_only: bool = False,
         raise_errors: bool = True,
     ) -> ResponseFields:
-        """Adds partitions: the new number, a dict with `count` and `assignments`, or NewPartitions for each topic."""
+        """Adds partitions to topics and returns the response.
+
+        `topic_partitions` has for each topic the new number, a dict with `count` and `assignments`, or NewPartitions.
+        With `raise_errors` the first error of a topic is raised.
+        """
         request = CreatePartitionsRequest(
             topics=[_more_partitions(name, each) for name, each in topic_partitions.items()],
             timeout_ms=self._timeout_ms(timeout_ms),
@@ -62,9 +66,10 @@ class PartitionOperations(ClusterOperations):
         timeout_ms: float | None = None,
         partition_leader_id: int | None = None,
     ) -> dict[TopicPartition, dict[str, Any]]:
-        """Deletes the records before the given offsets; returns the first remaining offset of each partition.
+        """Deletes the records before the given offsets; returns the fields of each partition's response.
 
-        Raises the error of a partition, or BrokerResponseError with those of several.
+        The field `low_watermark` is the first offset that remains. The requests go to the leaders, or to the broker
+        `partition_leader_id`. Raises the error of a partition, or BrokerResponseError with those of several.
         """
         wanted = list(records_to_delete)
         leaders = self._leaders(wanted) if partition_leader_id is None else {partition_leader_id: wanted}
@@ -142,7 +147,10 @@ class PartitionOperations(ClusterOperations):
     def alter_partition_reassignments(
         self, reassignments: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: float | None = None
     ) -> dict[TopicPartition, Any]:
-        """Moves partitions to other brokers; None cancels a move. Returns the error class of each, or None."""
+        """Moves partitions to other brokers; None instead of the brokers' ids cancels a move.
+
+        Returns the error class of each partition, None after a success.
+        """
         topics: dict[str, Any] = {}
         for partition, replicas in reassignments.items():
             if replicas is not None and (not replicas or not all(isinstance(each, int) for each in replicas)):
@@ -170,7 +178,10 @@ class PartitionOperations(ClusterOperations):
     def list_partition_reassignments(
         self, topic_partitions: Any = None, timeout_ms: float | None = None
     ) -> dict[TopicPartition, dict[str, list[int]]]:
-        """Returns the moves in progress: of all partitions, of a dict of topics and partitions, or of a list."""
+        """Returns the moves in progress: the `replicas`, `adding_replicas` and `removing_replicas` of each partition.
+
+        `topic_partitions` is a dict of topics and partitions, a list of partitions, or None for all.
+        """
         topics = None
         if topic_partitions is not None:
             wanted = (
@@ -227,9 +238,10 @@ class PartitionOperations(ClusterOperations):
         isolation_level: Any = IsolationLevel.READ_UNCOMMITTED,
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """Returns an offset of each partition: of an OffsetSpec, or of a time in ms since 1970.
+        """Returns an offset of each partition, with the timestamp of its record.
 
-        The offset is -1 if no record has the time or a later one.
+        The values of `topic_partition_specs` are an OffsetSpec, or a time in ms since 1970, for which the first record
+        at or after this time is found. The offset is -1 if there is no such record.
         """
         level = IsolationLevel.build_from(isolation_level)
         for each in topic_partition_specs.values():

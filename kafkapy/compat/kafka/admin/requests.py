@@ -27,7 +27,7 @@ _TAGGED_FIELDS = "unknown_tagged_fields"
 
 
 class AdminConnection(AdminLookups):
-    """The connections of an administration client."""
+    """The connections of an administration client, and the look-ups of brokers, coordinators and leaders on them."""
 
     def __init__(self, settings: ClientSettings, *, in_flight_limit: int) -> None:
         self._environment = settings.environment
@@ -36,9 +36,10 @@ class AdminConnection(AdminLookups):
         self.network.in_flight_limit = in_flight_limit
 
     def ask(self, key: ApiKey, build: Callable[[int], Message], node: int | str | None, timeout_s: float) -> Any:
-        """Sends a request to a broker, to the controller, or (None) to any broker, and returns the response.
+        """Sends the request `build(version)` and returns the response. Blocks.
 
-        Blocks. Raises ApiError for an error of the whole request, and RequestTimedOut.
+        `node` is the id of a broker, AT_CONTROLLER for the controller, or None for any broker. Raises ApiError if no
+        response can be obtained, and RequestTimedOut; errors in the response are not raised.
         """
         target: Target
         if node is None:
@@ -55,12 +56,19 @@ class AdminConnection(AdminLookups):
         return sorted(self._brokers(self._deadline_ms(timeout_s)))
 
     def coordinators(self, keys: Collection[str], key_type: int, timeout_s: float) -> dict[int, list[str]]:
-        """Returns the keys of each coordinator. Blocks. Raises the error of the first key without one."""
+        """Returns the ids of the coordinators, each with those of `keys` that it coordinates. Blocks.
+
+        `key_type` is that of FindCoordinator: 0 for groups, 1 for transactional ids. Raises the error of the first key
+        without a coordinator.
+        """
         found = self._find_coordinators(key_type)(list(keys), self._deadline_ms(timeout_s))
         return _by_node(keys, found.nodes, found.errors)
 
     def leaders(self, partitions: Collection[Any], timeout_s: float) -> dict[int, list[TopicPartition]]:
-        """Returns the partitions of each leader. Blocks. Raises the error of the first partition without one."""
+        """Returns the ids of the leaders, each with those of `partitions` that it leads. Blocks.
+
+        Raises the error of the first partition without a leader.
+        """
         wanted = [ClientPartition(*each) for each in partitions]
         found = self._find_leaders(wanted, self._deadline_ms(timeout_s))
         by_node = _by_node(wanted, found.nodes, found.errors)

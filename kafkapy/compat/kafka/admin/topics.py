@@ -73,10 +73,11 @@ class TopicOperations(AdminRequests):
         raise_errors: bool = True,
         wait_for_metadata: bool = False,
     ) -> dict[str, Any]:
-        """Creates topics: names, NewTopics, or a dict of names and options (num_partitions, replication_factor,
-        assignments, configs).
+        """Creates topics and returns the fields of the response.
 
-        With `wait_for_metadata`, blocks until each topic has leaders. Raises the first error with `raise_errors`.
+        `new_topics` are names, NewTopics, or a dict of names and options (num_partitions, replication_factor,
+        assignments, configs). With `wait_for_metadata`, blocks until each topic has leaders. Raises the first error
+        with `raise_errors`.
         """
         if validate_only and wait_for_metadata:
             raise ValueError("validate_only and wait_for_metadata are mutually exclusive")
@@ -121,7 +122,10 @@ class TopicOperations(AdminRequests):
     def delete_topics(
         self, topics: Iterable[str | uuid.UUID], timeout_ms: float | None = None, raise_errors: bool = True
     ) -> dict[str, Any]:
-        """Deletes topics, given by name or id. Raises the first error with `raise_errors`."""
+        """Deletes topics, given by name or id, and returns the fields of the response; the results are in `topics`.
+
+        Raises the first error with `raise_errors`.
+        """
         given = list(topics)
         names = [each for each in given if isinstance(each, str)]
 
@@ -148,7 +152,7 @@ class TopicOperations(AdminRequests):
 
 
 def _must_allow(version: int) -> bool:
-    """Returns whether a version of the request lacks the field that forbids the creation of topics."""
+    """Returns whether a Metadata request of this version lacks the field that forbids the creation of topics."""
     return version < MetadataRequest.FIRST_VERSION_WITH_ALLOW_AUTO_TOPIC_CREATION
 
 
@@ -159,7 +163,10 @@ def _metadata_topic(topic: str | uuid.UUID) -> MetadataRequest.MetadataRequestTo
 
 
 def _creatable_topics(new_topics: Any) -> list[Any]:
-    """Returns the topics of a request. Raises ValueError if there are none, or of different kinds."""
+    """Returns the topics of a CreateTopics request; see `create_topics` for the accepted forms.
+
+    Raises ValueError if there are none, or if names and NewTopics are mixed.
+    """
     if isinstance(new_topics, Mapping):
         found = [
             _creatable(

@@ -83,7 +83,10 @@ _SAME = (
 
 
 class _Consumer(Consumer):
-    """A Consumer with the options that are not configuration keys, whose parts this package may use."""
+    """A Consumer with the options that are not configuration keys.
+
+    Its attributes `network`, `group`, `assigned` and `unread` are the inner parts that KafkaConsumer uses.
+    """
 
     def __init__(self, settings: ClientSettings, *, in_flight_limit: int) -> None:
         self._environment = settings.environment
@@ -350,9 +353,10 @@ class KafkaConsumer:
         return found
 
     def _readable(self, records: list[fetched_records.ConsumerRecord]) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Returns the records before the first that cannot be deserialized, which stays the next one of its partition.
+        """Returns the records, by partition, up to the first one that cannot be deserialized.
 
-        If there are none, raises the error of the deserializer.
+        The next poll returns that record and the later ones again. If the first of all cannot be deserialized, raises
+        the error of the deserializer.
         """
         found: dict[TopicPartition, list[ConsumerRecord]] = {}
         for number, record in enumerate(records):
@@ -383,7 +387,10 @@ class KafkaConsumer:
         return converted
 
     def _fill(self, unread: list[fetched_records.ConsumerRecord]) -> None:
-        """Blocks until there are records to iterate over; raises StopIteration after `consumer_timeout_ms`."""
+        """Adds records to `unread`, the next one last; blocks until there are some.
+
+        Raises StopIteration after `consumer_timeout_ms`.
+        """
         longest_ms = self.config["consumer_timeout_ms"]
         end = INFINITE if longest_ms < 0 else time.monotonic() + longest_ms / 1000
         while not unread:
@@ -410,10 +417,10 @@ class KafkaConsumer:
         return bool(self._pattern.search(topic)) and not (is_internal and self.config["exclude_internal_topics"])
 
     def _assign_all(self, timeout_s: float) -> bool:
-        """Assigns all partitions of the subscribed topics, as a consumer without a group does.
+        """Assigns all partitions of the subscribed topics; for a consumer without a group.
 
-        Blocks up to `timeout_s` while there are none, and returns whether there are any. Partitions that are new since
-        the last call are added.
+        Blocks up to `timeout_s` seconds while there are none, and returns whether there are any. Each call adds the
+        partitions that are new since the last one.
         """
         consumer = self._consumer
         if not consumer.network.wait_until(self._has_partitions, timeout_s):
@@ -609,7 +616,10 @@ class KafkaConsumer:
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
     ) -> int | OffsetAndMetadata | None:
-        """Returns the offset that the group has committed, with `metadata` as OffsetAndMetadata; None without one."""
+        """Returns the offset that the group has committed, as an integer, or with `metadata` as OffsetAndMetadata.
+
+        Returns None if the group has not committed an offset.
+        """
         self._require_group()
         self._check_types((partition,))
         with translated():

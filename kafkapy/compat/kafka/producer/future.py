@@ -32,7 +32,7 @@ class RecordMetadata(NamedTuple):
 
 
 class FutureRecordMetadata(Future):
-    """The outcome of sending one record. Thread-safe; its state is that of the delivery in kafkapy's client."""
+    """The outcome of sending one record, read from the delivery future of kafkapy's client. Thread-safe."""
 
     __slots__ = ("_delivery", "_headers")
 

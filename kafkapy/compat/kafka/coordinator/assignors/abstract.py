@@ -4,6 +4,6 @@ from __future__ import annotations
 
 
 class AbstractPartitionAssignor:
-    """The base class of the assignors; `name` is that in the protocol."""
+    """The base class of the assignors; `name` is the assignor's name in the group protocol."""
 
     name = ""
