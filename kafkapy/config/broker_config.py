@@ -251,7 +251,11 @@ class BrokerConfig(BrokerKeys):
         return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
 
     def text(self, key: str) -> str | None:
-        """Returns the text that the strongest source has for the key, which may have prefixes; None if none has it."""
+        """Returns the text that the strongest source has for the key; None if no source sets the key.
+
+        The sources are, from the strongest on, the dynamic configuration of this broker, that of all brokers, and the
+        file. The key may begin with the prefix of a listener.
+        """
         for texts in (self.dynamic_broker, self.dynamic_default, self.originals):
             if key in texts:
                 return texts[key]
