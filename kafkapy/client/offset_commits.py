@@ -99,7 +99,7 @@ class OffsetCommits:
     def commit_async(self, offsets: Offsets, on_done: Callable[[Exception | None], object]) -> None:
         """Sends a commit without blocking, and does not retry it; a later `call_back` calls `on_done(error)`.
 
-        `error` is None after a success. Without offsets, nothing is sent and `on_done` is not called.
+        `error` is None after a success. Without offsets no request is sent, which counts as a success.
         """
         self.require_group()
 
@@ -112,6 +112,7 @@ class OffsetCommits:
             self._callbacks.append(lambda: call_back(error))
 
         if not offsets:
+            self._callbacks.append(lambda: on_done(None))
             return
         if not self._knows_coordinator():
             done(ApiError(Error.COORDINATOR_NOT_AVAILABLE))

@@ -80,7 +80,11 @@ class PendingRecords(Closing):
         return True
 
     def remove(self, entry: int) -> None:
-        """Removes a record that `advance` has not yielded yet. Its entry is not used again before its due time."""
+        """Removes a record.
+
+        Its entry is used again after its due time: at once if `advance` has not yielded the entry until then, and
+        otherwise after `release`.
+        """
         self._live_bytes -= self._sizes[entry]
         self._sizes[entry] = 0
         self.count -= 1

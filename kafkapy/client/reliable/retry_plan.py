@@ -76,8 +76,8 @@ class RetryPlan:
     def after_failure(self, base: str, level: int, state: ChainState, error: BaseException, now_ms: int) -> Step:
         """Returns where a record goes whose attempt has failed: to the next retry topic, or to the dead letters.
 
-        `base` is the original topic, and `level` that of the topic from which the record was read. Failure goes to the
-        dead letters at once.
+        `base` is the original topic, and `level` that of the topic from which the record was read. After an error of
+        the class Failure it goes to the dead letters at once.
         """
         attempts = state.attempts + 1
         if level >= len(self.delays_ms) or isinstance(error, Failure):

@@ -114,6 +114,15 @@ def test_no_request_is_sent_without_offsets(brokers):
     assert not brokers.of(ApiKey.OFFSET_COMMIT)
 
 
+def test_a_commit_without_offsets_succeeds_in_the_next_poll(brokers):
+    results = []
+    with consumer_of(brokers) as consumer:
+        consumer.commit_async({}, lambda offsets, error: results.append((offsets, error)))
+        assert not results
+        consumer.poll(0.2)
+        assert results == [({}, None)]
+
+
 def test_a_commit_is_repeated_after_a_retriable_error(brokers):
     brokers.commit_errors = [Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR]
     with consumer_of(brokers) as consumer:

@@ -609,8 +609,6 @@ class KafkaConsumer:
             self._consumer.commit_async(
                 wanted, lambda _, error: future.finish(None if error is None else _commit_error(error))
             )
-        if not wanted:
-            future.finish(None)
         return future
 
     def committed(
