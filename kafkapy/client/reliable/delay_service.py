@@ -59,9 +59,11 @@ class DelayService(RelayService):
     ) -> None:
         """Creates the missing topics.
 
-        topic: the delay topic. partitions: the number of its partitions if it is created. instance: as for Relay.
+        topic: the delay topic.
+        partitions: the number of partitions of the delay topic if it is created.
         most_pending: the number of pending records of this process from which on it reads no further ones.
         most_delay_ms: a record with a longer delay becomes a dead letter.
+        instance: a name for this process that no other process of the group has at the same time; None: a random name.
         """
         self._properties = dict(properties)
         self._topic = topic

@@ -170,7 +170,7 @@ def kafka_error(error: BaseException, prefix: str = "", **flags: bool) -> KafkaE
 def kafka_exception(error: BaseException, prefix: str = "", **flags: bool) -> KafkaException:
     """Returns the KafkaException for an exception of kafkapy's client, which is its `__cause__`.
 
-    See `kafka_error` for the arguments.
+    `prefix` begins its text; `flags` (`fatal`, `retriable`, `txn_requires_abort`) are set in its KafkaError.
     """
     exception = KafkaException(kafka_error(error, prefix, **flags))
     exception.__cause__ = error

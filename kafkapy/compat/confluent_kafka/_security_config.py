@@ -153,7 +153,7 @@ def _oauth(settings: Values, invalid: Callable[[str], Exception]) -> dict[str, A
 
 
 def _retrieved(token: str, expires_s: float, principal: str = "", extensions: Any = None) -> RetrievedToken:
-    """Returns the result of `oauth_cb`, which the arguments have, as kafkapy's client accepts it.
+    """Returns the result of `oauth_cb`, whose parts are the arguments, in the form that kafkapy's client accepts.
 
     `expires_s` is in seconds since 1970. `principal` has no effect, because the broker reads it from the token.
     """

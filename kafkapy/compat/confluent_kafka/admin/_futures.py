@@ -57,7 +57,7 @@ class Operations:
         *,
         inner: Callable[[Any], Any] = lambda key: key,
     ) -> dict[Any, Future[Any]]:
-        """Runs `call` on a thread, which returns kafkapy's results by key, and returns a future for each of `keys`.
+        """Returns a future for each of `keys`; runs `call`, which returns kafkapy's results by key, on a thread.
 
         The result of the future for `key` is `to_result(key, value)`, where `value` is kafkapy's result for
         `inner(key)`.

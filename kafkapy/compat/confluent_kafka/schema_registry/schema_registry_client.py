@@ -146,9 +146,11 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[str]:
-        """Returns the names of the subjects that have a schema with this id.
+        """Returns the names of the subjects that have the schema with this id.
 
-        The class describes the other arguments.
+        The id is of the context in the name `subject_name`, by default of the default context. `deleted` includes
+        subjects that were deleted softly. At most `limit` names (-1: all) are returned, after the first `offset` of
+        them.
         """
         query = _query(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
         return list(self._send("GET", f"/schemas/ids/{schema_id}/subjects", query))
@@ -161,9 +163,10 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[SchemaVersion]:
-        """Returns the subjects and versions under which the schema with this id is registered.
+        """Returns the subjects and versions that have the schema with this id.
 
-        The class describes the other arguments.
+        The id is of the context in the name `subject_name`, by default of the default context. `deleted` includes
+        versions that were deleted softly. At most `limit` of them (-1: all) are returned, after the first `offset`.
         """
         query = _query(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
         found = self._send("GET", f"/schemas/ids/{schema_id}/versions", query)
@@ -195,7 +198,8 @@ class SchemaRegistryClient(Closing):
     ) -> list[str]:
         """Returns the names of all subjects, or of those that begin with `subject_prefix`.
 
-        The class describes the other arguments.
+        `deleted` includes subjects that were deleted softly, and `deleted_only` returns no others. At most `limit`
+        names (-1: all) are returned, after the first `offset` of them.
         """
         query = _query(
             subjectPrefix=subject_prefix, deleted=deleted, deletedOnly=deleted_only, offset=offset, limit=limit
@@ -226,7 +230,10 @@ class SchemaRegistryClient(Closing):
     def get_version(
         self, subject_name: str, version: int | str = "latest", deleted: bool = False, fmt: str | None = None
     ) -> RegisteredSchema:
-        """Returns a version of a subject."""
+        """Returns a version of a subject; `deleted` also finds a version that was deleted softly.
+
+        `fmt` is the form of the schema's text, such as "serialized" for a Protobuf schema as a descriptor.
+        """
         with refusals():
             return RegisteredSchema.from_model(
                 self.registry.version(subject_name, version, deleted=deleted, format=fmt or "")
@@ -235,7 +242,10 @@ class SchemaRegistryClient(Closing):
     def get_referenced_by(
         self, subject_name: str, version: int | str = "latest", offset: int = 0, limit: int = -1
     ) -> list[int]:
-        """Returns the ids of the schemas that refer to a version."""
+        """Returns the ids of the schemas that refer to a version of a subject.
+
+        At most `limit` ids (-1: all) are returned, after the first `offset` of them.
+        """
         query = _query(offset=offset, limit=limit)
         return list(self._send("GET", f"{_subject(subject_name)}/versions/{version}/referencedby", query))
 
@@ -247,7 +257,11 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[int]:
-        """Returns the numbers of a subject's versions. The class describes the other arguments."""
+        """Returns the numbers of a subject's versions.
+
+        `deleted` includes versions that were deleted softly, and `deleted_only` returns no others. At most `limit`
+        numbers (-1: all) are returned, after the first `offset` of them.
+        """
         query = _query(deleted=deleted, deletedOnly=deleted_only, offset=offset, limit=limit)
         return list(self._send("GET", f"{_subject(subject_name)}/versions", query))
 

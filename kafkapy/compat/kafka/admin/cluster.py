@@ -69,8 +69,8 @@ class ClusterOperations(TopicOperations):
     ) -> list[dict[str, Any]]:
         """Returns a dict for each broker: its id (`broker`), and its log directories and their partitions (`log_dirs`).
 
-        `topic_partitions` and `brokers` are by default all; see `_partitions_by_topic` for the accepted forms of the
-        former.
+        `topic_partitions` is a dict of topics and partitions, a list of topics, or None for all topics. `brokers` are
+        the ids of the brokers, by default of all.
         """
         request = DescribeLogDirsRequest(
             topics=[

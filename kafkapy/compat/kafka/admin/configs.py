@@ -196,8 +196,9 @@ class ConfigOperations(AdminRequests):
     ) -> dict[str, dict[str, str]]:
         """Resets keys to their defaults, and returns "OK" or the error by type and name of the resources.
 
-        If a resource names no keys, all its keys are reset. `incremental` and `raise_on_unknown` are as for
-        `alter_configs`.
+        If a resource names no keys, all its keys are reset. With `incremental=False` the request AlterConfigs of old
+        brokers is sent, with the present values of the keys that are not reset. Raises ValueError for unknown keys,
+        unless `raise_on_unknown` is False.
         """
         if raise_on_unknown:
             self._check_known(config_resources)

@@ -163,7 +163,7 @@ def _metadata_topic(topic: str | uuid.UUID) -> MetadataRequest.MetadataRequestTo
 
 
 def _creatable_topics(new_topics: Any) -> list[Any]:
-    """Returns the topics of a CreateTopics request; see `create_topics` for the accepted forms.
+    """Returns the topics of a CreateTopics request, from names, NewTopics, or a dict of names and options.
 
     Raises ValueError if there are none, or if names and NewTopics are mixed.
     """
