@@ -267,7 +267,11 @@ def _context(options: Mapping[str, str]) -> Any:
 
 
 def _unsecured(options: Mapping[str, str]) -> Callable[[], str]:
-    """Returns a function that makes tokens without a signature, for tests, as Kafka's default handler does."""
+    """Returns a function that makes tokens without a signature, for tests, as Kafka's default handler does.
+
+    `options` are those of `sasl.jaas.config`, which name the claims, such as `unsecuredLoginStringClaim_sub`. Raises
+    ConfigError without the claim of the principal.
+    """
     principal_claim = options.get(f"{_UNSECURED}PrincipalClaimName", "sub")
     if f"{_UNSECURED}StringClaim_{principal_claim}" not in options:
         raise ConfigError(

@@ -215,7 +215,7 @@ class FollowedFile:
 
 
 def _is_at(path: Path, position: FilePosition) -> bool:
-    """Returns whether a file is the one that a position names."""
+    """Returns whether a file has the inode and the first bytes that a position names."""
     try:
         with path.open("rb", buffering=0) as file:
             found = os.fstat(file.fileno())

@@ -17,7 +17,10 @@ _FORM_VERSION = 1
 
 
 class Run(NamedTuple):
-    """Records that follow each other in the source and in the target: `length` of them, from these offsets on."""
+    """Records that follow each other without a gap in the source and in the target.
+
+    There are `length` of them, from the offsets `source` and `target` on.
+    """
 
     source: int
     target: int

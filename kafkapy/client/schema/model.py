@@ -42,7 +42,10 @@ class Schema(NamedTuple):
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Schema:
-        """Returns the schema of an API's response, or of a record. Raises KeyError or TypeError for a wrong form."""
+        """Returns the schema that the fields of an API's response, or of a registry's stored record, describe.
+
+        Raises KeyError or TypeError if a field is missing or has a wrong type.
+        """
         references = fields.get("references") or ()
         return cls(
             fields["schema"],

@@ -45,8 +45,8 @@ def message_indexes(descriptor: Any) -> tuple[int, ...]:
 class ProtobufSerializer(SchemaSerializer):
     """Serializes messages of one generated class.
 
-    The schema is the file of the class. The files that it imports are registered under subjects with their names. The
-    other arguments are those of SchemaSerializer.
+    The schema is the .proto file that defines the class. The files that it imports are registered under subjects with
+    their names. The other arguments are those of SchemaSerializer.
     """
 
     schema_type = PROTOBUF

@@ -528,7 +528,7 @@ class Consumer(Client):
         asynchronous: bool = True,
         **legacy: Any,
     ) -> list[TopicPartition] | None:
-        """Commits the offset after a message, these offsets, or the stored ones.
+        """Commits the offset after `message`, or `offsets`, or if both are None the stored offsets.
 
         Without `asynchronous` it blocks and returns the partitions with their offsets. Otherwise a later `poll` calls
         `on_commit`. Raises KafkaException.

@@ -8,9 +8,10 @@ from kafkapy.compat.confluent_kafka._errors import local_error
 
 
 def subscription_of(topics: list[str]) -> list[str] | re.Pattern[str]:
-    """Returns the names, or one pattern that matches the names and the topics of the regular expressions.
+    """Returns the names of the topics, if none of them is a regular expression.
 
-    Raises KafkaException for an expression that is not valid.
+    Otherwise returns one pattern that matches the names and the topics of the regular expressions. Raises
+    KafkaException for an expression that is not valid.
     """
     if not any(each.startswith("^") for each in topics):
         return topics

@@ -129,7 +129,10 @@ class Producer(Closing):
             raise FailedToSendMessage(f"Failed to send messages: {error}") from error
 
     def _enqueue(self) -> None:
-        """Takes a place in the queue; blocks while it is full."""
+        """Counts a message as queued; blocks while the queue is full, for `queue.enqueue.timeout.ms` at most.
+
+        Raises QueueFull after this time.
+        """
         end = None if self._enqueue_ms < 0 else time.monotonic() + self._enqueue_ms / 1000
         while True:
             with self._lock:

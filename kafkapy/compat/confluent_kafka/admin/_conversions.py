@@ -143,7 +143,11 @@ def change(entry: ConfigEntry) -> kafkapy.ConfigChange:
 
 
 def replacement(resource: ConfigResource, present: dict[str, kafkapy.ConfigEntry]) -> list[kafkapy.ConfigChange]:
-    """Returns the changes that replace the configuration of a resource by its `set_config_dict`."""
+    """Returns the changes that replace a resource's configuration by its `set_config_dict`.
+
+    `present` has the present entries; those that were set for the resource itself, and are not in `set_config_dict`,
+    are deleted.
+    """
     own = {ResourceType.TOPIC: 1, ResourceType.BROKER: 2, ResourceType.GROUP: 8}.get(resource.restype)
     wanted = resource.set_config_dict
     changes = [kafkapy.ConfigChange(name, str(value)) for name, value in wanted.items()]
@@ -229,7 +233,7 @@ def group_description(found: kafkapy.GroupDescription) -> ConsumerGroupDescripti
 
 
 def group_metadata(admin: Admin, group: str | None, timeout_s: float | None) -> list[GroupMetadata]:
-    """Returns the groups of the cluster, or one. Blocks. Raises KafkapyError."""
+    """Returns the metadata of all groups of the cluster, or only of `group`. Blocks. Raises KafkapyError."""
     names = [each.group_id for each in admin.list_groups(timeout=timeout_s) if group in (None, each.group_id)]
     described = admin.describe_groups(names, timeout=timeout_s)
     found = []

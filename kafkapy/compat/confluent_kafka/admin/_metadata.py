@@ -127,7 +127,7 @@ def _topic_metadata(name: str, description: TopicDescription | None, error: Kafk
 
 
 def cluster_metadata(admin: Admin, topic: str | None, timeout_s: float | None) -> ClusterMetadata:
-    """Returns the metadata of a cluster and of all its topics, or of one topic. Blocks. Raises KafkapyError."""
+    """Returns the metadata of a cluster and of its topics, or only of `topic`. Blocks. Raises KafkapyError."""
     cluster = admin.describe_cluster(timeout=timeout_s)
     topics = admin.describe_topics(None if topic is None else [topic], timeout=timeout_s)
     found = ClusterMetadata()

@@ -74,13 +74,16 @@ def topic_subject_name_strategy(ctx: SerializationContext | None, record_name: s
 
 
 def topic_record_subject_name_strategy(ctx: SerializationContext | None, record_name: str | None) -> str | None:
-    """Returns `topic-record`; None without a name of the record. Raises ValueError without a context."""
+    """Returns the topic and `record_name`, the full name of the schema's type, with a hyphen between them.
+
+    Returns None if the type has no name. Raises ValueError without a context, which has the topic.
+    """
     context = _required(ctx)
     return None if record_name is None else f"{context.topic}-{record_name}"
 
 
 def record_subject_name_strategy(ctx: SerializationContext | None, record_name: str | None) -> str | None:
-    """Returns the name of the record."""
+    """Returns `record_name`, the full name of the schema's type; None if the type has no name."""
     return record_name
 
 

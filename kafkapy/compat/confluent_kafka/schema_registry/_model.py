@@ -51,13 +51,13 @@ class Fields:
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the JSON object of the API."""
+        """Returns the fields as the JSON object that the registry's API has for them."""
         values = ((_camel(each.name), getattr(self, each.name)) for each in fields(self))  # type: ignore[arg-type]
         return {name: _plain(value) for name, value in values if value is not None}
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
-        """Returns the value of a JSON object of the API."""
+        """Returns the object that a JSON object of the registry's API describes."""
         names = [each.name for each in fields(cls)]  # type: ignore[arg-type]
         return cls(**{name: _made(name, src_dict.get(_camel(name))) for name in names})
 
@@ -69,7 +69,7 @@ class MetadataTags(Fields):
     tags: dict[str, list[str]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the JSON object of the API."""
+        """Returns the tags as the JSON object that the registry's API has for them."""
         return dict(self.tags)
 
     @classmethod
@@ -85,7 +85,7 @@ class MetadataProperties(Fields):
     properties: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the JSON object of the API."""
+        """Returns the properties as the JSON object that the registry's API has for them."""
         return dict(self.properties)
 
     @classmethod
@@ -110,7 +110,7 @@ class RuleParams(Fields):
     params: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the JSON object of the API."""
+        """Returns the parameters as the JSON object that the registry's API has for them."""
         return dict(self.params)
 
     @classmethod
@@ -174,12 +174,12 @@ class Schema:
     rule_set: RuleSet | None = field(default=None, hash=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the JSON object of the API."""
+        """Returns the schema as the JSON object that the registry's API has for it."""
         return self.as_model().as_json()
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Schema:
-        """Returns the schema of a JSON object of the API."""
+        """Returns the schema that a JSON object of the registry's API describes."""
         return cls.from_model(model.Schema.from_json(src_dict))
 
     def as_model(self) -> model.Schema:

@@ -507,11 +507,11 @@ class KafkaConsumer:
         self._consumer.seek(types.TopicPartition(*partition), offset)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Sets the positions to the first record of these partitions, or of all assigned ones."""
+        """Sets the positions to the first record of these partitions; without arguments, of all assigned ones."""
         self._consumer.seek_to_beginning(self._seekable(partitions))
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Sets the positions behind the last record of these partitions, or of all assigned ones."""
+        """Sets the positions behind the last record of these partitions; without arguments, of all assigned ones."""
         self._consumer.seek_to_end(self._seekable(partitions))
 
     def _seekable(self, partitions: Sequence[TopicPartition]) -> list[types.TopicPartition]:
@@ -577,7 +577,7 @@ class KafkaConsumer:
     def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, timeout_ms: float | None = None
     ) -> None:
-        """Commits offsets, or the positions of what was returned, and blocks until they are written.
+        """Commits `offsets`, or by default the positions after the returned records, and blocks until they are written.
 
         Raises CommitFailedError if the group has rebalanced, and IllegalStateError without `group_id`.
         """
@@ -592,7 +592,7 @@ class KafkaConsumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
         callback: Callable[[Any, Any], object] | None = None,
     ) -> CommitFuture:
-        """Commits offsets, or the positions of what was returned, and returns a future.
+        """Commits `offsets`, or by default the positions after the returned records, and returns a future.
 
         `callback(offsets, response)`, by default `default_offset_commit_callback`, is called within a later `poll`,
         `commit` or `close`, or when the future is asked whether it is done; `response` is an exception after a failure.
