@@ -97,7 +97,11 @@ Retriever = Callable[[], str | RetrievedToken]
 
 
 def parse_token(text: str, now_s: float) -> Token:
-    """Returns a token with its times, without a check of its signature. Raises AuthenticationError."""
+    """Returns a token with the times of its claims, without a check of its signature.
+
+    `now_s` is the issue time of a token without the claim iat. Raises AuthenticationError if `text` is not a JSON web
+    token with the claim exp.
+    """
     try:
         payload = text.split(".")[1]
         claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

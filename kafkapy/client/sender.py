@@ -142,7 +142,8 @@ class Sender:
     ) -> int:
         """Adds the first batch of a queue to the request for its leader, if the batch may be sent.
 
-        Returns the monotonic time (ms) at which to look at the queue again.
+        The requests are in `chosen`, and their sizes in bytes in `sizes`, both by the leader's id. Returns the
+        monotonic time (ms) at which to look at the queue again.
         """
         leader = self._network.cluster.leader(queue.topic, queue.partition)
         if leader == NO_LEADER:

@@ -52,7 +52,10 @@ class PartitionSequences:
         self.unfinished: list[ProducerBatch] = []
 
     def assign(self, batch: ProducerBatch, identity: ProducerIdentity, is_transactional: bool) -> None:
-        """Assigns the next sequence to a batch that is sent for the first time."""
+        """Assigns the next sequence to a batch that is sent for the first time, and writes the identity into the batch.
+
+        `is_transactional` marks the batch as part of a transaction.
+        """
         self.producer_id = identity.producer_id
         batch.set_producer(identity.producer_id, identity.epoch, self.next_sequence, is_transactional)
         self.next_sequence = sequence_after(self.next_sequence, batch.record_count)

@@ -171,7 +171,7 @@ class ShareDeliveries:
     def acknowledge(
         self, topic: str, partition: int, offset: int, kind: AcknowledgeType, record: ConsumerRecord | None
     ) -> None:
-        """Acknowledges a delivered record, or with None an offset that could not be returned.
+        """Acknowledges a delivered record; `record` is None for an offset whose record could not be returned.
 
         Raises AcknowledgementError if there is no such record.
         """
@@ -257,7 +257,11 @@ class ShareDeliveries:
         return records
 
     def _read(self, buffer: FetchedShare, delivered: DeliveredRecords, limit: int) -> list[ConsumerRecord]:
-        """Returns records of `buffer`; sets `buffer.failure` if the record after them cannot be read."""
+        """Returns the next deserialized records of `buffer`, and adds the gaps between them to `delivered`.
+
+        Takes whole batches until there are `limit` records. Sets `buffer.failure` if the record after them cannot be
+        read or deserialized.
+        """
         records, buffer.undelivered = buffer.undelivered, []
         try:
             if not records:

@@ -399,9 +399,10 @@ class ShareFetcher:
         sent: ToSend,
         response: ShareFetchResponse,
     ) -> ApiError | None:
-        """Buffers the records and ends the acknowledgements of a response, which are removed from `sent`.
+        """Buffers the records of a response, and passes on the results of the acknowledgements in `sent`.
 
-        Returns the error of the whole response, or None.
+        An acknowledgement that has a result is removed from `sent`. `wanted` are the partitions that the request
+        fetched from. Returns the error of the whole response, or None.
         """
         error = Error.of(response.error_code)
         if error:

@@ -190,7 +190,10 @@ class Subscription:
 
 
 def reset_timestamp(strategy: str, wall_ms: int) -> int | None:
-    """Returns the timestamp that ListOffsets looks up for `auto.offset.reset`; None if `strategy` is "none"."""
+    """Returns the timestamp that ListOffsets looks up for the value `strategy` of `auto.offset.reset`.
+
+    `wall_ms` is the present time, from which by_duration counts back. Returns None if `strategy` is "none".
+    """
     if strategy == "none":
         return None
     if strategy.startswith("by_duration:"):

@@ -124,7 +124,7 @@ class AuditReporter:
             self._channel.put(Output(self._topic, content, topic.encode()))
 
     def close(self, timeout: float = 10.0) -> bool:
-        """Writes the counts and waits until they are written; returns whether all were."""
+        """Writes the counts and waits `timeout` seconds at most until they are written; returns whether all were."""
         self.report()
         is_written = self._channel.flush(timeout)
         self._channel.close(timeout)

@@ -73,7 +73,7 @@ class OffsetMap:
 
 
 def pack_position(next_offset: int) -> bytes:
-    """Returns the stored form of the position of a partition in the source."""
+    """Returns the stored form of a partition's position: the offset of the next source record to copy."""
     return b"%d" % next_offset
 
 

@@ -17,9 +17,9 @@ class MovedOffsets:
     """A set of offsets that is complete below `first`; above, it consists of ranges [begin, end)."""
 
     def __init__(self, first: int, text: str = "") -> None:
-        """Reads the metadata of a committed offset, which may be another program's.
+        """Reads the offset `first` and the metadata `text` that were committed.
 
-        Raises ValueError for a damaged text.
+        A text of another program counts as no moved offsets above `first`. Raises ValueError for a damaged text.
         """
         self.first = first
         self._ranges: list[tuple[int, int]] = []

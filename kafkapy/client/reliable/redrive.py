@@ -41,7 +41,10 @@ class Redrive:
         most: int | None = None,
         on_record: Callable[[ConsumerRecord, str], object] | None = None,
     ) -> None:
-        """`on_record(record, target)` is called for each record that is moved, or that a dry run counts."""
+        """Prepares a pass over the dead letters in `topic`.
+
+        `on_record(record, target)` is called for each record that is moved, or that a dry run counts.
+        """
         self._properties = dict(properties)
         self._topic = topic
         self._conditions = conditions

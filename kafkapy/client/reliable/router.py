@@ -27,7 +27,11 @@ class Router:
     def __init__(
         self, properties: Mapping[str, Any], group: str, table: RoutingTable, *, instance: str | None = None
     ) -> None:
-        """Raises ConfigError if a source or a target does not exist."""
+        """Connects to the brokers, and creates the missing topics of dead letters.
+
+        `table` has the rules. `instance` is a name for this process that no other process of the group has at the same
+        time. Raises ConfigError if a source or a target does not exist.
+        """
         self._table = table
         self._group = group
         self._refusals = Refusals()

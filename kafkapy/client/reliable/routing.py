@@ -55,7 +55,10 @@ class RoutingTable:
     """Validated rules. Immutable."""
 
     def __init__(self, sources: Sequence[str], rules: Sequence[Rule], otherwise: Sequence[str] = ()) -> None:
-        """Raises ConfigError for rules that lead back to a source."""
+        """Checks the rules for records of the topics `sources`; `otherwise` are the topics for all other records.
+
+        Raises ConfigError for rules that lead back to a source.
+        """
         self.sources = tuple(sources)
         self.rules = tuple(rules)
         self.otherwise = tuple(otherwise)

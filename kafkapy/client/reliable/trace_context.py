@@ -55,5 +55,5 @@ def new_span_id() -> bytes:
 
 
 def new_parent(*, is_sampled: bool) -> TraceParent:
-    """Returns the first span of a new trace."""
+    """Returns the first span of a new trace; `is_sampled` says whether the events of the trace are recorded."""
     return TraceParent(os.urandom(TRACE_ID_BYTES - 1) + b"\x01", new_span_id(), SAMPLED if is_sampled else 0)

@@ -85,7 +85,10 @@ class RegistryClient:
     # Schemas
 
     def register(self, subject: str, schema: Schema, *, normalize: bool = False) -> RegisteredSchema:
-        """Returns the version of a subject that has the schema. Registers the schema if the subject lacks it."""
+        """Returns the version of a subject that has the schema. Registers the schema if the subject lacks it.
+
+        With `normalize` the registry compares and stores the schema in its normal form.
+        """
         key = (subject, schema.content_key, normalize)
         found = self._by_schema.get(key)
         if found is None:

@@ -85,7 +85,10 @@ class Callbacks:
         self.log(logging.ERROR, "FAIL", error.str())
 
     def log(self, level: int, facility: str, text: str) -> None:
-        """Adds a line for the logger of the program, if it has given one."""
+        """Adds a line for the logger of the program, if it has given one.
+
+        `level` is that of `logging`, and `facility` librdkafka's name for the kind of event, such as "FAIL".
+        """
         logger = self._logger
         if logger is not None:
             self.waiting.append(lambda: logger.log(level, "%s [%s] %s", facility, self._name, text))

@@ -124,7 +124,7 @@ class _InnerProducer(KafkapyProducer):
             self._sender.flushing -= 1
 
     def purge(self, *, queued: bool, in_flight: bool) -> None:
-        """Fails the records that were not sent yet, those of unanswered requests, or both."""
+        """Fails the records that were not sent yet (`queued`), and those of unanswered requests (`in_flight`)."""
         with self._network.lock:
             if in_flight:
                 self._sender.fail_in_flight(_FROM_FLIGHT)

@@ -150,7 +150,10 @@ def _check_upsertion(upsertion: UserScramCredentialUpsertion) -> None:
 
 
 def check_offset_specs(wanted: Any, isolation_level: Any) -> None:
-    """Raises TypeError or ValueError unless `wanted` maps partitions to OffsetSpecs."""
+    """Raises TypeError or ValueError unless `wanted` maps partitions to OffsetSpecs.
+
+    Raises TypeError unless `isolation_level` is an IsolationLevel.
+    """
     if not isinstance(wanted, dict):
         raise TypeError(
             "Expected topic_partition_offsets to be dict of [TopicPartitions,OffsetSpec] for list offsets request"

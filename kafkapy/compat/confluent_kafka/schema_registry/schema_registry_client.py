@@ -97,7 +97,7 @@ class SchemaRegistryClient(Closing):
         self.registry.close()
 
     def config(self) -> dict[str, Any]:
-        """Returns the configuration."""
+        """Returns the configuration with which the client was made."""
         return self._conf
 
     def register_schema(self, subject_name: str, schema: Schema, normalize_schemas: bool = False) -> int:

@@ -326,7 +326,10 @@ def _incremental_request(resources: Iterable[ConfigResource], validate_only: boo
 
 
 def _replacing_request(resources: Iterable[ConfigResource], validate_only: bool) -> AlterConfigsRequest:
-    """Returns the request that replaces whole configurations. Raises ValueError for a change that is not SET."""
+    """Returns the AlterConfigs request that replaces the whole configurations of the resources.
+
+    Raises ValueError for a change that is not SET.
+    """
     request = AlterConfigsRequest
     made = request(resources=[], validate_only=validate_only)
     for each in resources:

@@ -191,7 +191,10 @@ class TransactionOperations(AdminRequests):
     def find_hanging_transactions(
         self, broker_ids: Iterable[int] | None = None, max_transaction_timeout_ms: int = 900000
     ) -> list[dict[str, Any]]:
-        """Returns the transactions that are open for five minutes longer than the longest time-out."""
+        """Returns the transactions that have been open five minutes longer than `max_transaction_timeout_ms`.
+
+        Only those that the brokers `broker_ids` coordinate are returned, by default those of all brokers.
+        """
         listed = self.list_transactions(broker_ids)
         ids = sorted({each.transactional_id for found in listed.values() for each in found})
         now_ms = int(time.time() * 1000)
