@@ -48,7 +48,10 @@ class PausedPartitions:
         self._until_ms[partition] = until_ms
 
     def resume_due(self, consumer: Consumer, now_ms: int) -> int | None:
-        """Resumes the partitions whose time has come; returns the next time, or None if no partition is paused."""
+        """Resumes the partitions whose time has come; returns the next time, or None if no partition is paused.
+
+        Times are in ms since 1970.
+        """
         due = [partition for partition, until_ms in self._until_ms.items() if until_ms <= now_ms]
         for partition in due:
             del self._until_ms[partition]

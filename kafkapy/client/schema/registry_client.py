@@ -265,7 +265,10 @@ class RegistryClient:
         query: Mapping[str, str | Sequence[str]] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Sends a request and returns the JSON value of its response. A query may repeat a parameter. Blocks."""
+        """Sends a request and returns the JSON value of its response. Blocks.
+
+        `path` begins with a slash; `query` has parameters of the URL, and `body` is sent as JSON.
+        """
         target = path + (f"?{urlencode(query, doseq=True)}" if query else "")
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         attempts = (self._retries + 1) * len(self._addresses)

@@ -503,7 +503,7 @@ class Consumer(Client):
     # Commits
 
     def store_offsets(self, message: Message | None = None, offsets: list[TopicPartition] | None = None) -> None:
-        """Stores the offset after a message, or these offsets, for the next commit.
+        """Stores the offset after `message`, or `offsets` without a message, for the next commit.
 
         Needs `enable.auto.offset.store=false`. Raises KafkaException for a partition that is not assigned.
         """

@@ -32,12 +32,12 @@ class AsyncSchemaRegistryClient:
         return self._blocking
 
     def config(self) -> dict[str, Any]:
-        """Returns the configuration."""
+        """Returns the configuration with which the client was made."""
         return self._blocking.config()
 
     @staticmethod
     def new_client(conf: Mapping[str, Any]) -> AsyncSchemaRegistryClient:
-        """Returns a client."""
+        """Returns a client with this configuration, as the constructor does."""
         return AsyncSchemaRegistryClient(conf)
 
     async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

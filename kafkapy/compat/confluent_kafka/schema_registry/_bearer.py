@@ -33,7 +33,10 @@ HeaderProvider = Callable[[], Mapping[str, str]]
 
 
 def normalize_identity_pool(identity_pool_raw: str | list[str] | None) -> str | None:
-    """Returns the ids of identity pools as one text, separated by commas. Raises TypeError."""
+    """Returns the ids of identity pools, a text or a list, as one text with commas between them; None for None.
+
+    Raises TypeError for a value of another type.
+    """
     if isinstance(identity_pool_raw, list) and all(isinstance(each, str) for each in identity_pool_raw):
         return ",".join(identity_pool_raw)
     if identity_pool_raw is not None and not isinstance(identity_pool_raw, str):
@@ -42,7 +45,10 @@ def normalize_identity_pool(identity_pool_raw: str | list[str] | None) -> str | 
 
 
 def bearer_headers(conf: Mapping[str, Any]) -> HeaderProvider | None:
-    """Returns what provides the headers of requests, or None without bearer tokens. Raises ValueError and TypeError."""
+    """Returns a function that returns the headers with the bearer token for the next request.
+
+    Returns None if `conf` configures no bearer token. Raises ValueError and TypeError for invalid values.
+    """
     source = conf.get(_SOURCE)
     if source is None:
         return None

@@ -157,7 +157,7 @@ class SchemaReference(Fields):
 
 @dataclass(frozen=True, slots=True)
 class SchemaVersion(Fields):
-    """A subject and a version."""
+    """The name of a subject and the number of one of its versions."""
 
     subject: str | None = None
     version: int | None = None

@@ -21,7 +21,7 @@ class SchemaRegistryError(Exception):
 
 
 class OAuthTokenError(Exception):
-    """A token that the OAuth endpoint has not issued; `status_code` and `response_text` describe its response."""
+    """The OAuth endpoint has not issued a token; `status_code` and `response_text` are from its response."""
 
     def __init__(self, message: str, status_code: int | None = None, response_text: str | None = None) -> None:
         super().__init__(message if status_code is None else f"{message} (HTTP {status_code}): {response_text}")

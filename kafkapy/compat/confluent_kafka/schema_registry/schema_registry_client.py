@@ -122,7 +122,12 @@ class SchemaRegistryClient(Closing):
         fmt: str | None = None,
         reference_format: str | None = None,
     ) -> Schema:
-        """Returns the schema with an id. `fmt` and `reference_format` are forms of a schema that the registry knows."""
+        """Returns the schema with an id.
+
+        The id is of the context in the name `subject_name`, by default of the default context. `fmt` is the form of its
+        text, such as "serialized" for a Protobuf schema as a descriptor; `reference_format` is the form of its
+        references.
+        """
         with refusals():
             found = self.registry.schema(
                 schema_id, subject=subject_name or "", format=fmt or "", reference_format=reference_format or ""
@@ -220,7 +225,11 @@ class SchemaRegistryClient(Closing):
     def get_latest_with_metadata(
         self, subject_name: str, metadata: Mapping[str, str], deleted: bool = False, fmt: str | None = None
     ) -> RegisteredSchema:
-        """Returns the latest version of a subject with the given properties; see `get_latest_version`."""
+        """Returns the latest version of a subject whose schema has the properties `metadata`.
+
+        The result is that of the last `cache.latest.ttl.sec` seconds. `deleted` includes versions that were deleted
+        softly; `fmt` is the form of the schema's text, such as "serialized" for a Protobuf schema as a descriptor.
+        """
         query = "&".join(f"key={quote(key)}&value={quote(value)}" for key, value in metadata.items())
         path = f"{_subject(subject_name)}/metadata?{query}{'&deleted=true' if deleted else ''}"
         if fmt is not None:
@@ -273,7 +282,10 @@ class SchemaRegistryClient(Closing):
         return deleted
 
     def set_compatibility(self, subject_name: str | None = None, level: str | None = None) -> dict[str, Any]:
-        """Sets the compatibility level of a subject, or the global one, and returns the answer of the registry."""
+        """Sets the compatibility level of a subject, or the global level if `subject_name` is None.
+
+        Returns the fields of the response. Raises ValueError without a level.
+        """
         if level is None:
             raise ValueError("level must be set")
         return dict(self._send("PUT", _place("config", subject_name), {}, {"compatibility": str(level)}))
@@ -373,7 +385,10 @@ class SchemaRegistryClient(Closing):
         association_types: list[str] | None = None,
         cascade_lifecycle: bool = False,
     ) -> None:
-        """Deletes the associations of a resource, or those of some types."""
+        """Deletes the associations of a resource, or only those of the types `association_types`.
+
+        `cascade_lifecycle` is passed to the registry.
+        """
         query: dict[str, Any] = _query(resourceType=resource_type, cascadeLifecycle=cascade_lifecycle)
         query |= {"associationType": association_types} if association_types else {}
         self._send("DELETE", f"/associations/resources/{quote(resource_id, safe='')}", query)
@@ -399,7 +414,7 @@ class SchemaRegistryClient(Closing):
             return self.registry.request(method, path, query, body)
 
     def _cached(self, find: Callable[[], RegisteredSchema], *key: str | None) -> RegisteredSchema:
-        """Returns a latest version of the cache, or finds it and adds it to the cache."""
+        """Returns the latest version in the cache under `key`; calls `find` for it if it is absent or too old."""
         name = tuple(each or "" for each in key)
         now = time.monotonic()
         known = self._latest.get(name)
@@ -443,7 +458,10 @@ def _query(**values: Any) -> dict[str, str]:
 
 
 def _tls(conf: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """Returns the settings of TLS, or None for the machine's authorities; the authority False means: trust any."""
+    """Returns the settings of TLS; None if the certificate authorities that the machine trusts are used without more.
+
+    If the key `ssl.ca.location` is False, the certificate of the registry is not checked.
+    """
     certificate, authority = conf.get("ssl.certificate.location"), conf.get("ssl.ca.location")
     if not certificate and authority in (None, ""):
         if conf.get("ssl.key.location") or conf.get("ssl.key.password"):
