@@ -8,8 +8,8 @@ Throttle times depend on how fast a client spends what the quota allows: within 
 before each request; within several, it waits shorter and more often. librdkafka's producer therefore sends requests of
 the same size at moments that do not depend on the speed of the broker. The number of requests under
 `request_percentage` depends on what a request costs the broker; compared is the time that the brokers' metrics show. A
-second test does the same without the other clients, whose work makes each request dearer. Throttle times of these
-requests are printed and not compared, because they are proportional to what a request costs.
+second test does the same without the other clients, whose work makes each request dearer. It compares throttle times
+per second of that time, because they are proportional to what a request costs.
 
 KAFKAPY_QUOTA_PERIODS: periods of 11 s before and after the change (11).
 """
@@ -353,6 +353,11 @@ def test_rates_and_throttle_times_are_those_of_apache_kafka(loads: list[Load]) -
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 def test_request_percentage_allows_the_same_time_as_apache_kafka(loads: list[Load]) -> None:
+    """Throttle times are compared per second of a thread's time that the client has used.
+
+    The client sends its next request as soon as it may, so that the average throttle time of a request is proportional
+    to the time that one request costs the broker, which differs between the two.
+    """
     for load in loads:
         load.start_requests()
     while not all(load.used for load in loads):
@@ -365,16 +370,22 @@ def test_request_percentage_allows_the_same_time_as_apache_kafka(loads: list[Loa
         meters = [load.meters["requests"] for load in loads]
         began_s, before = time.monotonic(), [(meter.responses, meter.throttle_ms) for meter in meters]
         time.sleep(PERIODS * PERIOD_S)
-        used = [load.percentage(began_s, time.monotonic()) for load in loads]
+        ended_s = time.monotonic()
+        used = [load.percentage(began_s, ended_s) for load in loads]
         counts = [meter.responses - was[0] for meter, was in zip(meters, before, strict=True)]
         waits_s = [(meter.throttle_ms - was[1]) / 1000 for meter, was in zip(meters, before, strict=True)]
-        for name, count, use, wait_s in zip(("kafka", "kafkapy"), counts, used, waits_s, strict=True):
-            average_ms = wait_s * 1000 / count
+        used_s = [use / 100 * (ended_s - began_s) for use in used]
+        for name, count, use, wait_s, work_s in zip(("kafka", "kafkapy"), counts, used, waits_s, used_s, strict=True):
             print(
-                f"{percentage} %: {name} {count} requests, {use:.2f} %, throttled {wait_s:.1f} s, {average_ms:.2f} each"
+                f"{percentage} %: {name} {count} requests, {use:.2f} %, throttled {wait_s:.1f} s,",
+                f"{wait_s * 1000 / count:.2f} ms and {work_s * 1e6 / count:.0f} us of work each,",
+                f"{wait_s / work_s:.2f} s per second of work",
             )
         if not 0.9 * used[0] <= used[1] <= 1.1 * used[0]:
             faults.append(f"{used[0]:.2f} and {used[1]:.2f} % of a thread's time")
+        waits = [wait_s / work_s for wait_s, work_s in zip(waits_s, used_s, strict=True)]
+        if not 0.75 * waits[0] <= waits[1] <= 1.25 * waits[0]:
+            faults.append(f"throttled {waits[0]:.2f} and {waits[1]:.2f} s per second of work")
     for load in loads:
         load.stop()
     assert not faults, "\n".join(faults)
