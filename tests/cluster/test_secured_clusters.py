@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,8 +24,12 @@ CLUSTERS = {
 }
 
 
-# tests/full/test_secured_clusters_full.py has the other protocol of each cluster.
-SAMPLE = [*zip(CLUSTERS, itertools.cycle(("SASL_SSL", "SASL_PLAINTEXT"))), ("two of ours and one of theirs", "SSL")]
+# tests/full/test_secured_clusters_full.py has each protocol of each cluster.
+SAMPLE = [
+    ("three of ours", "SASL_SSL"),
+    ("two of ours and one of theirs", "SSL"),
+    ("a broker of theirs under our controller", "SASL_PLAINTEXT"),
+]
 
 
 @pytest.mark.parametrize(("name", "protocol"), SAMPLE)

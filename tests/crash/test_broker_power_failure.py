@@ -14,7 +14,7 @@ from tests.crash.power_failure import WHOLE_LIFE, Harness
 from tests.seeds import drawn_seed
 
 LIFE_SEED = 5
-SAMPLE = 12
+SAMPLE = 8
 
 
 def test_the_power_fails_at_each_of_a_sample_of_syncs(tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.documents.newcomer import Newcomer
-from tests.documents.test_spark_pages import HEADING, SPARK_TIMEOUT_S, commands_of_jobs, newcomer
+from tests.documents.test_spark_pages import SPARK_TIMEOUT_S, commands_of_jobs, newcomer
 
 __all__ = ["newcomer"]
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
+# The heading of the hot search's results.
+HEADING = "热搜词如下"
 # The window of the first record ends when the second one, which is ten minutes younger, has moved the watermark.
 VIEWS = """
 import time
@@ -23,6 +25,13 @@ with Producer(bootstrap_servers="localhost:9092") as producer:
 def test_the_demo_prints_the_top_ten(newcomer: Newcomer) -> None:
     demo, *_ = commands_of_jobs()
     newcomer.leaves_running(demo, until=HEADING, timeout_s=SPARK_TIMEOUT_S)
+
+
+def test_a_job_reads_what_the_generator_writes(newcomer: Newcomer) -> None:
+    _, _, generate, submit, *_ = commands_of_jobs()
+    newcomer.leaves_running("kafkapy broker start", until="ready")
+    newcomer.leaves_running(generate, until="")
+    newcomer.leaves_running(submit, until=HEADING, timeout_s=SPARK_TIMEOUT_S)
 
 
 def test_a_new_job_reads_its_topic(newcomer: Newcomer) -> None:
