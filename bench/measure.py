@@ -50,11 +50,12 @@ def run_workload(
         if server.name in workload.servers or (issubclass(server, Kafkapy) and Kafkapy.name in workload.servers)
     ]
     figures: Rounds = {server.name: [] for server in chosen}
-    started = [server(directory / workload.name, workload.properties) for server in chosen]
+    started = [server(directory / workload.name, workload.properties, workload.security) for server in chosen]
     kept: dict[str, dict[str, Any]] = {server.name: {} for server in chosen}
     try:
         for server in started:
             server.start()
+            server.secure()
         for number in range(rounds + 1):
             for server in started:
                 begin = time.monotonic()

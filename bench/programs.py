@@ -7,6 +7,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).parent
 BUILD = BENCH / "results" / "build"
+OPENSSL = ["-lssl", "-lcrypto"]
 CRC32C = BENCH.parent / "kafkapy" / "_core" / "bytes" / "crc32c_hardware.c"
 
 
@@ -32,7 +33,11 @@ def bundled_librdkafka() -> Path:
 
 
 def requests_program() -> Path:
-    return compile_program("requests", [BENCH / "load" / "requests.c"], [])
+    return compile_program("requests", [BENCH / "load" / "requests.c"], OPENSSL)
+
+
+def handshakes_program() -> Path:
+    return compile_program("handshakes", [BENCH / "load" / "handshakes.c"], [*OPENSSL, "-lpthread"])
 
 
 def tail_program() -> Path:

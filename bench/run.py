@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.process_figures import CLOCK_TICKS
-from bench.programs import requests_program, tail_program, throughput_program
+from bench.programs import handshakes_program, requests_program, tail_program, throughput_program
 from bench.servers import Server
 
 Figures = dict[str, float]
@@ -75,7 +75,8 @@ class Load:
 class Measured(Protocol):
     """The target of loads and measurements: one broker, or all nodes of a cluster.
 
-    `port` is that of the broker to which `requests` and `tail` connect.
+    `bootstrap` is for administration. Loads use `load_bootstrap` and `load_settings` (librdkafka's); `load_port` is the
+    port of the broker to which `requests` and `handshakes` connect, and `port` that for `tail`.
     """
 
     @property
@@ -83,6 +84,15 @@ class Measured(Protocol):
 
     @property
     def port(self) -> int: ...
+
+    @property
+    def load_bootstrap(self) -> str: ...
+
+    @property
+    def load_port(self) -> int: ...
+
+    @property
+    def load_settings(self) -> tuple[str, ...]: ...
 
     def cpu_seconds(self) -> float: ...
 
@@ -118,20 +128,19 @@ class Turn:
     # -- loads --------------------------------------------------------------------------------------------------
 
     def produce(self, topic: str, messages: int, size: int, *settings: str) -> Load:
-        program = throughput_program()
-        return Load(program, "produce", self.measured.bootstrap, topic, messages, size, QUIET, *QUEUES, *settings)
+        program, measured = throughput_program(), self.measured
+        words = ("produce", measured.load_bootstrap, topic, messages, size, QUIET, *QUEUES)
+        return Load(program, *words, *measured.load_settings, *settings)
 
     def consume(self, topic: str, messages: int, partitions: int, *settings: str) -> Load:
-        program = throughput_program()
-        return Load(
-            program, "consume", self.measured.bootstrap, topic, messages, partitions, QUIET, *CONSUMER_QUEUES, *settings
-        )
+        program, measured = throughput_program(), self.measured
+        words = ("consume", measured.load_bootstrap, topic, messages, partitions, QUIET, *CONSUMER_QUEUES)
+        return Load(program, *words, *measured.load_settings, *settings)
 
     def read_as_group(self, topic: str, seconds: float, group: str, *settings: str) -> Load:
-        return Load(
-            throughput_program(), "group", self.measured.bootstrap, topic, seconds, group, QUIET, *CONSUMER_QUEUES,
-            *settings,
-        )  # fmt: skip
+        program, measured = throughput_program(), self.measured
+        words = ("group", measured.load_bootstrap, topic, seconds, group, QUIET, *CONSUMER_QUEUES)
+        return Load(program, *words, *measured.load_settings, *settings)
 
     def requests(
         self,
@@ -146,8 +155,13 @@ class Turn:
         size: int = 100,
         cores: set[int] | None = None,
     ) -> Load:
-        where = ("127.0.0.1", self.measured.port, topic, partitions)
-        return Load(requests_program(), *where, connections, seconds, size, acks, rate, kind, cores=cores)
+        where = ("127.0.0.1", self.measured.load_port, topic, partitions)
+        how = (connections, seconds, size, acks, rate, kind, *self.measured.load_settings)
+        return Load(requests_program(), *where, *how, cores=cores)
+
+    def handshakes(self, kind: str, seconds: float, *, threads: int = 4, rate: int = 0) -> Load:
+        """Starts TLS handshakes of a kind that the program names; rate 0 means as many as possible."""
+        return Load(handshakes_program(), "127.0.0.1", self.measured.load_port, threads, seconds, rate, kind)
 
     def tail(self, topic: str, consumers: int, seconds: float, rate: int) -> Load:
         return Load(tail_program(), "127.0.0.1", self.measured.port, topic, consumers, seconds, rate)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench import process_figures
 from bench.programs import BUILD, ceiling_program
+from bench.security import CIPHER, PLAIN, Security
 from tests.peers import ApacheKafka, kafka_directory
 from tests.ports import free_port
 
@@ -48,17 +49,27 @@ class Server(ABC):
     name = ""
     clean_exits: tuple[int, ...] = (0,)
 
-    def __init__(self, directory: Path, properties: Mapping[str, str]) -> None:
+    def __init__(self, directory: Path, properties: Mapping[str, str], security: Security = PLAIN) -> None:
         self.directory = directory / self.name
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
-        self.properties = dict(properties)
+        self.security = security
+        self.properties = {**properties, **security.properties(self.directory)}
         self.port = free_port()
+        self.load_port = free_port() if security.has_listener else self.port
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def load_bootstrap(self) -> str:
+        return f"localhost:{self.load_port}" if self.security.has_listener else self.bootstrap
+
+    @property
+    def load_settings(self) -> tuple[str, ...]:
+        return self.security.client_settings(self.directory)
 
     @property
     def pid(self) -> int:
@@ -89,6 +100,10 @@ class Server(ABC):
                     return
             time.sleep(0.002)
         raise RuntimeError(f"{self.name} did not start: {log.read_text()[-2000:]}")
+
+    def secure(self) -> None:
+        """Creates the user and the ACLs of the loads."""
+        self.security.create(self.bootstrap)
 
     def stop(self) -> None:
         if self.process is not None and self.is_running:
@@ -161,8 +176,11 @@ class Kafkapy(Server):
     name = "kafkapy"
 
     def command(self) -> list[str]:
+        listeners = [f"PLAINTEXT://127.0.0.1:{self.port}"]
+        if self.security.has_listener:
+            listeners.append(f"{self.security.protocol}://localhost:{self.load_port}")
         settings = {
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "listeners": ",".join(listeners),
             "log.dirs": str(self.directory / "data"),
             **SETTINGS,
             **self.properties,
@@ -175,17 +193,30 @@ class Kafkapy(Server):
         return cached_environment()
 
 
+def _secured_peer(protocol: str, port: int) -> type[ApacheKafka]:
+    """Returns Apache Kafka with one more listener."""
+
+    class Secured(ApacheKafka):
+        def _settings(self, properties: Mapping[str, str]) -> dict[str, str]:
+            settings = super()._settings(properties)
+            for key in ("listeners", "advertised.listeners"):
+                settings[key] += f",{protocol}://localhost:{port}"
+            settings["listener.security.protocol.map"] += f",{protocol}:{protocol}"
+            return settings
+
+    return Secured
+
+
 class Kafka(Server):
     name = "kafka"
     version = "4.3.0"
     clean_exits = (0, 143)  # a JVM that was shut down by SIGTERM exits with 128 + SIGTERM
 
-    def __init__(self, directory: Path, properties: Mapping[str, str]) -> None:
-        super().__init__(directory, properties)
+    def __init__(self, directory: Path, properties: Mapping[str, str], security: Security = PLAIN) -> None:
+        super().__init__(directory, properties, security)
         settings = {**SETTINGS, **self.properties}
-        self.peer = ApacheKafka(
-            kafka_directory(self.version), self.directory / "data", port=self.port, properties=settings
-        )
+        kind = _secured_peer(security.protocol, self.load_port) if security.has_listener else ApacheKafka
+        self.peer = kind(kafka_directory(self.version), self.directory / "data", port=self.port, properties=settings)
         self.peer.start_timeout_s = START_TIMEOUT_S
 
     def command(self) -> list[str]:
@@ -225,4 +256,32 @@ class Ceiling(Server):
             os.truncate(path, 0)
 
 
-SERVERS: dict[str, type[Server]] = {server.name: server for server in (Kafkapy, Kafka, Kafka39, Ceiling)}
+class OpenSsl(Server):
+    """OpenSSL's own server, for the cost of handshakes. It serves one connection at a time."""
+
+    name = "openssl"
+    clean_exits = (0, -signal.SIGTERM)
+
+    def command(self) -> list[str]:
+        identity = self.directory / "broker"
+        files = ("-cert", f"{identity}.crt", "-key", f"{identity}.key")
+        protocol = ("-tls1_3", "-ciphersuites", CIPHER)
+        # -www: the server does not read from its standard input.
+        return ["openssl", "s_server", "-accept", f"127.0.0.1:{self.load_port}", *files, *protocol, "-www"]
+
+    def start(self) -> None:
+        with (self.directory / "server.log").open("ab") as output:
+            self.process = subprocess.Popen(self.command(), stdout=output, stderr=output)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline and self.is_running:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.load_port)) == 0:
+                    return
+            time.sleep(0.01)
+        raise RuntimeError("openssl s_server did not start")
+
+    def secure(self) -> None:
+        """Does nothing: every client may connect."""
+
+
+SERVERS: dict[str, type[Server]] = {server.name: server for server in (Kafkapy, Kafka, Kafka39, Ceiling, OpenSsl)}

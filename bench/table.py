@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from bench.cluster.table import CLUSTER_ROWS
 from bench.run import LARGE_BATCHES, SMALL_BATCHES
-from bench.workload import BROKERS, FULL, MUST, QUICK, Workload
+from bench.security import Security
+from bench.workload import BROKERS, FULL, MUST, QUICK, SECURITY, Workload
 from bench.workloads.connections import idle_connections, tail
 from bench.workloads.down_conversion import down_conversion
+from bench.workloads.handshakes import attacks, handshakes
 from bench.workloads.hostile import HOSTILE, with_hostile_clients
 from bench.workloads.life import idle, recovery, start_up
 from bench.workloads.partitions import sweep, ten_thousand
@@ -69,6 +71,35 @@ def latency_workloads() -> Iterator[Workload]:
             yield Workload(scrapes, "p99_us", False, watched, ("kafkapy",), (FULL,), WATCHED)
 
 
+TLS = Security("SSL")
+# What secures the broker, by the first part of the names of the workloads.
+SECURITIES = {
+    "tls": TLS,
+    "tls-scram-acls": Security("SASL_SSL", has_acls=True),
+    "acls": Security(has_acls=True),
+}
+
+
+def security_workloads() -> Iterator[Workload]:
+    sets = (FULL, SECURITY)
+    loads = {
+        "produce-100B": produce(3_000_000, 100, ("acks=1", *LARGE_BATCHES)),
+        "produce-1KB": produce(500_000, 1000, ("acks=1", *LARGE_BATCHES)),
+        "consume-100B": consume(4_000_000, 100),
+        "consume-1KB": consume(1_000_000, 1000),
+        "requests-64-connections": closed_loop(64, 4),
+    }
+    for prefix, security in SECURITIES.items():
+        for name, load in loads.items():
+            yield Workload(f"{prefix}-{name}", "per_second", True, load, BROKERS, sets, security=security)
+    for kind in ("full", "resumed"):
+        servers = (*BROKERS, "openssl")
+        name = f"tls-handshakes-{kind}"
+        yield Workload(name, "cpu_us_per_handshake", False, handshakes(kind, 4), servers, sets, security=TLS)
+    for name, background in (("tls-latency-1000-per-second", None), ("tls-latency-1000-per-second-attacked", attacks)):
+        yield Workload(name, "p99_us", False, latency(1_000, 5, background), BROKERS, sets, security=TLS)
+
+
 ROWS = (
     Workload("start-up", "start_seconds", False, start_up, BROKERS, (FULL, MUST, QUICK)),
     Workload("idle", "memory_mb", False, idle, BROKERS, (FULL, MUST)),
@@ -96,6 +127,7 @@ ROWS = (
         Workload(f"beside-{name}", "p99_us", False, with_hostile_clients(hostile), BROKERS)
         for name, hostile in HOSTILE.items()
     ),
+    *security_workloads(),
     *CLUSTER_ROWS,
 )  # fmt: skip
 WORKLOADS = {workload.name: workload for workload in ROWS}

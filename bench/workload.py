@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from bench.run import Figures
+from bench.security import PLAIN, Security
 
 ALL = ("kafkapy", "kafka", "ceiling")
 BROKERS = ("kafkapy", "kafka")
-QUICK, MUST, CLUSTER, FULL = "quick", "must-show", "cluster", "full"
-SETS = (QUICK, MUST, CLUSTER, FULL)
+QUICK, MUST, CLUSTER, SECURITY, FULL = "quick", "must-show", "cluster", "security", "full"
+SETS = (QUICK, MUST, CLUSTER, SECURITY, FULL)
 
 
 class Workload(NamedTuple):
@@ -27,4 +28,5 @@ class Workload(NamedTuple):
     servers: tuple[str, ...] = ALL
     sets: tuple[str, ...] = (FULL,)
     properties: Mapping[str, str] = {}
+    security: Security = PLAIN
     nodes: int = 1

@@ -63,6 +63,18 @@ class Cluster(ABC):
         return self.nodes[1].port
 
     @property
+    def load_bootstrap(self) -> str:
+        return self.bootstrap
+
+    @property
+    def load_port(self) -> int:
+        return self.port
+
+    @property
+    def load_settings(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def running(self) -> list[ServerProcess]:
         return [node for node in self.nodes.values() if node.is_running]
 

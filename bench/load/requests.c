@@ -1,23 +1,23 @@
 /* Load of small requests over many connections, one in flight each.
  *
- *   requests HOST PORT TOPIC PARTITIONS CONNECTIONS SECONDS RECORD_BYTES ACKS RATE KIND
+ *   requests HOST PORT TOPIC PARTITIONS CONNECTIONS SECONDS RECORD_BYTES ACKS RATE KIND [key=value ...]
  *
  * RATE 0 is a closed loop: every connection sends again when its answer is there. RATE > 0 is a fixed schedule: request i is
  * due at start + i/RATE and its latency counts from then, however late it could be sent, so a stall is not hidden.
  * KIND is `produce` (Produce v7, one record), `fetch` (Fetch v4 from offset 0, at most RECORD_BYTES) or `metadata`
- * (Metadata v4). Requests go to the PARTITIONS in turn. Prints one line of JSON; fails if an answer holds an error.
+ * (Metadata v4). Requests go to the PARTITIONS in turn. key=value are the settings of secured.h. Prints one line of JSON;
+ * fails if an answer holds an error.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
-#include "wire.h"
+#include "secured.h"
 
 enum { MAX_CONNECTIONS = 8192, MAX_FRAME = 8 << 20, MAX_SAMPLES = 1 << 24, MAX_VALUE = 1 << 20 };
 
 struct connection {
-    int fd, busy, error_at;
+    struct stream stream;
+    int busy, error_at;
     unsigned char *request;
     size_t request_size, partition_at, received;
     int32_t expected;
@@ -92,25 +92,24 @@ static void send_request(struct connection *c, int64_t due_ns) {
         set32(c->request + c->partition_at, next_partition);
         next_partition = (next_partition + 1) % partitions;
     }
-    for (size_t sent = 0; sent < c->request_size;) {
-        ssize_t n = send(c->fd, c->request + sent, c->request_size - sent, MSG_NOSIGNAL);
-        if (n < 0) die("send");
-        sent += (size_t)n;
-    }
+    write_all(&c->stream, c->request, c->request_size);
 }
 
 /* Reads what is there; 1 when the whole answer has arrived. */
 static int receive(struct connection *c) {
     unsigned char scratch[65536];
-    size_t room = c->received < sizeof c->head ? sizeof c->head - c->received : 0;
-    ssize_t n = room ? recv(c->fd, c->head + c->received, room, MSG_DONTWAIT) : recv(c->fd, scratch, sizeof scratch, MSG_DONTWAIT);
-    if (n == 0) { fprintf(stderr, "the broker closed a connection\n"); exit(1); }
-    if (n < 0) { if (errno == EAGAIN) return 0; die("recv"); }
-    c->received += (size_t)n;
-    if (c->received < 4) return 0;
-    c->expected = get32(c->head);
-    if (c->expected < 0 || c->expected > MAX_FRAME) { fprintf(stderr, "answer of %d bytes\n", c->expected); exit(1); }
-    return c->received >= (size_t)c->expected + 4;
+    do { /* more than once for TLS, which may hold a part of a record that it has read */
+        size_t room = c->received < sizeof c->head ? sizeof c->head - c->received : 0;
+        ssize_t n = room ? read_some(&c->stream, c->head + c->received, room) : read_some(&c->stream, scratch, sizeof scratch);
+        if (n == 0) { fprintf(stderr, "the broker closed a connection\n"); exit(1); }
+        if (n < 0) { if (errno == EAGAIN) return 0; die("recv"); }
+        c->received += (size_t)n;
+        if (c->received < 4) continue;
+        c->expected = get32(c->head);
+        if (c->expected < 0 || c->expected > MAX_FRAME) { fprintf(stderr, "answer of %d bytes\n", c->expected); exit(1); }
+        if (c->received >= (size_t)c->expected + 4) return 1;
+    } while (c->stream.tls);
+    return 0;
 }
 
 static void finish(struct connection *c) {
@@ -142,8 +141,8 @@ static int64_t send_due(int count, int64_t start, int64_t end, double gap, int64
 }
 
 int main(int argc, char **argv) {
-    if (argc != 11) {
-        fprintf(stderr, "usage: requests HOST PORT TOPIC PARTITIONS CONNECTIONS SECONDS RECORD_BYTES ACKS RATE KIND\n");
+    if (argc < 11) {
+        fprintf(stderr, "usage: requests HOST PORT TOPIC PARTITIONS CONNECTIONS SECONDS RECORD_BYTES ACKS RATE KIND [key=value ...]\n");
         return 2;
     }
     const char *topic = argv[3], *kind = argv[10];
@@ -155,13 +154,14 @@ int main(int argc, char **argv) {
         return 2;
     }
     samples = malloc(sizeof(float) * MAX_SAMPLES);
+    struct security security = security_of(argc, argv, 11);
     int epoll = epoll_create1(0), timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
     for (int i = 0; i < count; i++) {
         struct connection *c = &connections[i];
-        c->fd = dial(argv[1], argv[2]);
+        c->stream = dial_secured(argv[1], argv[2], &security);
         build_request(c, kind, topic, value_bytes, acks);
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
-        epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event);
+        epoll_ctl(epoll, EPOLL_CTL_ADD, c->stream.fd, &event);
         c->next_index = i;
     }
     struct epoll_event timer_event = {.events = EPOLLIN, .data.u32 = UINT32_MAX};

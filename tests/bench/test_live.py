@@ -41,6 +41,18 @@ def test_small_loads_of_a_share_group(tmp_path):
     assert "kb_per_partition" in memory
 
 
+def test_small_loads_of_secured_listeners(tmp_path):
+    names = ("tls-scram-acls-requests-64-connections", "acls-produce-1KB", "tls-handshakes-resumed")
+    servers = [SERVERS["kafkapy"]]
+    found = {
+        name: run_workload(WORKLOADS[name], servers, 1, tmp_path, scale=0.02, limit=float("inf"))["kafkapy"][0]
+        for name in names
+    }
+    requests, produced, handshakes = found.values()
+    assert requests["answered"] > requests["failed"] == 0 and produced["messages"] == 10_000
+    assert handshakes["resumed"] > 0.5, "only the first handshake of each thread has no ticket"
+
+
 def test_the_soak_is_flat_or_says_so():
     flat = [{"memory_mb": 40.0, "p99_us": 200.0}] * 30
     assert verdict(flat)["is_flat"]
