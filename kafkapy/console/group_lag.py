@@ -300,7 +300,7 @@ def first_unread_times(view: ClusterView, lags: Sequence[PartitionLag], most: in
     """Returns the timestamp (ms since 1970) of the first unread record of partitions with lag. Blocks.
 
     A timestamp has to be fetched with its record, so that only the `most` partitions with the greatest lag are read.
-    The result lacks a partition that could not be read, or that has no record at the committed offset.
+    The result lacks a partition that could not be read, or that has no record at or soon after the committed offset.
     """
     from kafkapy.console.record_search import times_at
 

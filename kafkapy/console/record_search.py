@@ -29,6 +29,8 @@ _SCANNED_BYTES = 16 << 20
 _PROGRESS_S = 0.25
 _LOOK_S = 0.1
 _STALL_S = 20.0
+# Offsets without a record (transaction markers, compacted records) that `times_at` skips.
+_MOST_SKIPPED = 100
 
 
 class Progress:
@@ -194,16 +196,16 @@ def first_record(properties: Mapping[str, Any], partition: TopicPartition, offse
 
 
 def times_at(properties: Mapping[str, Any], ranges: Ranges) -> dict[TopicPartition, int]:
-    """Returns the timestamp (ms since 1970) of the record at the first offset of each range. Blocks at most 5 s.
+    """Returns the timestamp (ms since 1970) of the first record of each range. Blocks at most 5 s.
 
-    A range is left out if the log has no record at this offset, or if the record has no timestamp.
+    A range is left out if its first 100 offsets have no record, or if the record has no timestamp.
     """
     found: dict[TopicPartition, int] = {}
     deadline_s = time.monotonic() + 5.0
     if not ranges:
         return found
     with RangeReader({**properties, "max.partition.fetch.bytes": 16 << 10}) as reader:
-        left = {key: (start, min(end, start + 1)) for key, (start, end) in ranges.items() if start < end}
+        left = {key: (start, min(end, start + _MOST_SKIPPED)) for key, (start, end) in ranges.items() if start < end}
         batches = reader.read_ranges(
             left, columns=("topic", "partition", "timestamp"), timestamp_unit="ms", timeout=None, pause=_LOOK_S
         )
