@@ -59,6 +59,17 @@ class Package(NamedTuple):
         return module is not None and module.partition(".")[0] in tops
 
 
+_REGISTRY = "kafkapy.compat.confluent_kafka.schema_registry"
+_REGISTRY_MODULES = (
+    *("avro", "error", "json_schema", "protobuf", "rule_registry", "schema_registry_client", "serde"),
+    "wildcard_matcher",
+)
+_INTERNAL = "it is a part of the original's implementation, which its documentation does not name"
+_NO_EXECUTORS = (
+    "a program registers the executors of its rules; those of the original need libraries for CEL and JSONata, and the "
+    "key services of clouds"
+)
+
 PACKAGES: tuple[Package, ...] = (
     Package(
         "kafka-python",
@@ -90,11 +101,42 @@ PACKAGES: tuple[Package, ...] = (
             "confluent_kafka.admin": "kafkapy.compat.confluent_kafka.admin",
             "confluent_kafka.aio": "kafkapy.compat.confluent_kafka.aio",
             "confluent_kafka.error": "kafkapy.compat.confluent_kafka.error",
+            "confluent_kafka.schema_registry": _REGISTRY,
+            **{f"confluent_kafka.schema_registry.{name}": f"{_REGISTRY}.{name}" for name in _REGISTRY_MODULES},
             "confluent_kafka.serialization": "kafkapy.compat.confluent_kafka.serialization",
         },
         {},
         {
             "confluent_kafka.kafkatest": "it has programs of Kafka's system tests, which are not part of the client",
+            **{
+                f"confluent_kafka.schema_registry.{name}": _INTERNAL
+                for name in (
+                    *("avro.LocalSchemaRepository*", "avro.parse_schema_with_repo", "json_schema.DEFAULT_SPEC"),
+                    *(f"schema_registry_client.{name}" for name in ("full_jitter", "is_retriable", "is_success")),
+                    "serde.ParsedSchemaCache*",
+                )
+            },
+            "confluent_kafka.schema_registry.serde.default_validation_rule_executor": _NO_EXECUTORS,
+            "confluent_kafka.schema_registry.protobuf.validate_message": (
+                "validation rules of Protobuf are in options that only Confluent's definitions describe"
+            ),
+            **dict.fromkeys(
+                (
+                    *(
+                        f"confluent_kafka.schema_registry.protobuf.{name}_to_protobuf"
+                        for name in ("decimal", "variant")
+                    ),
+                    *(
+                        f"confluent_kafka.schema_registry.protobuf.protobuf_to_{name}"
+                        for name in ("decimal", "variant")
+                    ),
+                ),
+                "it converts messages of Confluent's own definitions, which kafkapy does not contain",
+            ),
+            **dict.fromkeys(
+                (f"confluent_kafka.schema_registry.error.{name}" for name in ("SchemaParseException", "UnknownType")),
+                "it is an exception of fastavro; a schema that is not valid raises SerializationError",
+            ),
         },
         notes=(
             "`produce` copies the record at once, so that its buffers can be changed afterwards.",
@@ -103,6 +145,11 @@ PACKAGES: tuple[Package, ...] = (
             "While topics are subscribed, `assign` is refused elsewhere.",
             "`include_authorized_operations` and `broker` of AdminClient's calls are refused with `_NOT_IMPLEMENTED`.",
             "Statistics have librdkafka's names, without the fields of its internal queues.",
+            "Of `schema_registry`, the modules directly below it are counted. The packages `rules` (executors of CEL, "
+            f"JSONata and encryption, and the dead letter queue) are left out: {_NO_EXECUTORS}.",
+            "`url` must be an address: the registry in memory, `mock://`, does not exist.",
+            "A serializer refuses a given schema with rules for writing, which confluent-kafka would skip; the rules "
+            "of registered schemas are executed.",
         ),
         parts=("cimpl",),
         keys={"accepted without an effect": ACCEPTED, "refused unless it has its default": REFUSED_KEYS},

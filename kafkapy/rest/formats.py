@@ -77,21 +77,21 @@ def decode_json(data: bytes | None) -> Any:
 class AvroJsonSerializer(AvroSerializer):
     """Serializes values in Avro's JSON encoding, in which a union's value names its branch."""
 
-    def _serialize(self, value: Any, schema: Schema) -> bytes:
-        reader = self._library.json_reader(io.StringIO(json.dumps(value)), self._parsed_of(schema).schema)
+    def serialize(self, value: Any, schema: Schema) -> bytes:
+        reader = self._library.json_reader(io.StringIO(json.dumps(value)), self.parsed_of(schema).schema)
         try:
             found = next(reader)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, StopIteration) as error:
             raise SchemaMismatch(f"the value does not fit the Avro schema: {error or type(error).__name__}") from error
-        return super()._serialize(found, schema)
+        return super().serialize(found, schema)
 
 
 class AvroJsonDeserializer(AvroDeserializer):
     """Deserializes Avro data to values in Avro's JSON encoding."""
 
-    def _deserialize(self, data: bytes, frame: Frame, parsed: ParsedAvro) -> Any:
+    def deserialize(self, data: bytes, frame: Frame, parsed: ParsedAvro) -> Any:
         output = io.StringIO()
-        self._library.json_writer(output, parsed.schema, [super()._deserialize(data, frame, parsed)])
+        self._library.json_writer(output, parsed.schema, [super().deserialize(data, frame, parsed)])
         return json.loads(output.getvalue())
 
 

@@ -170,3 +170,57 @@ def test_a_token_of_an_oauth_endpoint_is_requested_once(module, fake):
 def test_a_wrong_setting_is_refused_when_the_client_is_made(module, conf, error):
     with pytest.raises(error):
         module.SchemaRegistryClient({"url": "http://localhost:1", **conf})
+
+
+def make_context(module, topic, field="VALUE"):
+    serialization = importlib.import_module(module.__name__.replace("schema_registry", "serialization"))
+    return serialization.SerializationContext(topic, serialization.MessageField[field])
+
+
+@pytest.fixture
+def serde(module):
+    return importlib.import_module(f"{module.__name__}.serde")
+
+
+def test_the_registry_names_the_subject_of_a_topic(module, serde, fake):
+    client = module.SchemaRegistryClient({"url": fake.url})
+    fake.answers["/associations/resources/-/t"] = [{"subject": "orders"}]
+    fake.answers["/associations/resources/-/two"] = [{"subject": "a"}, {"subject": "b"}]
+    fake.answers["/associations/resources/-/none"] = []
+    fake.answers["/associations/resources/c1/t"] = [{"subject": "of the cluster"}]
+    strategy = serde.AssociatedNameStrategy()
+    assert [strategy(make_context(module, "t"), "R", client) for _ in range(3)] == ["orders"] * 3
+    assert len(fake.requests) == 1
+    strategy.clear_cache()
+    assert strategy(make_context(module, "t"), "R", client, {serde.KAFKA_CLUSTER_ID: "c1"}) == "of the cluster"
+    strategy.clear_cache()
+    strategy.set_cluster_id_resolver(lambda: "c1")
+    assert strategy(make_context(module, "t"), "R", client) == "of the cluster"
+    strategy = serde.AssociatedNameStrategy()
+    with pytest.raises(module.SerializationError, match="Multiple"):
+        strategy(make_context(module, "two"), "R", client)
+    assert strategy(make_context(module, "none", "KEY"), "R", client) == "none-key"
+    by_record = {serde.FALLBACK_TYPE: "RECORD"}
+    assert strategy(make_context(module, "none"), "R", client, by_record) == "R"
+    with pytest.raises(module.SerializationError, match="No associated"):
+        strategy(make_context(module, "none"), "Other", client, {serde.FALLBACK_TYPE: "NONE"})
+    with pytest.raises(ValueError, match=serde.FALLBACK_TYPE):
+        strategy(make_context(module, "none"), "Third", client, {serde.FALLBACK_TYPE: "COLOUR"})
+    with pytest.raises(ValueError, match="SerializationContext"):
+        strategy(None, "R", client)
+
+
+def test_the_asynchronous_strategy_awaits_the_id_of_the_cluster(module, serde, fake):
+    fake.answers["/associations/resources/c1/t"] = [{"subject": "orders"}]
+
+    async def cluster_id():
+        return "c1"
+
+    async def main():
+        async with module.AsyncSchemaRegistryClient({"url": fake.url}) as client:
+            strategy = serde.AsyncAssociatedNameStrategy()
+            strategy.set_async_cluster_id_resolver(cluster_id)
+            assert await strategy(make_context(module, "t"), "R", client) == "orders"
+            await strategy.clear_cache()
+
+    asyncio.run(main())

@@ -24,7 +24,8 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 # Run by name, not imported: the program, and the generator that setup.py runs.
 ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.testing.plugin", "kafkapy.protocol.generator"}
 # Imported by programs only.
-ENTRY_POINTS |= {f"kafkapy.compat.confluent_kafka.schema_registry.{name}" for name in ("json_schema", "protobuf")}
+_REGISTRY_MODULES = ("avro", "json_schema", "protobuf", "schema_registry_client", "serde")
+ENTRY_POINTS |= {f"kafkapy.compat.confluent_kafka.schema_registry.{name}" for name in _REGISTRY_MODULES}
 # Built and tested before its user, which the quorum's driver will be.
 AHEAD_OF_USE: set[str] = set()
 

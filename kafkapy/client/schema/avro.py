@@ -27,11 +27,15 @@ def _library() -> Any:
 
 
 class ParsedAvro(NamedTuple):
-    """A schema as fastavro parses it, whether a type in it contains itself, and the function that reads its data."""
+    """A schema as fastavro parses it, whether a type in it contains itself, and the function that reads its data.
+
+    `is_bytes` is True for the type bytes alone, whose data Confluent's serializers write without their length.
+    """
 
     schema: Any
     is_recursive: bool
     read: Callable[..., Any]
+    is_bytes: bool = False
 
 
 def parse_avro(registry: RegistryClient, schema: Schema) -> ParsedAvro:
@@ -55,7 +59,18 @@ def parse_avro(registry: RegistryClient, schema: Schema) -> ParsedAvro:
         from fastavro._read_py import schemaless_reader
 
         return ParsedAvro(parsed, True, schemaless_reader)
-    return ParsedAvro(parsed, False, library.schemaless_reader)
+    is_bytes = parsed == "bytes" or (isinstance(parsed, dict) and parsed["type"] == "bytes")
+    has_logical_type = isinstance(parsed, dict) and "logicalType" in parsed
+    return ParsedAvro(parsed, False, library.schemaless_reader, is_bytes and not has_logical_type)
+
+
+def expand_avro(registry: RegistryClient, schema: Schema) -> Any:
+    """Returns a schema in which each name is replaced by its definition, except within this definition."""
+    library = _library()
+    named: dict[str, Any] = {}
+    for each in registry.referred(schema).values() if schema.references else ():
+        library.schema.parse_schema(_loaded(each.text), named_schemas=named)
+    return library.schema.parse_schema(_loaded(schema.text), named_schemas=named, expand=True, _write_hint=False)
 
 
 def _loaded(text: str) -> Any:
@@ -70,7 +85,8 @@ class AvroSerializer(SchemaSerializer):
 
     `schema` is the JSON text of a schema, or a Schema with references; None needs `use_latest` or `schema_id`.
     `to_value` turns an application's object into such a value. `is_strict` refuses values with other fields than those
-    of the schema. The other arguments are those of SchemaSerializer.
+    of the schema; `is_strict_but_for_defaults` accepts that fields with a default are missing. The other arguments are
+    those of SchemaSerializer.
     """
 
     schema_type = AVRO
@@ -82,41 +98,45 @@ class AvroSerializer(SchemaSerializer):
         *,
         to_value: Callable[[Any], Any] | None = None,
         is_strict: bool = False,
+        is_strict_but_for_defaults: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(registry, **options)
         self._library = _library()
         self._given = Schema(schema) if isinstance(schema, str) else schema
         self._to_value = to_value
-        self._is_strict = is_strict
+        self._strictness = {"strict": is_strict, "strict_allow_default": is_strict_but_for_defaults}
         self._parsed: BoundedCache[str, ParsedAvro] = BoundedCache(100)
         self._own_parsed = None if self._given is None else parse_avro(registry, self._given)
 
-    def _schema(self) -> Schema:
+    def own_schema(self) -> Schema:
         if self._given is None:
             raise SchemaMismatch("an AvroSerializer without a schema needs use_latest or schema_id")
         return self._given
 
-    def _record_name(self) -> str:
+    def record_name(self) -> str:
         parsed = None if self._own_parsed is None else self._own_parsed.schema
         if isinstance(parsed, dict):
             return str(parsed.get("name", parsed.get("type", "")))
         return parsed if isinstance(parsed, str) else ""
 
-    def _parsed_of(self, schema: Schema) -> ParsedAvro:
+    def parsed_of(self, schema: Schema) -> ParsedAvro:
+        """Returns a schema with the schemas that it refers to. Raises SchemaMismatch."""
         if schema is self._given and self._own_parsed is not None:
             return self._own_parsed
         return self._parsed.get_or_make(schema.content_key, lambda: parse_avro(self._registry, schema))
 
-    def _serialize(self, value: Any, schema: Schema) -> bytes:
-        parsed = self._parsed_of(schema)
+    def serialize(self, value: Any, schema: Schema) -> bytes:
+        parsed = self.parsed_of(schema)
         if self._to_value is not None:
             value = self._to_value(value)
+        if parsed.is_bytes and isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value)
         buffer = io.BytesIO()
         try:
             if parsed.is_recursive:
                 check_depth(value)
-            self._library.schemaless_writer(buffer, parsed.schema, value, strict=self._is_strict)
+            self._library.schemaless_writer(buffer, parsed.schema, value, **self._strictness)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise SchemaMismatch(f"the value does not fit the Avro schema: {error or type(error).__name__}") from error
         return buffer.getvalue()
@@ -159,16 +179,22 @@ class AvroDeserializer(SchemaDeserializer):
         self._from_value = from_value
         self._names_records = names_records
 
-    def _parse(self, schema: Schema) -> ParsedAvro:
+    def parse(self, schema: Schema) -> ParsedAvro:
         return parse_avro(self._registry, schema)
 
-    def _deserialize(self, data: bytes, frame: Frame, parsed: ParsedAvro) -> Any:
+    def deserialize(self, data: bytes, frame: Frame, parsed: ParsedAvro) -> Any:
+        value = self.read(data, frame.start, parsed, self._reader)
+        return value if self._from_value is None else self._from_value(value)
+
+    def read(self, data: bytes, start: int, parsed: ParsedAvro, reader: Any) -> Any:
+        """Returns the value of data from a position on. `reader` is a schema of fastavro, or None for the writer's."""
+        if parsed.is_bytes:
+            return memoryview(data)[start:].tobytes()
         buffer = io.BytesIO(data)
-        buffer.seek(frame.start)
+        buffer.seek(start)
         try:
-            value = parsed.read(buffer, parsed.schema, self._reader, return_record_name=self._names_records)
+            return parsed.read(buffer, parsed.schema, reader, return_record_name=self._names_records)
         except _UNFIT_DATA as error:
             raise SchemaMismatch(f"the data do not fit their Avro schema: {error or type(error).__name__}") from error
         except self._library.read.SchemaResolutionError as error:
             raise SchemaMismatch(f"the reader's Avro schema cannot read the data: {error}") from error
-        return value if self._from_value is None else self._from_value(value)

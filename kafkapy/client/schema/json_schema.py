@@ -19,23 +19,53 @@ from kafkapy.client.schema.wire_format import Frame
 Validate = Callable[[Any], None]
 
 
+def referred_resources(registry: RegistryClient, schema: Schema) -> Any:
+    """Returns the schemas that a schema refers to, as a Registry of the library referencing.
+
+    It keeps the library jsonschema from fetching remote schemas. Raises ValueError for a text that is not JSON.
+    """
+    from referencing import Registry, Resource
+    from referencing.jsonschema import DRAFT7
+
+    referred = registry.referred(schema) if schema.references else {}
+    found: Any = Registry()
+    return found.with_resources(
+        (name, Resource.from_contents(json.loads(each.text), default_specification=DRAFT7))
+        for name, each in referred.items()
+    )
+
+
+def resolver_of(registry: Any, root: Any) -> Any:
+    """Returns what resolves the references in a schema; `registry` is the result of `referred_resources`."""
+    from referencing import Resource
+    from referencing.jsonschema import DRAFT7
+
+    return registry.resolver_with_root(Resource.from_contents(root, default_specification=DRAFT7))
+
+
+def fits(schema: Any, registry: Any, resolver: Any, value: Any) -> bool:
+    """Returns whether a value is valid by a part of a schema, whose references `resolver` resolves."""
+    from jsonschema.validators import Draft7Validator, validator_for
+    from referencing.exceptions import Unresolvable
+
+    try:
+        kind = validator_for(schema, Draft7Validator)
+        return bool(kind(schema, registry=registry, _resolver=resolver).is_valid(value))
+    except Unresolvable:
+        return False
+
+
 def make_validator(registry: RegistryClient, schema: Schema) -> Validate:
     """Returns a function that validates values by a schema. Raises SchemaMismatch for an invalid schema."""
     try:
         from jsonschema.exceptions import SchemaError, ValidationError
         from jsonschema.validators import Draft7Validator, validator_for
-        from referencing import Registry, Resource
         from referencing.exceptions import Unresolvable
-        from referencing.jsonschema import DRAFT7
     except ImportError:
         raise LibraryMissing("jsonschema") from None
     try:
         root = json.loads(schema.text)
-        referred = registry.referred(schema) if schema.references else {}
-        resources = [
-            (name, Resource.from_contents(json.loads(each.text), default_specification=DRAFT7))
-            for name, each in referred.items()
-        ]
+        resources = referred_resources(registry, schema)
         kind = validator_for(root, Draft7Validator)
         kind.check_schema(root)
     except RecursionError as error:
@@ -43,8 +73,7 @@ def make_validator(registry: RegistryClient, schema: Schema) -> Validate:
     except (ValueError, SchemaError) as error:
         reason = error.message if isinstance(error, SchemaError) else str(error)
         raise SchemaMismatch(f"the JSON Schema is invalid: {reason}") from error
-    # An empty registry keeps the library from fetching remote schemas.
-    validator = kind(root, registry=Registry().with_resources(resources))
+    validator = kind(root, registry=resources)
 
     def validate(value: Any) -> None:
         try:
@@ -60,12 +89,28 @@ def make_validator(registry: RegistryClient, schema: Schema) -> Validate:
     return validate
 
 
+def encode_json(value: Any) -> bytes:
+    """Returns a value as JSON. Raises SchemaMismatch."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    except (TypeError, ValueError) as error:
+        raise SchemaMismatch(f"the value cannot be represented in JSON: {error}") from error
+
+
+def decode_json(data: bytes) -> Any:
+    """Returns the value of JSON. Raises SchemaMismatch."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise SchemaMismatch(f"the data are not JSON: {error}") from error
+
+
 class JsonSerializer(SchemaSerializer):
     """Serializes values as JSON that a JSON Schema accepts.
 
     `schema` is the text of the schema, or a Schema with references; None needs `use_latest` or `schema_id`.
-    `to_value` turns an application's object into a value of JSON. `validates` is False to skip the validation. The
-    other arguments are those of SchemaSerializer.
+    `to_value` turns an application's object into a value of JSON. `validates` is False to skip the validation.
+    `encode` replaces the function that makes JSON of a value. The other arguments are those of SchemaSerializer.
     """
 
     schema_type = JSON
@@ -77,27 +122,29 @@ class JsonSerializer(SchemaSerializer):
         *,
         to_value: Callable[[Any], Any] | None = None,
         validates: bool = True,
+        encode: Callable[[Any], str | bytes] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(registry, **options)
         self._given = Schema(schema, JSON) if isinstance(schema, str) else schema
         self._to_value = to_value
         self._validates = validates
+        self._encode = encode or encode_json
         self._validators: BoundedCache[str, Validate] = BoundedCache(100)
         self._own_validator = None
         if self._given is not None and validates:
             self._own_validator = make_validator(registry, self._given)
 
-    def _schema(self) -> Schema:
+    def own_schema(self) -> Schema:
         if self._given is None:
             raise SchemaMismatch("a JsonSerializer without a schema needs use_latest or schema_id")
         return self._given
 
-    def _record_name(self) -> str:
+    def record_name(self) -> str:
         root = json.loads(self._given.text) if self._given is not None else None
         return str(root.get("title", "")) if isinstance(root, dict) else ""
 
-    def _serialize(self, value: Any, schema: Schema) -> bytes:
+    def serialize(self, value: Any, schema: Schema) -> bytes:
         if self._to_value is not None:
             value = self._to_value(value)
         if self._validates:
@@ -107,10 +154,8 @@ class JsonSerializer(SchemaSerializer):
                     schema.content_key, lambda: make_validator(self._registry, schema)
                 )
             validate(value)
-        try:
-            return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-        except (TypeError, ValueError) as error:
-            raise SchemaMismatch(f"the value cannot be represented in JSON: {error}") from error
+        encoded = self._encode(value)
+        return encoded.encode() if isinstance(encoded, str) else encoded
 
 
 class JsonDeserializer(SchemaDeserializer):
@@ -132,16 +177,13 @@ class JsonDeserializer(SchemaDeserializer):
         self._from_value = from_value
         self._validates = validates
 
-    def _parse(self, schema: Schema) -> Validate:
+    def parse(self, schema: Schema) -> Validate:
         return make_validator(self._registry, schema) if self._validates else lambda value: None
 
     def schema_of(self, frame: Frame) -> Schema:
         return super().schema_of(frame) if self._validates else Schema("true", JSON)
 
-    def _deserialize(self, data: bytes, frame: Frame, parsed: Validate) -> Any:
-        try:
-            value = json.loads(memoryview(data)[frame.start :].tobytes())
-        except (ValueError, RecursionError) as error:
-            raise SchemaMismatch(f"the data are not JSON: {error}") from error
+    def deserialize(self, data: bytes, frame: Frame, parsed: Validate) -> Any:
+        value = decode_json(memoryview(data)[frame.start :].tobytes())
         parsed(value)
         return value if self._from_value is None else self._from_value(value)

@@ -71,14 +71,19 @@ class Schema(NamedTuple):
 
     @property
     def content_key(self) -> str:
-        """A digest that is equal for equal schemas."""
-        content = (self.type, self.text, self.references, self.metadata or None, self.rule_set or None)
+        """A digest that is equal for equal schemas. Empty parts of metadata and rules are equal to absent ones."""
+        content = (self.type, self.text, self.references, _without_empty(self.metadata), _without_empty(self.rule_set))
         return hashlib.md5(json.dumps(content, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
 
     @property
     def guid(self) -> str:
         """The identifier that kafkapy's registry gives the schema, which does not depend on the registry."""
         return str(uuid.UUID(hex=self.content_key))
+
+
+def _without_empty(fields: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Returns the fields that have a value, or None if there are none."""
+    return {name: value for name, value in (fields or {}).items() if value or value is False} or None
 
 
 class RegisteredSchema(NamedTuple):

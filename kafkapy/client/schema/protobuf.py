@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from typing import Any
 
 from kafkapy.client.schema.errors import LibraryMissing, SchemaMismatch, WrongFrame
@@ -46,20 +47,31 @@ class ProtobufSerializer(SchemaSerializer):
     """Serializes messages of one generated class.
 
     The schema is the .proto file that defines the class. The files that it imports are registered under subjects with
-    their names. The other arguments are those of SchemaSerializer.
+    their names, or with the names that `reference_subject` returns for their descriptors; `skips_known` leaves out the
+    files that every library has. The other arguments are those of SchemaSerializer.
     """
 
     schema_type = PROTOBUF
 
-    def __init__(self, registry: RegistryClient, message_class: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        registry: RegistryClient,
+        message_class: Any,
+        *,
+        reference_subject: Callable[[Any], str] | None = None,
+        skips_known: bool = True,
+        **options: Any,
+    ) -> None:
         super().__init__(registry, **options)
         _check_library()
+        self._reference_subject = reference_subject or (lambda file: str(file.name))
+        self._skips_known = skips_known
         self._message_class = message_class
         self._descriptor = message_class.DESCRIPTOR
         self._encoded_indexes = encode_indexes(message_indexes(self._descriptor))
         self._own_schema: Schema | None = None
 
-    def _schema(self) -> Schema:
+    def own_schema(self) -> Schema:
         if self._own_schema is None:
             file = self._descriptor.file
             self._own_schema = Schema(descriptor_text(file), PROTOBUF, self._references(file))
@@ -68,22 +80,23 @@ class ProtobufSerializer(SchemaSerializer):
     def _references(self, file: Any) -> tuple[SchemaReference, ...]:
         found = []
         for each in file.dependencies:
-            if each.name.startswith(_KNOWN_FILES):
+            if self._skips_known and each.name.startswith(_KNOWN_FILES):
                 continue
+            subject = self._reference_subject(each)
             schema = Schema(descriptor_text(each), PROTOBUF, self._references(each))
             if self._auto_register:
-                self._registry.register(each.name, schema, normalize=self._normalize)
-            version = self._registry.look_up(each.name, schema, normalize=self._normalize).version
-            found.append(SchemaReference(each.name, each.name, version))
+                self._registry.register(subject, schema, normalize=self._normalize)
+            version = self._registry.look_up(subject, schema, normalize=self._normalize).version
+            found.append(SchemaReference(each.name, subject, version))
         return tuple(found)
 
-    def _record_name(self) -> str:
+    def record_name(self) -> str:
         return str(self._descriptor.full_name)
 
-    def _indexes(self) -> bytes:
+    def indexes(self) -> bytes:
         return self._encoded_indexes
 
-    def _serialize(self, value: Any, schema: Schema) -> bytes:
+    def serialize(self, value: Any, schema: Schema) -> bytes:
         if not isinstance(value, self._message_class):
             raise SchemaMismatch(f"a {type(value).__name__} is not a message of {self._descriptor.full_name}")
         try:
@@ -111,22 +124,22 @@ class ProtobufDeserializer(SchemaDeserializer):
     def schema_of(self, frame: Frame) -> Schema:
         return Schema("", PROTOBUF) if self._message_class is not None else super().schema_of(frame)
 
-    def _parse(self, schema: Schema) -> Any:
+    def parse(self, schema: Schema) -> Any:
         if self._message_class is not None:
             return self._message_class
-        return _file_descriptor(self._registry, schema)
+        return file_descriptor(self._registry, schema)
 
-    def _deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
+    def deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
         from google.protobuf.message import DecodeError
 
-        kind = parsed if self._message_class is not None else _message_class(parsed, frame.indexes)
+        kind = parsed if self._message_class is not None else message_class_at(parsed, frame.indexes)
         try:
             return kind.FromString(memoryview(data)[frame.start :].tobytes())
         except DecodeError as error:
             raise SchemaMismatch(f"the data are not a message of their schema: {error}") from error
 
 
-def _file_descriptor(registry: RegistryClient, schema: Schema) -> Any:
+def file_descriptor(registry: RegistryClient, schema: Schema) -> Any:
     """Returns the descriptor of a schema's file, with those of its references. Raises SchemaMismatch."""
     from google.protobuf import descriptor_pool
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -179,7 +192,8 @@ def _known_file(pool: Any, name: str) -> Any:
         return pool.FindFileByName(name)
 
 
-def _message_class(file: Any, indexes: tuple[int, ...]) -> Any:
+def message_class_at(file: Any, indexes: tuple[int, ...]) -> Any:
+    """Returns the class of the message with some indexes in a file. Raises WrongFrame."""
     from google.protobuf.message_factory import GetMessageClass
 
     try:

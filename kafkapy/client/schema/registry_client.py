@@ -28,7 +28,7 @@ CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 LATEST_VERSION = "latest"
 _RETRIED = (408, 429, 500, 502, 503, 504)
 _FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 20.0
+_LONGEST_RETRY_PAUSE_S = 20.0
 LARGEST_RESPONSE = 64 << 20
 # The number of connections that are kept for further requests.
 _MOST_IDLE = 8
@@ -58,7 +58,7 @@ class RegistryClient:
         timeout_s: float = 10.0,
         retries: int = 3,
         first_pause_s: float = _FIRST_PAUSE_S,
-        longest_pause_s: float = _LONGEST_PAUSE_S,
+        longest_pause_s: float = _LONGEST_RETRY_PAUSE_S,
         cache_size: int = 1000,
         more_headers: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:

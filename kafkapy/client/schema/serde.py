@@ -64,15 +64,15 @@ class SchemaSerializer(ABC):
         found = self._registered.get(topic)
         if found is None:
             found = self._find(topic)
-        return found[1] + self._indexes() + self._serialize(value, found[0].schema)
+        return found[1] + self.indexes() + self.serialize(value, found[0].schema)
 
     def encode(self, topic: str, value: Any) -> tuple[bytes | None, list[tuple[str, bytes]]]:
         """Returns the data of a value without a frame, and the header that names their schema by its GUID."""
         if value is None:
             return None, []
         found, _ = self._registered.get(topic) or self._find(topic)
-        header = guid_header(found.guid or found.schema.guid, self._indexes())
-        return self._serialize(value, found.schema), [(header_name(self._part), header)]
+        header = guid_header(found.guid or found.schema.guid, self.indexes())
+        return self.serialize(value, found.schema), [(header_name(self._part), header)]
 
     def _find(self, topic: str) -> tuple[RegisteredSchema, bytes]:
         """Returns the schema with which to write the values of a topic, and their frame without message indexes.
@@ -83,34 +83,34 @@ class SchemaSerializer(ABC):
         if self._schema_id is not None:
             found = RegisteredSchema(self._registry.schema(self._schema_id), self._schema_id)
         else:
-            subject = self._subject_name(topic, self._part, self._record_name())
+            subject = self._subject_name(topic, self._part, self.record_name())
             if self._use_latest:
                 found = self._registry.version(subject)
             elif self._auto_register:
-                found = self._registry.register(subject, self._schema(), normalize=self._normalize)
+                found = self._registry.register(subject, self.own_schema(), normalize=self._normalize)
             else:
-                found = self._registry.look_up(subject, self._schema(), normalize=self._normalize)
+                found = self._registry.look_up(subject, self.own_schema(), normalize=self._normalize)
         if not (self._use_latest or self._schema_id is not None):
-            found = found._replace(schema=self._schema())  # the text that this program has written
+            found = found._replace(schema=self.own_schema())  # the text that this program has written
         entry = (found, frame_prefix(found.id))
         if len(self._registered) < CACHE_SIZE:
             self._registered[topic] = entry
         return entry
 
     @abstractmethod
-    def _schema(self) -> Schema:
+    def own_schema(self) -> Schema:
         """Returns the schema that the program has given."""
 
     @abstractmethod
-    def _record_name(self) -> str:
+    def record_name(self) -> str:
         """Returns the full name of the schema's type, such as "com.example.Order"; "" if the type has no name."""
 
-    def _indexes(self) -> bytes:
+    def indexes(self) -> bytes:
         """Returns the message indexes of Protobuf, which other languages do not have."""
         return b""
 
     @abstractmethod
-    def _serialize(self, value: Any, schema: Schema) -> bytes:
+    def serialize(self, value: Any, schema: Schema) -> bytes:
         """Returns the data of a value."""
 
 
@@ -139,8 +139,8 @@ class SchemaDeserializer(ABC):
             return None
         frame = read_frame(data, self._part, headers, has_indexes=self.has_indexes)
         key: int | str = frame.guid if frame.id is None else frame.id  # type: ignore[assignment]
-        parsed = self._parsed.get_or_make(key, lambda: self._parse(self.schema_of(frame)))
-        return self._deserialize(data, frame, parsed)
+        parsed = self._parsed.get_or_make(key, lambda: self.parse(self.schema_of(frame)))
+        return self.deserialize(data, frame, parsed)
 
     def schema_of(self, frame: Frame) -> Schema:
         """Returns the schema whose id or GUID a frame has; asks the registry unless it is cached."""
@@ -150,9 +150,9 @@ class SchemaDeserializer(ABC):
         return self._registry.schema(frame.id, format=self.format)
 
     @abstractmethod
-    def _parse(self, schema: Schema) -> Any:
-        """Returns the parsed form of a schema, which `_deserialize` receives as `parsed`."""
+    def parse(self, schema: Schema) -> Any:
+        """Returns the parsed form of a schema, which `deserialize` receives as `parsed`."""
 
     @abstractmethod
-    def _deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
+    def deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
         """Returns the value of data that begin at `frame.start`."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from typing import Any, Self
 
+from kafkapy.compat.confluent_kafka._serdes import Serdes, close_serdes_awaited, offer_cluster_id, take_serdes_awaited
 from kafkapy.compat.confluent_kafka.aio._loop import in_executor
 
 
@@ -30,3 +31,53 @@ class AioClient:
 
     async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return await in_executor(self.executor, call, *args, **kwargs)
+
+
+class SerdeClient(AioClient):
+    """A client with serializers or deserializers, which an `await` makes: `client = await Kind(conf)`.
+
+    A derived class names the properties of the serdes and starts the client in `_start`.
+    """
+
+    _properties: tuple[str, str]
+    cluster_id: Any
+
+    def __init__(self, conf: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        self._given = (conf, args, kwargs)
+        self._serdes: Serdes | None = None
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self._made().__await__()
+
+    async def __aenter__(self) -> Self:
+        return await self
+
+    async def _made(self) -> Self:
+        """Takes the serdes out of the configuration, and starts the client with the rest."""
+        if self._serdes is None:
+            conf, args, kwargs = self._given
+            serdes = await take_serdes_awaited(conf, *self._properties)
+            try:
+                self._start(serdes.conf, *args, **kwargs)
+            except BaseException:
+                await close_serdes_awaited(serdes.owned)
+                raise
+            self._serdes = serdes
+            offer_cluster_id(serdes, self._blocking.cluster_id, self.cluster_id)
+        return self
+
+    def _start(self, conf: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError
+
+    async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        self._required_serdes()
+        return await super()._call(call, *args, **kwargs)
+
+    def _required_serdes(self) -> Serdes:
+        if self._serdes is None:
+            raise RuntimeError(f"{type(self).__name__} is not made: it must be awaited once, as in `await Kind(conf)`")
+        return self._serdes
+
+    async def _close_serdes(self) -> None:
+        if self._serdes is not None:
+            await close_serdes_awaited(self._serdes.owned)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any
 
 from kafkapy.compat.confluent_kafka._consumer import Consumer
 from kafkapy.compat.confluent_kafka._coroutines import coroutine_of
 from kafkapy.compat.confluent_kafka._records import Message
-from kafkapy.compat.confluent_kafka._serdes import awaited, close_serdes, offer_cluster_id, take_serdes
-from kafkapy.compat.confluent_kafka.aio._client import AioClient
+from kafkapy.compat.confluent_kafka._serdes import awaited
+from kafkapy.compat.confluent_kafka.aio._client import AioClient, SerdeClient
 from kafkapy.compat.confluent_kafka.aio._loop import on_loop, with_callbacks_on_loop
 from kafkapy.compat.confluent_kafka.error import ConsumeError, KeyDeserializationError, ValueDeserializationError
 from kafkapy.compat.confluent_kafka.serialization import MessageField, SerializationContext
@@ -83,20 +82,13 @@ class AIOConsumer(AioClient):
     offsets_for_times = coroutine_of(Consumer.offsets_for_times)
 
 
-class AsyncDeserializingConsumer(AIOConsumer):
+class AsyncDeserializingConsumer(SerdeClient, AIOConsumer):
     """An AIOConsumer with deserializers, which may be coroutines: `await AsyncDeserializingConsumer(conf)`."""
 
-    def __init__(self, conf: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        serdes = take_serdes(conf, "key.deserializer", "value.deserializer")
-        self._key_deserializer, self._value_deserializer = serdes.key, serdes.value
-        self._owned_serdes = serdes.owned
-        super().__init__(serdes.conf, *args, **kwargs)
-        offer_cluster_id(serdes, self.cluster_id)
+    _properties = ("key.deserializer", "value.deserializer")
 
-    def __await__(self) -> Generator[Any, None, Self]:
-        """Returns the consumer, which needs no further initialization."""
-        yield from ()  # makes this function a generator
-        return self
+    def _start(self, conf: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        AIOConsumer.__init__(self, conf, *args, **kwargs)
 
     async def poll(self, timeout: float = -1) -> Message | None:
         """Returns the next message with the deserialized key and value, or None after `timeout` seconds.
@@ -117,19 +109,19 @@ class AsyncDeserializingConsumer(AIOConsumer):
         return [each if each.error() is not None else await self._deserialize(each) for each in messages]
 
     async def _deserialize(self, message: Message) -> Message:
-        topic = message.topic()
+        serdes, topic = self._required_serdes(), message.topic()
         assert topic is not None
         context = SerializationContext(topic, MessageField.KEY, message.headers())
         key, value = message.key(), message.value()
-        if self._key_deserializer is not None:
+        if serdes.key is not None:
             try:
-                key = await awaited(self._key_deserializer(key, context))
+                key = await awaited(serdes.key(key, context))
             except Exception as failure:
                 raise KeyDeserializationError(failure, message) from failure
-        if self._value_deserializer is not None:
+        if serdes.value is not None:
             context.field = MessageField.VALUE
             try:
-                value = await awaited(self._value_deserializer(value, context))
+                value = await awaited(serdes.value(value, context))
             except Exception as failure:
                 raise ValueDeserializationError(failure, message) from failure
         message.set_key(key)
@@ -139,5 +131,5 @@ class AsyncDeserializingConsumer(AIOConsumer):
     async def close(self, *args: Any, **kwargs: Any) -> Any:
         """Closes the consumer and the deserializers that builders have made."""
         result = None if self._closed else await super().close(*args, **kwargs)
-        close_serdes(self._owned_serdes)
+        await self._close_serdes()
         return result

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any
 
 from kafkapy.compat.confluent_kafka._coroutines import coroutine_of
 from kafkapy.compat.confluent_kafka._errors import KafkaError, KafkaException
 from kafkapy.compat.confluent_kafka._producer import Producer
 from kafkapy.compat.confluent_kafka._records import Headers, Message
-from kafkapy.compat.confluent_kafka._serdes import awaited, close_serdes, offer_cluster_id, take_serdes
-from kafkapy.compat.confluent_kafka.aio._client import AioClient
+from kafkapy.compat.confluent_kafka._serdes import awaited
+from kafkapy.compat.confluent_kafka.aio._client import AioClient, SerdeClient
 from kafkapy.compat.confluent_kafka.aio._loop import with_callbacks_on_loop
 from kafkapy.compat.confluent_kafka.error import KeySerializationError, ValueSerializationError
 from kafkapy.compat.confluent_kafka.serialization import MessageField, SerializationContext
@@ -125,20 +124,13 @@ class AIOProducer(AioClient):
     set_sasl_credentials = coroutine_of(Producer.set_sasl_credentials)
 
 
-class AsyncSerializingProducer(AIOProducer):
+class AsyncSerializingProducer(SerdeClient, AIOProducer):
     """An AIOProducer with serializers, which may be coroutines: `await AsyncSerializingProducer(conf)`."""
 
-    def __init__(self, conf: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        serdes = take_serdes(conf, "key.serializer", "value.serializer")
-        self._key_serializer, self._value_serializer = serdes.key, serdes.value
-        self._owned_serdes = serdes.owned
-        super().__init__(serdes.conf, *args, **kwargs)
-        offer_cluster_id(serdes, self.cluster_id)
+    _properties = ("key.serializer", "value.serializer")
 
-    def __await__(self) -> Generator[Any, None, Self]:
-        """Returns the producer, which needs no further initialization."""
-        yield from ()  # makes this function a generator
-        return self
+    def _start(self, conf: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        AIOProducer.__init__(self, conf, *args, **kwargs)
 
     async def produce(  # type: ignore[override]
         self,
@@ -153,20 +145,21 @@ class AsyncSerializingProducer(AIOProducer):
 
         Raises KeySerializationError and ValueSerializationError.
         """
+        serdes = self._required_serdes()
         if self._is_closed:
             raise RuntimeError("Producer has been closed")
         if not isinstance(topic, str):
             raise TypeError(f"topic must be a str, not {type(topic).__name__}")
         context = SerializationContext(topic, MessageField.KEY, headers)
-        if self._key_serializer is not None:
+        if serdes.key is not None:
             try:
-                key = await awaited(self._key_serializer(key, context))
+                key = await awaited(serdes.key(key, context))
             except Exception as error:
                 raise KeySerializationError(error) from error
         context.field = MessageField.VALUE
-        if self._value_serializer is not None:
+        if serdes.value is not None:
             try:
-                value = await awaited(self._value_serializer(value, context))
+                value = await awaited(serdes.value(value, context))
             except Exception as error:
                 raise ValueSerializationError(error) from error
         return await super().produce(topic, value, key, partition=partition, timestamp=timestamp, headers=headers)
@@ -174,7 +167,7 @@ class AsyncSerializingProducer(AIOProducer):
     async def close(self) -> None:
         """Closes the producer and the serializers that builders have made."""
         await super().close()
-        close_serdes(self._owned_serdes)
+        await self._close_serdes()
 
 
 def _settle(delivered: asyncio.Future[Message], error: KafkaError | None, message: Message) -> None:

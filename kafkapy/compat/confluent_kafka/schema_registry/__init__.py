@@ -1,12 +1,10 @@
 """The schema registry client and serializers of confluent-kafka, on `kafkapy.client.schema`.
 
-The rules of data contracts are stored and served, and not executed; a serializer with a schema that has rules for
-writing refuses to serialize, so that no rule is skipped unnoticed.
+The rules of data contracts are executed by the executors that a program registers in a RuleRegistry. kafkapy has none
+of its own, so that a schema with a rule of another type cannot be used, unless the rule's action for failures is NONE.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from kafkapy.compat.confluent_kafka.schema_registry._associations import (
     Association,
@@ -16,6 +14,7 @@ from kafkapy.compat.confluent_kafka.schema_registry._associations import (
     AssociationResponse,
 )
 from kafkapy.compat.confluent_kafka.schema_registry._async_client import AsyncSchemaRegistryClient
+from kafkapy.compat.confluent_kafka.schema_registry._client import SchemaRegistryClient
 from kafkapy.compat.confluent_kafka.schema_registry._model import (
     ConfigCompatibilityLevel,
     Metadata,
@@ -32,9 +31,20 @@ from kafkapy.compat.confluent_kafka.schema_registry._model import (
     SchemaVersion,
     ServerConfig,
 )
+from kafkapy.compat.confluent_kafka.schema_registry._schema_id import (
+    dual_schema_id_deserializer,
+    header_schema_id_serializer,
+    prefix_schema_id_deserializer,
+    prefix_schema_id_serializer,
+)
+from kafkapy.compat.confluent_kafka.schema_registry._subjects import (
+    record_subject_name_strategy,
+    reference_subject_name_strategy,
+    topic_record_subject_name_strategy,
+    topic_subject_name_strategy,
+)
 from kafkapy.compat.confluent_kafka.schema_registry.error import SchemaRegistryError
-from kafkapy.compat.confluent_kafka.schema_registry.schema_registry_client import SchemaRegistryClient
-from kafkapy.compat.confluent_kafka.serialization import SerializationContext
+from kafkapy.compat.confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
 __all__ = [
     "Association",
@@ -44,6 +54,7 @@ __all__ = [
     "AssociationResponse",
     "AsyncSchemaRegistryClient",
     "ConfigCompatibilityLevel",
+    "MessageField",
     "Metadata",
     "MetadataProperties",
     "MetadataTags",
@@ -58,36 +69,15 @@ __all__ = [
     "SchemaRegistryClient",
     "SchemaRegistryError",
     "SchemaVersion",
+    "SerializationContext",
+    "SerializationError",
     "ServerConfig",
+    "dual_schema_id_deserializer",
+    "header_schema_id_serializer",
+    "prefix_schema_id_deserializer",
+    "prefix_schema_id_serializer",
     "record_subject_name_strategy",
+    "reference_subject_name_strategy",
     "topic_record_subject_name_strategy",
     "topic_subject_name_strategy",
 ]
-
-SubjectNameStrategy = Callable[[SerializationContext | None, str | None], str | None]
-
-
-def topic_subject_name_strategy(ctx: SerializationContext | None, record_name: str | None) -> str:
-    """Returns `topic-key` or `topic-value`. Raises ValueError without a context."""
-    context = _required(ctx)
-    return f"{context.topic}-{context.field}"
-
-
-def topic_record_subject_name_strategy(ctx: SerializationContext | None, record_name: str | None) -> str | None:
-    """Returns the topic and `record_name`, the full name of the schema's type, with a hyphen between them.
-
-    Returns None if the type has no name. Raises ValueError without a context, which has the topic.
-    """
-    context = _required(ctx)
-    return None if record_name is None else f"{context.topic}-{record_name}"
-
-
-def record_subject_name_strategy(ctx: SerializationContext | None, record_name: str | None) -> str | None:
-    """Returns `record_name`, the full name of the schema's type; None if the type has no name."""
-    return record_name
-
-
-def _required(ctx: SerializationContext | None) -> SerializationContext:
-    if ctx is None:
-        raise ValueError("SerializationContext is required for this subject name strategy")
-    return ctx

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from kafkapy.compat.confluent_kafka._coroutines import coroutine_of
-from kafkapy.compat.confluent_kafka.schema_registry.schema_registry_client import SchemaRegistryClient
+from kafkapy.compat.confluent_kafka.schema_registry._client import SchemaRegistryClient
 
 
 class AsyncSchemaRegistryClient:

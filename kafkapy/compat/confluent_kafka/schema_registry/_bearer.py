@@ -13,7 +13,7 @@ from kafkapy.client.errors import AuthenticationError
 from kafkapy.client.token_endpoint import TokenEndpoint, checked_url, client_credentials
 from kafkapy.compat.confluent_kafka.schema_registry.error import OAuthTokenError
 
-_SOURCE = "bearer.auth.credentials.source"
+_CREDENTIALS_SOURCE = "bearer.auth.credentials.source"
 _TOKEN, _CLUSTER, _POOL = "bearer.auth.token", "bearer.auth.logical.cluster", "bearer.auth.identity.pool.id"
 _FUNCTION, _FUNCTION_CONFIG = "bearer.auth.custom.provider.function", "bearer.auth.custom.provider.config"
 _OAUTH = ("bearer.auth.client.id", "bearer.auth.client.secret", "bearer.auth.scope", "bearer.auth.issuer.endpoint.url")
@@ -23,7 +23,7 @@ _KEYS_OF_SOURCE: dict[str, tuple[str, ...]] = {
     "CUSTOM": (_FUNCTION, _FUNCTION_CONFIG),
     "OAUTHBEARER": (_CLUSTER, *_OAUTH),
 }
-BEARER_KEYS = frozenset((_SOURCE, _POOL, *(key for keys in _KEYS_OF_SOURCE.values() for key in keys)))
+BEARER_KEYS = frozenset((_CREDENTIALS_SOURCE, _POOL, *(key for keys in _KEYS_OF_SOURCE.values() for key in keys)))
 # A token is renewed after this share of its life; one that does not tell its end, after a minute.
 _RENEWED_AFTER = 0.8
 _LIFE_OF_OPAQUE_TOKENS_S = 60.0
@@ -49,11 +49,11 @@ def bearer_headers(conf: Mapping[str, Any]) -> HeaderProvider | None:
 
     Returns None if `conf` configures no bearer token. Raises ValueError and TypeError for invalid values.
     """
-    source = conf.get(_SOURCE)
+    source = conf.get(_CREDENTIALS_SOURCE)
     if source is None:
         return None
     if source not in _KEYS_OF_SOURCE:
-        raise ValueError(f"Unrecognized {_SOURCE} {source}; accepted are {', '.join(_KEYS_OF_SOURCE)}")
+        raise ValueError(f"Unrecognized {_CREDENTIALS_SOURCE} {source}; accepted are {', '.join(_KEYS_OF_SOURCE)}")
     missing = [key for key in _KEYS_OF_SOURCE[source] if key not in conf]
     if missing:
         raise ValueError(f"Missing required bearer configuration properties: {', '.join(missing)}")

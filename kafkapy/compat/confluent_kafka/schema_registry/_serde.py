@@ -2,116 +2,439 @@
 
 from __future__ import annotations
 
+import io
+import logging
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
+from kafkapy.client.schema import model
+from kafkapy.client.schema.bounded_cache import BoundedCache
 from kafkapy.client.schema.errors import RegistryFailure, SchemaMismatch, WrongFrame
-from kafkapy.client.schema.serde import SchemaDeserializer, SchemaSerializer
-from kafkapy.client.schema.subject_names import KEY, SubjectName
+from kafkapy.client.schema.serde import CACHE_SIZE, SchemaSerializer
+from kafkapy.compat.confluent_kafka.schema_registry._client import SchemaRegistryClient
+from kafkapy.compat.confluent_kafka.schema_registry._model import RegisteredSchema, RuleMode, Schema
+from kafkapy.compat.confluent_kafka.schema_registry._rule_execution import Operation, has_rules
+from kafkapy.compat.confluent_kafka.schema_registry._rules import (
+    FieldTransformer,
+    RulePhase,
+    clear_original_key,
+    set_original_key,
+)
+from kafkapy.compat.confluent_kafka.schema_registry._schema_id import SchemaId
+from kafkapy.compat.confluent_kafka.schema_registry._settings import DESERIALIZER, SERIALIZER, settings
+from kafkapy.compat.confluent_kafka.schema_registry._subjects import (
+    STRATEGY_TYPE_MAP,
+    AssociatedNameStrategy,
+    AsyncAssociatedNameStrategy,
+    SubjectNameStrategyType,
+    strategy_type,
+)
+from kafkapy.compat.confluent_kafka.schema_registry._validation import (
+    ValidationRuleError,
+    ValidationRuleExecutor,
+    ValidationRulesExecution,
+    refuse,
+)
 from kafkapy.compat.confluent_kafka.schema_registry.error import SchemaRegistryError
-from kafkapy.compat.confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
+from kafkapy.compat.confluent_kafka.schema_registry.rule_registry import RuleRegistry
+from kafkapy.compat.confluent_kafka.serialization import (
+    Deserializer,
+    MessageField,
+    SerializationContext,
+    SerializationError,
+    Serializer,
+)
 from kafkapy.errors import ConfigError
+from kafkapy.named_tuple import NamedTuple
 
-_DEFAULTS: dict[str, Any] = {
-    "auto.register.schemas": True,
-    "normalize.schemas": False,
-    "use.schema.id": None,
-    "use.latest.version": False,
-    "subject.name.strategy": None,
-    "subject.name.strategy.type": None,
-}
-_WRITE_MODES = ("WRITE", "WRITEREAD")
-_TYPES = {"TOPIC": "TOPIC", "RECORD": "RECORD", "TOPIC_RECORD": "TOPIC_RECORD", "ASSOCIATED": "TOPIC"}
+_log = logging.getLogger(__name__)
+MOST_MIGRATED_VERSIONS = 1000  # each of which is requested from the registry
+_CONTEXT_MARK = ":"  # begins the name of a subject in another context of the registry
 
 
-def serializer_options(
-    conf: Mapping[str, Any] | None, more: Mapping[str, Any] | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the arguments of SchemaSerializer that a configuration describes, and the values of some further keys.
+class Writing(NamedTuple):
+    """The means to serialize the values of a subject: the schema, its id, and the operation's rules if it has any."""
 
-    `more` has the further keys with their defaults, which only one language has. Raises ValueError for an unknown key,
-    for a value of a wrong type, and for keys that exclude each other.
+    subject: str
+    registered: RegisteredSchema
+    schema: model.Schema
+    executes_rules: bool
+
+
+class Migration:
+    """A step from one version of a schema to the next one, for which rules are executed."""
+
+    __slots__ = ("rule_mode", "source", "target")
+
+    def __init__(self, rule_mode: RuleMode, source: RegisteredSchema | None, target: RegisteredSchema | None) -> None:
+        self.rule_mode = rule_mode
+        self.source = source
+        self.target = target
+
+
+class Reading(NamedTuple):
+    """The means to deserialize data: the data, their schema (None without a registry), the reader's latest version.
+
+    `subject` is "" if neither rules nor the latest version need it.
     """
-    values = {**_DEFAULTS, **(more or {}), **(conf or {})}
-    unknown = sorted(set(values) - set(_DEFAULTS) - set(more or {}))
-    if unknown:
-        raise ValueError(f"Unrecognized properties: {', '.join(unknown)}")
-    for key in ("auto.register.schemas", "normalize.schemas", "use.latest.version"):
-        if not isinstance(values[key], bool):
-            raise ValueError(f"{key} must be a boolean value")
-    if values["use.latest.version"] and values["auto.register.schemas"]:
-        raise ValueError("cannot enable both use.latest.version and auto.register.schemas")
-    strategy = values["subject.name.strategy"]
-    if strategy is not None and not callable(strategy):
-        raise ValueError("subject.name.strategy must be callable")
-    options = {
-        "auto_register": values["auto.register.schemas"],
-        "use_latest": values["use.latest.version"],
-        "schema_id": values["use.schema.id"],
-        "normalize": values["normalize.schemas"],
-        "subject_name": _adapted(strategy)
-        if strategy is not None
-        else _TYPES[str(values["subject.name.strategy.type"] or "TOPIC")],
-    }
-    return options, {key: values[key] for key in more or ()}
+
+    data: bytes
+    schema_id: SchemaId
+    subject: str
+    writer: Schema | None
+    latest: RegisteredSchema | None
+    migrations: tuple[Migration, ...]
 
 
-def _adapted(strategy: Callable[..., Any]) -> SubjectName:
-    def name(topic: str, part: str, record: str) -> str:
-        field = MessageField.KEY if part == KEY else MessageField.VALUE
-        return str(strategy(SerializationContext(topic, field), record or None))
+class BaseSerde:
+    """The base of serializers and deserializers: the name of the subject, rules, and the registry's client."""
 
-    return name
+    schema_type: ClassVar[str] = ""
+    _format: ClassVar[str | None] = None  # the form of schemas that is requested from the registry
 
+    def _set_up(
+        self,
+        client: SchemaRegistryClient | None,
+        values: dict[str, Any],
+        rule_conf: Mapping[str, Any] | None,
+        rule_registry: RuleRegistry | None,
+    ) -> None:
+        """Takes the configuration, which `settings` has checked. Raises ValueError."""
+        self._client = client
+        self._owns_client = False
+        self._values = values
+        self._use_latest: bool = values["use.latest.version"]
+        self._metadata: dict[str, str] | None = values["use.latest.with.metadata"]
+        self._rule_registry = RuleRegistry.get_global_instance() if rule_registry is None else rule_registry
+        self._known: BoundedCache[Any, Any] = BoundedCache(CACHE_SIZE)
+        self.configure_subject_name_strategy(
+            values["subject.name.strategy.type"], values["subject.name.strategy.conf"], values["subject.name.strategy"]
+        )
+        client_conf = {} if client is None else client.config()
+        for each in [*self._rule_registry.get_executors(), *self._rule_registry.get_actions()]:
+            each.configure(client_conf, rule_conf or {})
 
-class Serde:
-    """Two serializers or deserializers, for keys and for values; the context of a call selects one of them."""
+    def configure_subject_name_strategy(
+        self,
+        subject_name_strategy_type: SubjectNameStrategyType | str | None = None,
+        subject_name_strategy_conf: Mapping[str, Any] | None = None,
+        subject_name_strategy: Callable[..., Any] | None = None,
+    ) -> None:
+        """Sets the strategy: a function, or else the one of a type, by default ASSOCIATED. Raises ValueError."""
+        self._strategy_conf = subject_name_strategy_conf
+        self._strategy: Callable[..., Any]
+        if subject_name_strategy is not None:
+            if not callable(subject_name_strategy):
+                raise ValueError("subject.name.strategy must be callable")
+            is_async = isinstance(subject_name_strategy, AsyncAssociatedNameStrategy)
+            self._strategy = subject_name_strategy.blocking if is_async else subject_name_strategy  # type: ignore[attr-defined]
+            return
+        chosen = strategy_type("subject.name.strategy.type", subject_name_strategy_type or "ASSOCIATED")
+        if chosen is SubjectNameStrategyType.NONE:
+            raise ValueError("subject.name.strategy.type cannot be NONE")
+        self._strategy = STRATEGY_TYPE_MAP.get(chosen) or AssociatedNameStrategy()
 
-    __slots__ = ("_key", "_make", "_value")
+    def configure_validation_rules(self, conf: dict[str, Any]) -> None:
+        """Takes the keys of validation rules out of a configuration. Raises ValueError."""
+        chosen = conf.pop("validation.rules.execution", ValidationRulesExecution.DISABLED)
+        try:
+            self._validation = ValidationRulesExecution(chosen)
+        except ValueError:
+            names = ", ".join(ValidationRulesExecution.__members__)
+            raise ValueError(f"validation.rules.execution must be one of {names}, not {chosen!r}") from None
+        self._fail_fast: bool = conf.pop("validation.rules.fail.fast", False)
+        if not isinstance(self._fail_fast, bool):
+            raise ValueError("validation.rules.fail.fast must be a boolean value")
+        executor = conf.pop("validation.rules.executor", None)
+        if self._validation is not ValidationRulesExecution.DISABLED and not isinstance(
+            executor, ValidationRuleExecutor
+        ):
+            raise ValueError("validation.rules.executor must be a ValidationRuleExecutor: kafkapy has none for CEL")
+        self._validator: ValidationRuleExecutor | None = executor
 
-    def __init__(self, make: Callable[[bool], Any]) -> None:
-        self._make = make
-        self._key: Any = None
-        self._value: Any = make(False)
+    def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
+        """Receives a function that returns the id of the cluster, which the strategy ASSOCIATED needs."""
+        if isinstance(self._strategy, AssociatedNameStrategy):
+            self._strategy.set_cluster_id_resolver(resolver)
 
-    def select(self, ctx: SerializationContext | None) -> Any:
-        """Returns the object for keys if the field of the context is KEY, and otherwise the object for values."""
-        if ctx is not None and ctx.field == MessageField.KEY:
-            if self._key is None:
-                self._key = self._make(True)
-            return self._key
-        return self._value
+    def own_schema_registry_client(self) -> None:
+        """Makes `close` close the registry's client too."""
+        self._owns_client = True
 
     def close(self) -> None:
-        """Does nothing: the client of the registry is closed by its owner."""
+        """Closes the rules of a registry other than the global one, and the registry's client if it is owned."""
+        try:
+            if self._rule_registry is not RuleRegistry.get_global_instance():
+                for each in [*self._rule_registry.get_actions(), *self._rule_registry.get_executors()]:
+                    try:
+                        each.close()
+                    except Exception as error:  # a rule of the program may raise anything
+                        _log.warning("%s could not be closed: %s", type(each).__name__, error)
+        finally:
+            if self._owns_client and self._client is not None:
+                self._owns_client = False
+                self._client.close()
+
+    def _subject(self, ctx: SerializationContext | None, record_name: str | None) -> str | None:
+        if isinstance(self._strategy, AssociatedNameStrategy):
+            return self._strategy(ctx, record_name, self._client, self._strategy_conf)
+        found: str | None = self._strategy(ctx, record_name)
+        return found
+
+    def _latest(self, subject: str) -> RegisteredSchema | None:
+        """Returns the latest version of a subject, if the configuration wants it."""
+        if self._client is None:
+            return None
+        if self._metadata is not None:
+            return self._client.get_latest_with_metadata(subject, self._metadata, deleted=True, fmt=self._format)
+        return self._client.get_latest_version(subject, self._format) if self._use_latest else None
+
+    @abstractmethod
+    def _fields_of(self, schema: Schema) -> tuple[Mapping[str, set[str]] | None, FieldTransformer]:
+        """Returns the tags of a schema's fields, and what applies a rule to the fields."""
+
+    def _transformed(self, operation: Operation, schema: Schema, value: Any) -> Any:
+        """Executes the domain rules of a schema."""
+        if not has_rules(schema, RulePhase.DOMAIN, operation.mode):
+            return value
+        tags, transformer = self._known.get_or_make(("fields", schema), lambda: self._fields_of(schema))
+        return operation.execute(RulePhase.DOMAIN, value, tags, transformer)
 
 
-class BaseSerializer(Serde):
-    """The base of confluent-kafka's serializers."""
+class BaseSerializer(BaseSerde, Serializer):
+    """The base of the serializers. A derived class sets `_core` and defines what differs between the languages."""
 
-    __slots__ = ()
+    _core: SchemaSerializer
+    _defaults: ClassVar[dict[str, Any]] = {}
 
-    def serialize(self, value: Any, ctx: SerializationContext | None) -> bytes | None:
-        """Returns the frame and the data of a value. Raises SerializationError and SchemaRegistryError."""
-        serializer: SchemaSerializer = self.select(ctx)
+    def _read_settings(self, conf: Mapping[str, Any] | None) -> dict[str, Any]:
+        values = settings(conf, {**SERIALIZER, **self._defaults})
+        self.configure_validation_rules(dict(values))
+        return values
+
+    def _core_options(self) -> dict[str, Any]:
+        values = self._values
+        return {"auto_register": values["auto.register.schemas"], "normalize": values["normalize.schemas"]}
+
+    def __call__(self, obj: Any, ctx: SerializationContext | None = None) -> bytes | None:
+        """Returns the schema's id and the data of a value; None stays None.
+
+        Raises SerializationError and SchemaRegistryError.
+        """
+        try:
+            return None if obj is None else self.write(obj, ctx, self.writing(ctx))
+        finally:
+            remember_key(ctx, obj)
+
+    def known_writing(self, ctx: SerializationContext | None) -> Writing | None:
+        """Returns what `writing` would return if no request is needed, otherwise None."""
+        found: Writing | None = self._known.get(_place(ctx))
+        return found
+
+    def writing(self, ctx: SerializationContext | None) -> Writing:
+        """Finds or registers the schema for a context. May send requests to the registry."""
+        found = self.known_writing(ctx)
+        if found is not None:
+            return found
         with translated():
-            return serializer("" if ctx is None else ctx.topic, value)
+            subject = self._subject(ctx, self._core.record_name() or None)
+        if not subject:
+            raise SerializationError("the strategy has named no subject for the schema")
+        latest = self._latest(subject)
+        if latest is not None:
+            key = (subject, latest.schema_id, latest.version)
+            found = self._known.get(key)
+            return found or self._remembered(key, Writing(subject, latest, latest.schema.as_model(), True))
+        return self._remembered(_place(ctx), self._fixed(subject))
 
+    def _remembered(self, key: Any, writing: Writing) -> Writing:
+        self._known.put(key, writing)
+        return writing
 
-class BaseDeserializer(Serde):
-    """The base of confluent-kafka's deserializers."""
-
-    __slots__ = ()
-
-    def deserialize(self, data: bytes | None, ctx: SerializationContext | None) -> Any:
-        """Returns the value of data, whose schema is in the data or in a header."""
-        deserializer: SchemaDeserializer = self.select(ctx)
-        headers: Any = None if ctx is None or ctx.headers is None else ctx.headers
-        if isinstance(headers, Mapping):
-            headers = list(headers.items())
+    def _fixed(self, subject: str) -> Writing:
+        """Returns what serializes with the given schema, or with the id that the configuration names."""
+        assert self._client is not None
+        schema_id = self._values["use.schema.id"]
+        if schema_id is not None:
+            schema = self._client.get_schema(schema_id, subject, self._format)
+            registered = self._client.lookup_schema(subject, schema, deleted=True)
+            return Writing(subject, registered, schema.as_model(), True)
         with translated():
-            return deserializer.decode("" if ctx is None else ctx.topic, data, headers)
+            own = self._core.own_schema()
+        given, normalizes = Schema.from_model(own), self._values["normalize.schemas"]
+        if self._values["auto.register.schemas"]:
+            registered = self._client.register_schema_full_response(subject, given, normalizes)
+        else:
+            registered = self._client.lookup_schema(subject, given, normalizes)
+        return Writing(subject, registered, own, False)
+
+    def write(self, obj: Any, ctx: SerializationContext | None, writing: Writing) -> bytes:
+        """Returns the bytes of a value, without requests to the registry."""
+        registered, phase = writing.registered, self._validation
+        value = self._to_value(obj, ctx)
+        operation = Operation(self._rule_registry, RuleMode.WRITE, ctx, writing.subject, registered.schema, value)
+        if phase is ValidationRulesExecution.BEFORE_DOMAIN_RULES:
+            refuse(self._violations(writing.schema, value))
+        if writing.executes_rules:
+            value = self._transformed(operation, registered.schema, value)
+        if phase is ValidationRulesExecution.AFTER_DOMAIN_RULES:
+            refuse(self._violations(writing.schema, value))
+        with translated():
+            data = self._core.serialize(value, writing.schema)
+        if writing.executes_rules:
+            data = operation.execute(RulePhase.ENCODING, data)
+        schema_id = SchemaId(self.schema_type, registered.schema_id, registered.guid, self._message_indexes())
+        framed: bytes = self._values["schema.id.serializer"](data, ctx, schema_id)
+        return framed
+
+    def _to_value(self, obj: Any, ctx: SerializationContext | None) -> Any:
+        """Returns the value of an application's object."""
+        return obj
+
+    def _message_indexes(self) -> list[int] | None:
+        return None
+
+    @abstractmethod
+    def _violations(self, schema: model.Schema, value: Any) -> list[ValidationRuleError]:
+        """Returns the errors of a value by the validation rules of a schema."""
+
+
+class BaseDeserializer(BaseSerde, Deserializer):
+    """The base of the deserializers. A derived class defines what differs between the languages."""
+
+    _defaults: ClassVar[dict[str, Any]] = {}
+
+    def _read_settings(self, conf: Mapping[str, Any] | None) -> dict[str, Any]:
+        return settings(conf, {**DESERIALIZER, **self._defaults})
+
+    def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
+        """Returns the value of data; None stays None. Raises SerializationError and SchemaRegistryError."""
+        try:
+            return None if value is None else self.read(ctx, self.reading(value, ctx), value)
+        finally:
+            remember_key(ctx, value)
+
+    def reading(self, data: bytes, ctx: SerializationContext | None) -> Reading:
+        """Finds the schemas of data. May send requests to the registry."""
+        schema_id = SchemaId(self.schema_type)
+        payload = self._values["schema.id.deserializer"](data, ctx, schema_id)
+        if isinstance(payload, io.BytesIO):
+            payload = payload.read()
+        if self._client is None:
+            return Reading(payload, schema_id, "", None, None, ())
+        is_associated = isinstance(self._strategy, AssociatedNameStrategy)
+        subject = None if ctx is None or is_associated else self._subject(ctx, None)
+        writer = self._writer(schema_id, subject)
+        uses_latest = self._use_latest or self._metadata is not None
+        if not uses_latest and (writer.rule_set is None or not _has_rules_for_reading(writer)):
+            return Reading(payload, schema_id, "", writer, None, ())
+        subject = subject or (None if ctx is None else self._subject(ctx, self._record_name(writer, schema_id) or None))
+        if not subject:
+            return Reading(payload, schema_id, "", writer, None, ())
+        latest = self._latest(subject)
+        migrations = () if latest is None else self._migrations(subject, writer, latest)
+        return Reading(payload, schema_id, subject, writer, latest, migrations)
+
+    def _writer(self, schema_id: SchemaId, subject: str | None) -> Schema:
+        assert self._client is not None
+        if schema_id.id is None:
+            return self._client.get_schema_by_guid(str(schema_id.guid), self._format)
+        place = subject if subject is not None and subject.startswith(_CONTEXT_MARK) else None
+        key = (schema_id.id, place)
+        found: Schema | None = self._known.get(key)
+        if found is None:
+            found = self._known.put(key, self._client.get_schema(schema_id.id, place, self._format))
+        return found
+
+    def _migrations(self, subject: str, writer: Schema, latest: RegisteredSchema) -> tuple[Migration, ...]:
+        """Returns the steps with rules between the version of some data and the latest one."""
+        assert self._client is not None
+        key = ("migrations", subject, writer, latest.version)
+        found: tuple[Migration, ...] | None = self._known.get(key)
+        if found is None:
+            source = self._client.lookup_schema(subject, writer, deleted=True)
+            first, last = sorted((source.version or 0, latest.version or 0))
+            if last - first > MOST_MIGRATED_VERSIONS:
+                raise SerializationError(f"{last - first} versions are more than {MOST_MIGRATED_VERSIONS} to migrate")
+            ends = {source.version: source, latest.version: latest}
+            versions = [
+                ends.get(number) or self._client.get_version(subject, number, deleted=True, fmt=self._format)
+                for number in range(first, last + 1)
+            ]
+            is_upgrade = source.version == first
+            mode = RuleMode.UPGRADE if is_upgrade else RuleMode.DOWNGRADE
+            steps = [
+                Migration(mode, *((before, after) if is_upgrade else (after, before)))
+                for before, after in pairwise(versions)
+                if has_rules(after.schema, RulePhase.MIGRATION, mode)
+            ]
+            found = self._known.put(key, tuple(steps if is_upgrade else steps[::-1]))
+        return found
+
+    def read(self, ctx: SerializationContext | None, reading: Reading, original: bytes) -> Any:
+        """Returns the value of data, without requests to the registry."""
+        data, writer = reading.data, reading.writer
+        if writer is not None and reading.subject:
+            operation = Operation(self._rule_registry, RuleMode.READ, ctx, reading.subject, writer, original)
+            data = operation.execute(RulePhase.ENCODING, data)
+        reader = self._reader(reading)
+        with translated():
+            value = self._decoded(data, reading, lambda each: self._migrated(each, ctx, reading))
+        if reader is not None and reading.subject:
+            operation = Operation(self._rule_registry, RuleMode.READ, ctx, reading.subject, reader, original)
+            value = self._transformed(operation, reader, value)
+        with translated():
+            self._check(value, reader)
+        return self._from_value(value, ctx)
+
+    def _reader(self, reading: Reading) -> Schema | None:
+        """Returns the schema that values have: the latest one, or the given one, or that of the data."""
+        return reading.writer if reading.latest is None else reading.latest.schema
+
+    def _migrated(self, value: Any, ctx: SerializationContext | None, reading: Reading) -> Any:
+        """Executes the rules of the steps between the version of some data and the latest one."""
+        for step in reading.migrations:
+            assert step.source is not None and step.target is not None
+            operation = Operation(
+                *(self._rule_registry, step.rule_mode, ctx, reading.subject, step.target.schema, value),
+                step.source.schema,
+            )
+            value = operation.execute(RulePhase.MIGRATION, value)
+        return value
+
+    def _record_name(self, writer: Schema, schema_id: SchemaId) -> str:
+        """Returns the full name of a schema's type, or ""."""
+        return ""
+
+    @abstractmethod
+    def _decoded(self, data: bytes, reading: Reading, migrate: Callable[[Any], Any]) -> Any:
+        """Returns the value of data without a frame, after `migrate` if there are migrations."""
+
+    def _check(self, value: Any, reader: Schema | None) -> None:
+        """Raises SchemaMismatch for a value that does not fit the reader's schema."""
+
+    def _from_value(self, value: Any, ctx: SerializationContext | None) -> Any:
+        """Returns the application's object of a value."""
+        return value
+
+
+def _has_rules_for_reading(schema: Schema) -> bool:
+    return any(has_rules(schema, phase, RuleMode.READ) for phase in (RulePhase.DOMAIN, RulePhase.ENCODING))
+
+
+def _place(ctx: SerializationContext | None) -> tuple[str, MessageField] | None:
+    return None if ctx is None else (ctx.topic, ctx.field)
+
+
+def remember_key(ctx: SerializationContext | None, value: Any) -> None:
+    """Remembers the key of a record for the rules of its value; a value ends the record."""
+    if ctx is not None and ctx.field == MessageField.KEY:
+        set_original_key(value)
+    else:
+        clear_original_key()
 
 
 @contextmanager
@@ -129,9 +452,20 @@ def translated() -> Iterator[None]:
         raise SchemaRegistryError(error.status, error.code, str(error)) from error
 
 
-def check_rules(schema: Any) -> None:
-    """Raises ValueError for a schema with rules that would have to be executed when data are written."""
-    rules = (schema.rule_set or {}) if schema is not None else {}
-    for each in [*(rules.get("domainRules") or ()), *(rules.get("encodingRules") or ())]:
-        if each.get("mode") in _WRITE_MODES and not each.get("disabled"):
-            raise ValueError(f"the rule {each.get('name')} of the schema cannot be executed by kafkapy's serializers")
+def given_schema(schema: str | Schema | None, kind: str) -> Schema | None:
+    """Returns a schema that is given as text or as Schema. Raises TypeError for another type."""
+    if schema is not None and not isinstance(schema, str | Schema):
+        raise TypeError(f"the schema must be a str or a Schema, not a {type(schema).__name__}")
+    return Schema(schema, kind) if isinstance(schema, str) else schema
+
+
+def check_rules(schema: Schema | None, values: Mapping[str, Any]) -> None:
+    """Raises ValueError for a given schema with rules for writing, which only registered schemas execute."""
+    if values["use.latest.version"] or values["use.latest.with.metadata"] is not None or values["use.schema.id"]:
+        return
+    for phase in (RulePhase.DOMAIN, RulePhase.ENCODING):
+        if has_rules(schema, phase, RuleMode.WRITE):
+            raise ValueError(
+                "the rules of a given schema cannot be executed: register it, and use use.latest.version without "
+                "auto.register.schemas"
+            )

@@ -2,28 +2,89 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from kafkapy.client.schema import json_schema
+from kafkapy.client.schema import json_schema, model
+from kafkapy.compat.confluent_kafka.schema_registry._async_serde import AsyncBaseDeserializer, AsyncBaseSerializer
+from kafkapy.compat.confluent_kafka.schema_registry._builders import (
+    AnySerde,
+    AsyncBuilding,
+    Building,
+    DeserializerOptions,
+    FromDictOption,
+    JsonDecodeOption,
+    JsonEncodeOption,
+    SchemaOption,
+    SerializerOptions,
+    ToDictOption,
+)
+from kafkapy.compat.confluent_kafka.schema_registry._client import SchemaRegistryClient
+from kafkapy.compat.confluent_kafka.schema_registry._json_fields import (
+    get_inline_tags,
+    get_type,
+    transform,
+    validate_message,
+)
 from kafkapy.compat.confluent_kafka.schema_registry._model import Schema
+from kafkapy.compat.confluent_kafka.schema_registry._rules import FieldTransformer
+from kafkapy.compat.confluent_kafka.schema_registry._schema_id import SchemaId
 from kafkapy.compat.confluent_kafka.schema_registry._serde import (
     BaseDeserializer,
     BaseSerializer,
-    serializer_options,
+    Reading,
+    check_rules,
+    given_schema,
     translated,
 )
-from kafkapy.compat.confluent_kafka.schema_registry.avro import given_schema
-from kafkapy.compat.confluent_kafka.schema_registry.schema_registry_client import SchemaRegistryClient
+from kafkapy.compat.confluent_kafka.schema_registry._validation import ValidationRuleError
+from kafkapy.compat.confluent_kafka.schema_registry._values import DictDeserializer, DictSerializer
+from kafkapy.compat.confluent_kafka.schema_registry.rule_registry import RuleRegistry
 from kafkapy.compat.confluent_kafka.serialization import SerializationContext
 
-__all__ = ["JSONDeserializer", "JSONSerializer"]
+__all__ = [
+    "AsyncJSONDeserializer",
+    "AsyncJSONDeserializerBuilder",
+    "AsyncJSONSerializer",
+    "AsyncJSONSerializerBuilder",
+    "JSONDeserializer",
+    "JSONDeserializerBuilder",
+    "JSONSerializer",
+    "JSONSerializerBuilder",
+    "get_inline_tags",
+    "get_type",
+    "transform",
+    "validate_message",
+]
 
 
-class JSONSerializer(BaseSerializer):
-    """Serializes values as JSON that a schema accepts; `to_dict(obj, ctx)` makes a dictionary of an object."""
+class _JsonFields:
+    """The properties of JSON schemas, for both directions."""
 
-    __slots__ = ("_to_dict",)
+    _client: SchemaRegistryClient | None
+
+    def _resolved(self, schema: model.Schema) -> tuple[Any, Any, Any]:
+        """Returns a schema, the schemas that it refers to, and the resolver of its references."""
+        root = json.loads(schema.text)
+        registry: Any = None if self._client is None else self._client.registry
+        with translated():
+            resources = json_schema.referred_resources(registry, schema)
+        return root, resources, json_schema.resolver_of(resources, root)
+
+    def _fields_of(self, schema: Schema) -> tuple[Mapping[str, set[str]] | None, FieldTransformer]:
+        resolved = self._resolved(schema.as_model())
+        return None, lambda ctx, change, value: transform(ctx, *resolved, "$", value, change)
+
+
+class JSONSerializer(_JsonFields, DictSerializer, BaseSerializer):
+    """Serializes values as JSON that a schema accepts; `to_dict(obj, ctx)` makes a dictionary of an object.
+
+    `json_encode` replaces the function that makes JSON of a value.
+    """
+
+    schema_type = model.JSON
+    _defaults = {"validate": True}
 
     def __init__(
         self,
@@ -31,34 +92,39 @@ class JSONSerializer(BaseSerializer):
         schema_registry_client: SchemaRegistryClient,
         to_dict: Callable[[Any, SerializationContext], Any] | None = None,
         conf: Mapping[str, Any] | None = None,
+        rule_conf: Mapping[str, Any] | None = None,
+        rule_registry: RuleRegistry | None = None,
+        json_encode: Callable[[Any], Any] | None = None,
     ) -> None:
-        options, more = serializer_options(conf, {"validate": True})
-        schema = given_schema(schema_str, "JSON")
-        self._to_dict = to_dict
-
-        def make(is_key: bool) -> Any:
-            validates = bool(more["validate"])
-            return json_schema.JsonSerializer(
-                schema_registry_client.registry, schema, validates=validates, is_key=is_key, **options
+        self._take_to_dict(to_dict)
+        values = self._read_settings(conf)
+        self._set_up(schema_registry_client, values, rule_conf, rule_registry)
+        schema = given_schema(schema_str, self.schema_type)
+        check_rules(schema, values)
+        with translated():
+            self._core = json_schema.JsonSerializer(
+                schema_registry_client.registry,
+                None if schema is None else schema.as_model(),
+                validates=values["validate"],
+                encode=json_encode,
+                **self._core_options(),
             )
 
-        with translated():
-            super().__init__(make)
-
-    def __call__(self, obj: Any, ctx: SerializationContext | None = None) -> bytes | None:
-        """Returns the frame and the data of a value; None stays None."""
-        if obj is not None and self._to_dict is not None:
-            obj = self._to_dict(obj, ctx)  # type: ignore[arg-type]
-        return self.serialize(obj, ctx)
+    def _violations(self, schema: model.Schema, value: Any) -> list[ValidationRuleError]:
+        key = ("resolved", schema.content_key)
+        root, resources, resolver = self._known.get_or_make(key, lambda: self._resolved(schema))
+        return validate_message(self._validator, root, resources, resolver, value, self._fail_fast)
 
 
-class JSONDeserializer(BaseDeserializer):
+class JSONDeserializer(_JsonFields, DictDeserializer, BaseDeserializer):
     """Deserializes JSON and validates it; `from_dict(dict, ctx)` makes an object of a dictionary.
 
-    Without a client of the registry the data are validated by the given schema.
+    The data are validated by the latest version if the configuration wants it, or else by the given schema, or else by
+    the schema that they name. `json_decode` replaces the function that makes a value of JSON.
     """
 
-    __slots__ = ("_from_dict", "_validate")
+    schema_type = model.JSON
+    _defaults = {"validate": True}
 
     def __init__(
         self,
@@ -66,30 +132,87 @@ class JSONDeserializer(BaseDeserializer):
         from_dict: Callable[[Any, SerializationContext], Any] | None = None,
         schema_registry_client: SchemaRegistryClient | None = None,
         conf: Mapping[str, Any] | None = None,
+        rule_conf: Mapping[str, Any] | None = None,
+        rule_registry: RuleRegistry | None = None,
+        json_decode: Callable[[Any], Any] | None = None,
     ) -> None:
-        _, more = serializer_options(conf, {"validate": True})
-        schema = given_schema(schema_str, "JSON")
-        if schema is None and schema_registry_client is None:
+        self._take_from_dict(from_dict)
+        self._given = given_schema(schema_str, self.schema_type)
+        if self._given is None and schema_registry_client is None:
             raise ValueError("schema_str or schema_registry_client must be given")
-        self._from_dict = from_dict
-        self._validate: Callable[[Any], None] | None = None
-        registry: Any = None if schema_registry_client is None else schema_registry_client.registry
-
-        def make(is_key: bool) -> Any:
-            validates = bool(more["validate"]) and registry is not None
-            return json_schema.JsonDeserializer(registry, validates=validates, is_key=is_key)
-
-        with translated():
-            super().__init__(make)
-            if schema is not None and more["validate"]:
-                self._validate = json_schema.make_validator(registry, schema)
-
-    def __call__(self, data: bytes | None, ctx: SerializationContext | None = None) -> Any:
-        """Returns the value of data; None stays None."""
-        value = self.deserialize(data, ctx)
-        if data is None:
-            return None
-        if self._validate is not None:
+        self._set_up(schema_registry_client, self._read_settings(conf), rule_conf, rule_registry)
+        self._decode = json_decode or json_schema.decode_json
+        if self._given is not None and self._values["validate"]:
             with translated():
-                self._validate(value)
-        return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
+                self._validator_of(self._given)
+
+    def _reader(self, reading: Reading) -> Schema | None:
+        if reading.latest is None and self._given is not None:
+            return self._given
+        return super()._reader(reading)
+
+    def _decoded(self, data: bytes, reading: Reading, migrate: Callable[[Any], Any]) -> Any:
+        value = self._decode(data)
+        return migrate(value) if reading.migrations else value
+
+    def _check(self, value: Any, reader: Schema | None) -> None:
+        if self._values["validate"] and reader is not None:
+            self._validator_of(reader)(value)
+
+    def _validator_of(self, schema: Schema) -> json_schema.Validate:
+        key = ("validator", schema)
+        found: json_schema.Validate | None = self._known.get(key)
+        if found is None:
+            if self._client is None and schema.references:
+                raise ValueError("a schema with references needs schema_registry_client")
+            registry: Any = None if self._client is None else self._client.registry
+            found = self._known.put(key, json_schema.make_validator(registry, schema.as_model()))
+        return found
+
+    def _record_name(self, writer: Schema, schema_id: SchemaId) -> str:
+        root = json.loads(writer.schema_str or "null")
+        return str(root.get("title", "")) if isinstance(root, dict) else ""
+
+
+class AsyncJSONSerializer(AsyncBaseSerializer):
+    """A JSONSerializer with coroutines: `await AsyncJSONSerializer(schema, client)`, `await serializer(obj, ctx)`."""
+
+    _kind = JSONSerializer
+
+
+class AsyncJSONDeserializer(AsyncBaseDeserializer):
+    """A JSONDeserializer with coroutines; see AsyncJSONSerializer."""
+
+    _kind = JSONDeserializer
+
+
+class JSONSerializerBuilder(SchemaOption, ToDictOption, JsonEncodeOption, SerializerOptions, Building):
+    """Builds a JSONSerializer for a producer."""
+
+    _serde: ClassVar[AnySerde] = JSONSerializer
+    _parameters = (
+        *("schema_registry_config", "schema_registry_client", "schema", "to_dict", "serializer_config"),
+        *("rule_config", "rule_registry", "json_encode", "serializer_init"),
+    )
+
+
+class JSONDeserializerBuilder(SchemaOption, FromDictOption, JsonDecodeOption, DeserializerOptions, Building):
+    """Builds a JSONDeserializer for a consumer."""
+
+    _serde: ClassVar[AnySerde] = JSONDeserializer
+    _parameters = (
+        *("schema_registry_config", "schema_registry_client", "schema", "from_dict", "deserializer_config"),
+        *("rule_config", "rule_registry", "json_decode", "deserializer_init"),
+    )
+
+
+class AsyncJSONSerializerBuilder(AsyncBuilding, JSONSerializerBuilder):
+    """Builds an AsyncJSONSerializer for an asynchronous producer."""
+
+    _serde: ClassVar[AnySerde] = AsyncJSONSerializer
+
+
+class AsyncJSONDeserializerBuilder(AsyncBuilding, JSONDeserializerBuilder):
+    """Builds an AsyncJSONDeserializer for an asynchronous consumer."""
+
+    _serde: ClassVar[AnySerde] = AsyncJSONDeserializer

@@ -90,8 +90,11 @@ class SerializerBuilder:
 
     __slots__: tuple[str, ...] = ()
 
-    def build(self, conf: dict[str, Any], is_key: bool) -> tuple[Serializer, dict[str, Any]]:
-        """Returns the serializer, and the configuration without the keys that it has taken."""
+    def build(self, conf: dict[str, Any], is_key: bool) -> Any:
+        """Returns the serializer, and the configuration without the keys that it has taken.
+
+        A builder for asynchronous clients returns a coroutine of both.
+        """
         raise NotImplementedError
 
 
@@ -100,8 +103,11 @@ class DeserializerBuilder:
 
     __slots__: tuple[str, ...] = ()
 
-    def build(self, conf: dict[str, Any], is_key: bool) -> tuple[Deserializer, dict[str, Any]]:
-        """Returns the deserializer, and the configuration without the keys that it has taken."""
+    def build(self, conf: dict[str, Any], is_key: bool) -> Any:
+        """Returns the deserializer, and the configuration without the keys that it has taken.
+
+        A builder for asynchronous clients returns a coroutine of both.
+        """
         raise NotImplementedError
 
 

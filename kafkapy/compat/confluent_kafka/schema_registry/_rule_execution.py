@@ -1,0 +1,169 @@
+"""The execution of data contracts' rules when a value is serialized or deserialized."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.compat.confluent_kafka.schema_registry._model import Rule, RuleKind, RuleMode, RuleSet, Schema
+from kafkapy.compat.confluent_kafka.schema_registry._rules import (
+    DLQ_RULE_NAME_HEADER,
+    ErrorAction,
+    FieldTransformer,
+    NoneAction,
+    RuleAction,
+    RuleConditionError,
+    RuleContext,
+    RuleError,
+    RulePhase,
+    get_original_key,
+)
+from kafkapy.compat.confluent_kafka.schema_registry.rule_registry import RuleRegistry
+from kafkapy.compat.confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
+
+_log = logging.getLogger(__name__)
+# The mode of a rule -> the operations to which it applies.
+_OPERATIONS: dict[RuleMode, frozenset[RuleMode]] = {
+    RuleMode.WRITEREAD: frozenset((RuleMode.WRITE, RuleMode.READ)),
+    RuleMode.UPDOWN: frozenset((RuleMode.UPGRADE, RuleMode.DOWNGRADE)),
+}
+_FIRST_OPERATIONS = (RuleMode.WRITE, RuleMode.UPGRADE)
+_ENVIRONMENTS = ("ALL", "CLIENT")  # of the rule sets that a client executes
+
+
+def has_rules(schema: Schema | None, phase: RulePhase, mode: RuleMode) -> bool:
+    """Returns whether a schema has a rule of a phase for an operation."""
+    return any(_applies(rule, mode) for rule in _rules_of(None if schema is None else schema.rule_set, phase))
+
+
+def _rules_of(rule_set: RuleSet | None, phase: RulePhase) -> list[Rule]:
+    if rule_set is None:
+        return []
+    if phase is RulePhase.MIGRATION:
+        return rule_set.migration_rules or []
+    return (rule_set.encoding_rules if phase is RulePhase.ENCODING else rule_set.domain_rules) or []
+
+
+def _applies(rule: Rule, mode: RuleMode) -> bool:
+    return rule.mode is not None and (rule.mode == mode or mode in _OPERATIONS.get(rule.mode, ()))
+
+
+class Operation:
+    """The place of a value that is serialized, deserialized or migrated, for the rules of one or more phases.
+
+    `original` is the value before all rules. `source` is the schema before a migration and `target` the one after it.
+    """
+
+    __slots__ = ("_original", "_place", "_registry", "_source", "_subject", "_target", "mode")
+
+    def __init__(
+        self,
+        registry: RuleRegistry,
+        mode: RuleMode,
+        place: SerializationContext | None,
+        subject: str,
+        target: Schema,
+        original: Any,
+        source: Schema | None = None,
+    ) -> None:
+        self.mode = mode
+        self._registry = registry
+        self._place = place
+        self._subject = subject
+        self._target = target
+        self._source = source
+        self._original = original
+
+    def execute(
+        self,
+        phase: RulePhase,
+        message: Any,
+        inline_tags: Mapping[str, set[str]] | None = None,
+        field_transformer: FieldTransformer | None = None,
+    ) -> Any:
+        """Executes the rules of a phase, and returns the message that they make. Raises SerializationError."""
+        governing = self._source if self.mode == RuleMode.DOWNGRADE else self._target
+        rule_set = None if governing is None else governing.rule_set
+        rules = _rules_of(rule_set, phase)
+        if rule_set is None or not rules or message is None:
+            return message
+        if self.mode in (RuleMode.READ, RuleMode.DOWNGRADE):
+            rules = rules[::-1]
+        is_key = self._place is not None and self._place.field == MessageField.KEY
+        keys = (self._original, None) if is_key else (get_original_key(), self._original)
+        for index, rule in enumerate(rules):
+            context = RuleContext(
+                *(rule_set.enable_at, self._place, self._source, self._target, self._subject, self.mode, rule),
+                *(index, rules, inline_tags, field_transformer, *keys),
+            )
+            if not _applies(rule, self.mode) or self._is_disabled(rule, rule_set) or self._failed_before(rule):
+                continue
+            message, is_last = self._execute_rule(context, message)
+            if is_last:
+                break
+        return message
+
+    def _execute_rule(self, context: RuleContext, message: Any) -> tuple[Any, bool]:
+        """Returns the message that a rule makes, and whether no further rule is executed."""
+        rule = context.rule
+        executor = None if rule.type is None else self._registry.get_executor(rule.type.upper())
+        if executor is None:
+            problem = RuleError(f"there is no executor for the type {rule.type} of the rule {rule.name}")
+            self._act(context, message, problem)
+            return message, True
+        try:
+            result = executor.transform(context, message)
+            if rule.kind == RuleKind.CONDITION and not result:
+                raise RuleConditionError(rule)
+        except SerializationError:
+            raise
+        except Exception as error:  # an executor of the program may raise anything
+            self._act(context, message, error)
+            return message, False
+        if rule.kind == RuleKind.TRANSFORM:
+            message = result
+        self._act(context, message, None)
+        return message, message is None
+
+    def _act(self, context: RuleContext, message: Any, error: Exception | None) -> None:
+        """Runs the action of a rule that has succeeded or failed. Raises SerializationError and RuleError."""
+        rule = context.rule
+        is_failure = error is not None or message is None
+        override = None if rule.type is None else self._registry.get_override(rule.type)
+        name = rule.on_failure if is_failure else rule.on_success
+        replaced = None if override is None else override.on_failure if is_failure else override.on_success
+        name = (name if replaced is None else replaced) or ("ERROR" if is_failure else "NONE")
+        if rule.mode in _OPERATIONS and "," in name:
+            first, _, second = name.partition(",")
+            name = first if self.mode in _FIRST_OPERATIONS else second
+        action = self._action(name)
+        try:
+            action.run(context, message, error)
+        except SerializationError:
+            raise
+        except Exception as problem:  # an action of the program may raise anything
+            _log.warning("The action %s after the rule %s has failed: %s", name, rule.name, problem)
+
+    def _action(self, name: str) -> RuleAction:
+        if name in ("ERROR", "NONE"):
+            return ErrorAction() if name == "ERROR" else NoneAction()
+        action = self._registry.get_action(name)
+        if action is None:
+            raise RuleError(f"Could not find rule action of type {name}")
+        return action
+
+    def _is_disabled(self, rule: Rule, rule_set: RuleSet) -> bool:
+        override = None if rule.type is None else self._registry.get_override(rule.type)
+        if override is not None and override.disabled is not None:
+            return override.disabled
+        return bool(rule.disabled) or (rule_set.enable_at or "ALL") not in _ENVIRONMENTS
+
+    def _failed_before(self, rule: Rule) -> bool:
+        """Returns whether the record was replayed from a dead letter queue, where this rule has sent it."""
+        headers = None if self._place is None else self._place.headers
+        if not headers or rule.name is None:
+            return False
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        names = [value for key, value in pairs if key == DLQ_RULE_NAME_HEADER]
+        return bool(names) and names[-1] in (rule.name, rule.name.encode())

@@ -1,0 +1,27 @@
+"""The wildcards by which confluent-kafka's metadata name fields."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+__all__ = ["wildcard_match"]
+
+_MATCHERS = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
+_TOKEN = re.compile(r"\*\*|\*|\?|\\.|.", re.DOTALL)
+
+
+def wildcard_match(text: str, matcher: str) -> bool:
+    """Returns whether a full name, whose parts are separated by dots, matches a pattern.
+
+    `?` is a character and `*` any number of characters of one part; `**` is any number of characters, with dots.
+    """
+    return _compiled(matcher).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1000)
+def _compiled(matcher: str) -> re.Pattern[str]:
+    tokens = _TOKEN.findall(matcher.replace("**.*", "**"))
+    return re.compile(
+        "".join(_MATCHERS.get(each) or re.escape(each[1:] if len(each) == 2 else each) for each in tokens), re.DOTALL
+    )
