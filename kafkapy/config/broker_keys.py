@@ -382,6 +382,7 @@ class BrokerKeys(KeyValues):
     zookeeper_listener_max_request_bytes = integer("zookeeper.listener.max.request.bytes")
     zookeeper_listener_max_session_timeout_ms = integer("zookeeper.listener.max.session.timeout.ms")
     zookeeper_listener_min_session_timeout_ms = integer("zookeeper.listener.min.session.timeout.ms")
+    zookeeper_listener_sasl_required = boolean("zookeeper.listener.sasl.required")
     zookeeper_listener_security_protocol = text("zookeeper.listener.security.protocol")
     zookeeper_listener_view_chroot = text("zookeeper.listener.view.chroot")
     zookeeper_listener_view_writes_enable = boolean("zookeeper.listener.view.writes.enable")

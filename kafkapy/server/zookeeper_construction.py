@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import ZOOKEEPER_LISTENER_NAME
+from kafkapy.config.listener_security import SASL_PROTOCOLS
 from kafkapy.errors import ConfigError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
@@ -17,6 +19,7 @@ from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.services import Services
 from kafkapy.server.zookeeper_offsets import ZooKeeperOffsets, tree_leader
 from kafkapy.server.zookeeper_requests import ControllerRequests
+from kafkapy.zookeeper.server import MakeExchange
 from kafkapy.zookeeper.service import ZooKeeperService
 from kafkapy.zookeeper.view import ClusterFacts
 
@@ -33,7 +36,8 @@ def cluster_facts(services: Services) -> ClusterFacts:
 
 
 def build_zookeeper(services: Services) -> ZooKeeperService:
-    """Constructs the service of the tree and binds its listener. Raises OSError."""
+    """Constructs the service of the tree and binds its listener. Raises OSError, and ConfigError without users for
+    SASL."""
     config, tls = services.config, services.tls_listeners
     return ZooKeeperService(
         config,
@@ -45,7 +49,17 @@ def build_zookeeper(services: Services) -> ZooKeeperService:
         facts=lambda: cluster_facts(services),
         requests=ControllerRequests(services),
         tls=None if tls is None else tls.of(ZOOKEEPER_LISTENER_NAME),
+        make_sasl_exchange=_make_sasl_exchange(config),
     )
+
+
+def _make_sasl_exchange(config: BrokerConfig) -> MakeExchange | None:
+    """Returns the constructor of SASL exchanges; None if the listener has no SASL. Raises ConfigError without users."""
+    if config.zookeeper_listener_security_protocol not in SASL_PROTOCOLS:
+        return None
+    from kafkapy.server.zookeeper_sasl import make_digest_md5
+
+    return make_digest_md5(config)
 
 
 def build_zookeeper_offsets(

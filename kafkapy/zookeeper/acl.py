@@ -34,6 +34,7 @@ ANYONE = Identity("world", "anyone")
 OPEN_ACL: Acl = (AclEntry(ALL, ANYONE),)
 READ_ONLY_ACL: Acl = (AclEntry(READ, ANYONE),)
 SUPER = "super"
+SASL = "sasl"
 
 
 def digest_id(credentials: bytes) -> str:
@@ -67,7 +68,14 @@ def _is_subject(text: str) -> bool:
 
 
 # Scheme -> whether an id is valid in an ACL.
-_VALID_IDS: dict[str, Callable[[str], bool]] = {"digest": _is_digest, "ip": _is_network, "x509": _is_subject}
+_VALID_IDS: dict[str, Callable[[str], bool]] = {
+    "digest": _is_digest,
+    "ip": _is_network,
+    "x509": _is_subject,
+    "sasl": bool,
+}
+# The schemes of a listener without TLS and SASL.
+PLAIN_SCHEMES = frozenset(("digest", "ip"))
 
 
 def check_permission(acl: Acl, permission: int, identities: Collection[Identity]) -> None:
@@ -99,11 +107,13 @@ def _names_one_of(named: Identity, identities: Collection[Identity]) -> bool:
     )
 
 
-def resolved_acl(requested: Sequence[AclEntry] | None, identities: Collection[Identity]) -> Acl:
+def resolved_acl(
+    requested: Sequence[AclEntry] | None, identities: Collection[Identity], schemes: Collection[str]
+) -> Acl:
     """Returns the ACL to store for the one that a client requests, without duplicates.
 
     In an entry with the scheme auth, the client's own identities replace the entry's identity. Raises OperationError
-    INVALID_ACL.
+    INVALID_ACL, also for a scheme that is not one of `schemes`, world and auth.
     """
     entries: dict[AclEntry, None] = {}
     for entry in requested or ():
@@ -114,10 +124,9 @@ def resolved_acl(requested: Sequence[AclEntry] | None, identities: Collection[Id
                 raise OperationError(ZooKeeperError.INVALID_ACL)
             entries.update(dict.fromkeys(AclEntry(entry.permissions, each) for each in own))
             continue
-        if identity != ANYONE:
-            is_valid = _VALID_IDS.get(identity.scheme)
-            if is_valid is None or not is_valid(identity.id):
-                raise OperationError(ZooKeeperError.INVALID_ACL)
+        is_valid = identity.scheme in schemes and _VALID_IDS[identity.scheme](identity.id)
+        if identity != ANYONE and not is_valid:
+            raise OperationError(ZooKeeperError.INVALID_ACL)
         entries[entry] = None
     if not entries:
         raise OperationError(ZooKeeperError.INVALID_ACL)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kafkapy.zookeeper.acl import Identity
+from kafkapy.security.sasl.server_mechanism import ServerMechanism
+from kafkapy.zookeeper.acl import SASL, Identity
 from kafkapy.zookeeper.errors import ZooKeeperError
 from kafkapy.zookeeper.jute import encode_int, encode_long, encode_string
 from kafkapy.zookeeper.requests import NOTIFICATION_XID
@@ -37,9 +38,14 @@ class Client:
         self.session_id = 0
         self.timeout_ms = 0
         self.identities = [Identity("ip", self.address)]
+        self.sasl_exchange: ServerMechanism | None = None
         self.received = 0
         self.sent = 0
         self.is_closed = False
+
+    @property
+    def has_sasl_identity(self) -> bool:
+        return any(identity.scheme == SASL for identity in self.identities)
 
     def send(self, frame: bytes) -> None:
         """Sends a frame; does nothing if the connection is closed."""

@@ -25,6 +25,7 @@ class ZooKeeperError(IntEnum):
     AUTH_FAILED = -115
     SESSION_MOVED = -118
     NO_WATCHER = -121
+    SASL_REQUIRED = -124
 
 
 class OperationError(Exception):

@@ -15,8 +15,9 @@ from kafkapy.errors import Error, ProtocolViolation
 from kafkapy.named_tuple import NamedTuple
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.purgatory.purgatory import Schedule
+from kafkapy.security.sasl.server_mechanism import AuthenticationFailed, ServerMechanism
 from kafkapy.types import Clock
-from kafkapy.zookeeper.acl import READ, Identity, check_permission, digest_id, may_read
+from kafkapy.zookeeper.acl import READ, SASL, Identity, check_permission, digest_id, may_read
 from kafkapy.zookeeper.client import Client, encode_event, encode_reply
 from kafkapy.zookeeper.commands import Commands
 from kafkapy.zookeeper.errors import OperationError, ZooKeeperError
@@ -50,8 +51,12 @@ _CONTAINER_INTERVAL_MS = 60_000
 _SESSION_BIT = 1 << 56
 # Requests that this server knows and does not serve; the connection stays open.
 _UNSERVED = frozenset((Op.RECONFIG, Op.SASL))
+# Requests of clients that have not authenticated yet, on a listener that requires it.
+_AUTHENTICATIONS = frozenset((Op.AUTH, Op.SASL))
 
 OnDone = Callable[[Error], None]
+# Constructs the server's side of one SASL exchange.
+MakeExchange = Callable[[], ServerMechanism]
 
 
 class ServerCounts(NamedTuple):
@@ -74,7 +79,8 @@ class ServerCounts(NamedTuple):
 class ZooKeeperServer:
     """The clients of one loaded tree. Owner thread only.
 
-    A server exists from the load of the tree until the broker loses the leadership of the shard.
+    A server exists from the load of the tree until the broker loses the leadership of the shard. SASL is served if
+    `make_sasl_exchange` is set.
     """
 
     def __init__(
@@ -84,6 +90,7 @@ class ZooKeeperServer:
         settings: ZooKeeperSettings,
         schedule: Schedule,
         clock: Clock,
+        make_sasl_exchange: MakeExchange | None = None,
     ) -> None:
         self.tree: Tree = shard.tree
         self.watches: Watches[Client] = Watches()
@@ -96,6 +103,7 @@ class ZooKeeperServer:
         self._settings = settings
         self._schedule = schedule
         self._clock = clock
+        self._make_sasl_exchange = make_sasl_exchange
         self._clients_by_session: dict[int, Client] = {}
         self._session_clock = SessionClock(shard.tree.sessions, clock.monotonic_ms())
         self._timers: dict[str, TimerEntry] = {}
@@ -249,7 +257,10 @@ class ZooKeeperServer:
         reader = JuteReader(frame)
         xid, op = reader.read_int(), reader.read_int()
         self._session_clock.touch(client.session_id, self._clock.monotonic_ms())
-        if op == Op.PING:
+        if self._settings.is_sasl_required and op not in _AUTHENTICATIONS and not client.has_sasl_identity:
+            logger.warning("/%s sent operation %d without SASL, which the listener requires", client.address, op)
+            self._refuse(client, encode_reply(xid, 0, ZooKeeperError.SASL_REQUIRED))
+        elif op == Op.PING:
             self._reply(client, PING_XID)
         elif client.session_id not in self.tree.sessions:
             self._reply(client, xid, ZooKeeperError.SESSION_EXPIRED)
@@ -257,6 +268,8 @@ class ZooKeeperServer:
             self._close_session(client, xid)
         elif op == Op.AUTH:
             self._authenticate(client, reader)
+        elif op == Op.SASL and self._make_sasl_exchange is not None:
+            self._exchange(client, xid, reader.read_buffer() or b"", self._make_sasl_exchange)
         else:
             try:
                 self._operate(client, xid, op, reader)
@@ -301,10 +314,29 @@ class ZooKeeperServer:
                 client.identities.append(identity)
         elif scheme != "ip":
             logger.warning("/%s wants to authenticate by the unknown scheme %s", client.address, scheme)
-            self._reply(client, AUTH_XID, ZooKeeperError.AUTH_FAILED)
-            self.outbox.send(_Closer(client, "its authentication has failed"), b"")
+            self._refuse(client, encode_reply(AUTH_XID, self.tree.zxid, ZooKeeperError.AUTH_FAILED))
             return
         self._reply(client, AUTH_XID)
+
+    def _exchange(self, client: Client, xid: int, token: bytes, make_exchange: MakeExchange) -> None:
+        """Answers a token of SASL. As in ZooKeeper, the replies have no zxid, and a failure has a null token."""
+        exchange = client.sasl_exchange = client.sasl_exchange or make_exchange()
+        try:
+            answer = exchange.step(token)
+        except AuthenticationFailed as failure:
+            logger.warning("/%s has not authenticated by SASL: %s", client.address, failure)
+            is_required = self._settings.is_sasl_required
+            error = ZooKeeperError.SASL_REQUIRED if is_required else ZooKeeperError.AUTH_FAILED
+            self._refuse(client, encode_reply(xid, 0, error, encode_buffer(None)))
+            return
+        if exchange.is_complete:
+            client.identities.append(Identity(SASL, exchange.principal.name))
+        self.outbox.send(client, encode_reply(xid, 0, ZooKeeperError.OK, encode_buffer(answer)))
+
+    def _refuse(self, client: Client, reply: bytes) -> None:
+        """Sends a last reply, and ends the connection."""
+        self.outbox.send(client, reply)
+        self.outbox.send(_Closer(client, "its authentication has failed"), b"")
 
     def _reply(self, client: Client, xid: int, error: ZooKeeperError = ZooKeeperError.OK, body: bytes = b"") -> None:
         self.outbox.send(client, encode_reply(xid, self.tree.zxid, error, body))
@@ -338,6 +370,7 @@ class ZooKeeperServer:
 
     def _begin_for_client(self) -> Transaction:
         transaction = self.begin()
+        transaction.acl_schemes = self._settings.acl_schemes
         if self.commands is not None:
             transaction.is_protected = self.commands.is_protected
         return transaction

@@ -17,7 +17,7 @@ from kafkapy.types import Clock
 from kafkapy.zookeeper.commands import ClusterRequests, Commands
 from kafkapy.zookeeper.consumer_offsets import ConsumerOffsets
 from kafkapy.zookeeper.listener import Listener, TlsSource
-from kafkapy.zookeeper.server import ZooKeeperServer
+from kafkapy.zookeeper.server import MakeExchange, ZooKeeperServer
 from kafkapy.zookeeper.settings import ZooKeeperSettings
 from kafkapy.zookeeper.shard import ZooKeeperShard
 from kafkapy.zookeeper.view import ClusterFacts
@@ -48,8 +48,10 @@ class ZooKeeperService:
         facts: Callable[[], ClusterFacts],
         requests: ClusterRequests,
         tls: TlsSource | None,
+        make_sasl_exchange: MakeExchange | None,
     ) -> None:
-        """Binds the address of `zookeeper.listener`, whose clients use TLS if `tls` is set. Raises OSError."""
+        """Binds the address of `zookeeper.listener`, whose clients use TLS if `tls` is set, and SASL if
+        `make_sasl_exchange` is. Raises OSError."""
         self.settings = ZooKeeperSettings.from_config(config)
         self.server: ZooKeeperServer | None = None
         self._listener = Listener(config.zookeeper_listener, reactor, self.settings, tls)
@@ -59,6 +61,7 @@ class ZooKeeperService:
         self._create_topic = create_topic
         self._facts = facts
         self._requests = requests
+        self._make_sasl_exchange = make_sasl_exchange
         self._view: ViewWriter | None = None
         self._timer: TimerEntry | None = None
         self._runtime: CoordinatorRuntime[ZooKeeperShard] = CoordinatorRuntime(
@@ -108,7 +111,9 @@ class ZooKeeperService:
 
     def _tree_loaded(self, shard: ZooKeeperShard) -> None:
         logger.info("Serving the tree of %d nodes from zxid 0x%x on", len(shard.tree.nodes), shard.tree.zxid)
-        server = ZooKeeperServer(shard, self._runtime, self.settings, self._schedule, self._clock)
+        server = ZooKeeperServer(
+            shard, self._runtime, self.settings, self._schedule, self._clock, self._make_sasl_exchange
+        )
         chroot = self.settings.view_chroot
         commands = Commands(
             shard.tree, chroot, self._requests, self._image, server.delete_all, self._restore,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.listener import PROTOCOLS_WITH_TLS
+from kafkapy.config.listener_security import SASL_PROTOCOLS
 from kafkapy.named_tuple import NamedTuple
+from kafkapy.zookeeper.acl import PLAIN_SCHEMES
 
 WRITES_KEY = "zookeeper.listener.view.writes.enable"
 
 
 class ZooKeeperSettings(NamedTuple):
     """The limits of the listener, the path below which Kafka's znodes are ("" for the root), whether clients may write
-    them, and whether the broker has an authorizer. Immutable."""
+    them, whether the broker has an authorizer, the schemes that ACLs may have, and whether clients must authenticate by
+    SASL. Immutable."""
 
     min_session_timeout_ms: int
     max_session_timeout_ms: int
@@ -19,11 +23,15 @@ class ZooKeeperSettings(NamedTuple):
     view_chroot: str
     is_view_writable: bool
     has_acls: bool
+    acl_schemes: frozenset[str]
+    is_sasl_required: bool
 
     @classmethod
     def from_config(cls, config: BrokerConfig) -> ZooKeeperSettings:
         # Requests are made in the name of the broker, past its authorizer: only if the operator says so.
         is_set = WRITES_KEY in config.originals
+        protocol = config.zookeeper_listener_security_protocol
+        has_sasl = protocol in SASL_PROTOCOLS
         return cls(
             config.zookeeper_listener_min_session_timeout_ms,
             config.zookeeper_listener_max_session_timeout_ms,
@@ -32,4 +40,6 @@ class ZooKeeperSettings(NamedTuple):
             config.zookeeper_listener_view_chroot.rstrip("/"),
             config.zookeeper_listener_view_writes_enable and (not config.authorizer_class_name or is_set),
             bool(config.authorizer_class_name),
+            PLAIN_SCHEMES.union(("x509",) * (protocol in PROTOCOLS_WITH_TLS), ("sasl",) * has_sasl),
+            has_sasl and config.zookeeper_listener_sasl_required,
         )

@@ -5,10 +5,10 @@ request -> Transaction (reads the tree, collects changes) -> records and watch e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from kafkapy.named_tuple import NamedTuple
-from kafkapy.zookeeper.acl import Acl
+from kafkapy.zookeeper.acl import PLAIN_SCHEMES, Acl
 from kafkapy.zookeeper.errors import OperationError, ZooKeeperError
 from kafkapy.zookeeper.node import PERSISTENT, Node, initial_node
 from kafkapy.zookeeper.paths import ROOT_PATH, SYSTEM_NODES, child_path, name_of, parent_of
@@ -150,6 +150,7 @@ class Transaction:
         self.tree = tree
         # Returns whether the requester may not write a path, whatever its ACL.
         self.is_protected: Callable[[str], bool] = _is_never
+        self.acl_schemes: Collection[str] = PLAIN_SCHEMES
         self.zxid = tree.zxid + 1
         self.wall_ms = wall_ms
         self.changed: dict[str, Node | None] = {}

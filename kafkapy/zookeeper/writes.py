@@ -102,7 +102,7 @@ def _create(transaction: Transaction, request: Create, session_id: int, identiti
     owner = _owner(request, session_id)
     path = request.path
     parent_path = parent_of(path)
-    acl = resolved_acl(request.acl, identities)
+    acl = resolved_acl(request.acl, identities, transaction.acl_schemes)
     parent = transaction.find(parent_path)
     check_permission(parent.acl, permissions.CREATE, identities)
     if request.flags in (_SEQUENTIAL, _EPHEMERAL_SEQUENTIAL, _TTL_SEQUENTIAL):
@@ -155,7 +155,7 @@ def _set_data(transaction: Transaction, request: SetData, identities: Collection
 
 def _set_acl(transaction: Transaction, request: SetAcl, identities: Collection[Identity]) -> None:
     check_path(request.path)
-    acl = resolved_acl(request.acl, identities)
+    acl = resolved_acl(request.acl, identities, transaction.acl_schemes)
     node = _permitted(transaction, request.path, permissions.ADMIN, identities)
     _check_version(node.acl_version, request.version)
     transaction.replace_acl(request.path, acl, as_int32(node.acl_version + 1))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafkapy.coordinator.runtime import CoordinatorRuntime
 from kafkapy.metadata.internal_topics import ZOOKEEPER_TREE_TOPIC
-from kafkapy.zookeeper.acl import OPEN_ACL
+from kafkapy.zookeeper.acl import OPEN_ACL, PLAIN_SCHEMES
 from kafkapy.zookeeper.client import Client
 from kafkapy.zookeeper.jute import (
     JuteReader,
@@ -35,6 +35,8 @@ SETTINGS = ZooKeeperSettings(
     view_chroot="",
     is_view_writable=True,
     has_acls=True,
+    acl_schemes=PLAIN_SCHEMES,
+    is_sasl_required=False,
 )
 OPEN = encode_acl(OPEN_ACL)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.clients.legacy.installation import jars_of, java_command
@@ -18,8 +19,10 @@ class RealZooKeeper(ServerProcess):
 
     ready_line = re.compile(r"PrepRequestProcessor \(sid:0\) started")
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, options: Mapping[str, str] | None = None) -> None:
+        """`options` are further system properties of the server."""
         super().__init__(directory, None)
+        self._options = dict(options or {})
         self.zookeeper = f"127.0.0.1:{self.port}"
         settings = {
             "dataDir": directory / "data",
@@ -38,6 +41,7 @@ class RealZooKeeper(ServerProcess):
             "log4j.configuration": f"file:{self.directory / 'log4j.properties'}",
             "zookeeper.extendedTypesEnabled": "true",
             "zookeeper.forceSync": "no",
+            **self._options,
         }
         words = [f"-D{key}={value}" for key, value in options.items()]
         main = "org.apache.zookeeper.server.ZooKeeperServerMain"

@@ -89,9 +89,15 @@ ROWS = (
         "Shortest session timeout that a client of zookeeper.listener gets.",
     ),
     key(
-        "zookeeper.listener.security.protocol", STRING, "PLAINTEXT", one_of("PLAINTEXT", "SSL"), LOW, READ_ONLY,
-        "Security protocol of zookeeper.listener. With SSL it has the ssl keys; keys with the prefix "
-        "listener.name.zookeeper. are for this listener only.",
+        "zookeeper.listener.sasl.required", BOOLEAN, True, ANY, LOW, READ_ONLY,
+        "Whether clients of zookeeper.listener must authenticate if its security protocol has SASL. Otherwise clients "
+        "without a user name are served too, as by ZooKeeper.",
+    ),
+    key(
+        "zookeeper.listener.security.protocol", STRING, "PLAINTEXT", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), LOW,
+        READ_ONLY,
+        "Security protocol of zookeeper.listener. With TLS it has the ssl keys; keys with the prefix "
+        "listener.name.zookeeper. are for this listener only. With SASL, clients authenticate by DIGEST-MD5.",
     ),
     key(
         "zookeeper.listener.view.chroot", STRING, "/", ZNODE_PATH, LOW, READ_ONLY,
