@@ -1,4 +1,4 @@
-"""Programs with the high-level consumer of Kafka 0.8 to 0.10 on the listener for ZooKeeper's clients."""
+"""Programs with the high-level consumer of Kafka 0.8 to 1.1 on the listener for ZooKeeper's clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.types import TopicPartition
 from tests.clients.legacy.installation import java_command, java_jars
 from tests.harness.quorum_nodes import wait_until
 from tests.zookeeper.listening_broker import ListeningBroker
-from tests.zookeeper.old_consumer import RELEASE, OldConsumer
+from tests.zookeeper.old_consumer import RELEASES, OldConsumer
 
 pytestmark = [pytest.mark.full, pytest.mark.peer, pytest.mark.timeout(600)]
 PARTITIONS = 3
@@ -75,66 +75,80 @@ def values(records):
     return sorted(int(value) for _, _, value in records)
 
 
-def test_twelve_streams_share_partitions_with_a_second_member_until_both_have_gone(broker, client):
-    create(broker, "shared")
-    produce(broker, "shared", range(30))
-    with OldConsumer(broker.zookeeper, "g", "shared", "A", streams=12) as first:
+@pytest.fixture(params=RELEASES)
+def release(request):
+    return request.param
+
+
+def test_twelve_streams_share_partitions_with_a_second_member_until_both_have_gone(broker, client, release):
+    topic, group = f"shared-{release}", f"g-{release}"
+    create(broker, topic)
+    produce(broker, topic, range(30))
+    with OldConsumer(broker.zookeeper, group, topic, "A", streams=12, release=release) as first:
         # The names of threads are sorted as strings, so that the tenth thread has the third partition.
-        wait_until(lambda: owners(client, "g", "shared") == {0: "g_A-0", 1: "g_A-1", 2: "g_A-10"}, "A does not own all")
-        member = json.loads(client.get("/consumers/g/ids/g_A")[0])
-        assert (member["version"], member["subscription"], member["pattern"]) == (1, {"shared": 12}, "static")
+        wait_until(
+            lambda: owners(client, group, topic) == {0: f"{group}_A-0", 1: f"{group}_A-1", 2: f"{group}_A-10"},
+            "A does not own all",
+        )
+        member = json.loads(client.get(f"/consumers/{group}/ids/{group}_A")[0])
+        assert (member["version"], member["subscription"], member["pattern"]) == (1, {topic: 12}, "static")
         first.wait_for_records(30)
         first.commit()
-        assert offsets(client, "g", "shared") == {0: 10, 1: 10, 2: 10}
-        with OldConsumer(broker.zookeeper, "g", "shared", "B") as second:
-            wait_until(lambda: client.get_children("/consumers/g/ids") == ["g_A", "g_B"], "B is no member")
+        assert offsets(client, group, topic) == {0: 10, 1: 10, 2: 10}
+        with OldConsumer(broker.zookeeper, group, topic, "B", release=release) as second:
+            wait_until(
+                lambda: client.get_children(f"/consumers/{group}/ids") == [f"{group}_A", f"{group}_B"], "B is no member"
+            )
             first.close()
-            wait_until(lambda: owners(client, "g", "shared") == dict.fromkeys(range(3), "g_B-0"), "B does not own all")
-            produce(broker, "shared", range(30, 60))
+            wait_until(
+                lambda: owners(client, group, topic) == dict.fromkeys(range(3), f"{group}_B-0"), "B does not own all"
+            )
+            produce(broker, topic, range(30, 60))
             assert values(first.records() + second.wait_for_records(30)) == list(range(60))
             second.halt()
         # Nobody closes the session of a process that has died.
-        wait_until(lambda: owners(client, "g", "shared") == {}, "a dead member owns partitions")
-        assert client.get_children("/consumers/g/ids") == []
+        wait_until(lambda: owners(client, group, topic) == {}, "a dead member owns partitions")
+        assert client.get_children(f"/consumers/{group}/ids") == []
 
 
-def test_offsets_move_from_the_tree_to_the_coordinator_and_back(broker, client):
-    create(broker, "moved")
-    produce(broker, "moved", range(9))
+def test_offsets_move_from_the_tree_to_the_coordinator_and_back(broker, client, release):
+    topic, group = f"moved-{release}", f"m-{release}"
+    create(broker, topic)
+    produce(broker, topic, range(9))
 
     def consume(name, numbers, **properties):
         """Reads the numbers, which are all that is new, and commits."""
-        with OldConsumer(broker.zookeeper, "m", "moved", name, **properties) as consumer:
+        with OldConsumer(broker.zookeeper, group, topic, name, release=release, **properties) as consumer:
             assert values(consumer.wait_for_records(len(numbers))) == list(numbers)
             consumer.commit()
             consumer.close()
 
     consume("A", range(9))
-    assert offsets(client, "m", "moved") == {0: 3, 1: 3, 2: 3}
+    assert offsets(client, group, topic) == {0: 3, 1: 3, 2: 3}
 
     both = {"offsets_storage": "kafka", "dual_commit_enabled": "true"}
     only_kafka = {"offsets_storage": "kafka", "dual_commit_enabled": "false"}
-    produce(broker, "moved", range(9, 18))
+    produce(broker, topic, range(9, 18))
     consume("B", range(9, 18), **both)
-    assert offsets(client, "m", "moved") == group_offsets(broker, "m", "moved") == {0: 6, 1: 6, 2: 6}
+    assert offsets(client, group, topic) == group_offsets(broker, group, topic) == {0: 6, 1: 6, 2: 6}
 
-    produce(broker, "moved", range(18, 27))
+    produce(broker, topic, range(18, 27))
     consume("C", range(18, 27), **only_kafka)
-    assert group_offsets(broker, "m", "moved") == {0: 9, 1: 9, 2: 9}
-    assert offsets(client, "m", "moved") == {0: 6, 1: 6, 2: 6}
+    assert group_offsets(broker, group, topic) == {0: 9, 1: 9, 2: 9}
+    assert offsets(client, group, topic) == {0: 6, 1: 6, 2: 6}
 
-    produce(broker, "moved", range(27, 36))
+    produce(broker, topic, range(27, 36))
     consume("D", range(27, 36), **both)  # the larger of both offsets counts
-    assert offsets(client, "m", "moved") == {0: 12, 1: 12, 2: 12}
+    assert offsets(client, group, topic) == {0: 12, 1: 12, 2: 12}
 
-    produce(broker, "moved", range(36, 45))
+    produce(broker, topic, range(36, 45))
     consume("E", range(36, 45))
-    assert offsets(client, "m", "moved") == {0: 15, 1: 15, 2: 15}
+    assert offsets(client, group, topic) == {0: 15, 1: 15, 2: 15}
 
 
-def run(broker, class_name, *arguments):
-    """Runs a tool of the old release, and returns its output."""
-    jars = java_jars("kafka_2.11", RELEASE)
+def run(broker, release, class_name, *arguments):
+    """Runs a tool of an old release, and returns its output."""
+    jars = java_jars("kafka_2.11", release)
     done = subprocess.run(
         [*java_command(), "-cp", f"{jars}/*", class_name, "--zookeeper", broker.zookeeper, *arguments],
         capture_output=True,
@@ -146,21 +160,34 @@ def run(broker, class_name, *arguments):
     return done.stdout
 
 
-def test_the_old_group_tools_show_and_delete_the_groups_of_the_tree(broker, client):
-    create(broker, "checked")
-    produce(broker, "checked", range(6))
+def prepare_group(broker, client, group, topic):
+    """Creates a topic with two records in each partition, and a group in the tree that has read them."""
+    create(broker, topic)
+    produce(broker, topic, range(6))
     for partition in range(PARTITIONS):
-        client.create(f"/consumers/c/offsets/checked/{partition}", b"2", makepath=True)
-    client.create("/consumers/c/owners/checked", makepath=True)
-    client.create("/consumers/c/ids")
-    lines = [
-        line.split()
-        for line in run(broker, "kafka.tools.ConsumerOffsetChecker", "--group", "c", "--broker-info").splitlines()
-    ]
+        client.create(f"/consumers/{group}/offsets/{topic}/{partition}", b"2", makepath=True)
+    client.create(f"/consumers/{group}/owners/{topic}", makepath=True)
+    client.create(f"/consumers/{group}/ids")
+
+
+def test_the_old_offset_checker_shows_the_groups_of_the_tree(broker, client):
+    prepare_group(broker, client, "c", "checked")
+    output = run(broker, RELEASES[0], "kafka.tools.ConsumerOffsetChecker", "--group", "c", "--broker-info")
+    lines = [line.split() for line in output.splitlines()]
     for partition in range(PARTITIONS):
         assert ["c", "checked", str(partition), "2", "2", "0", "none"] in lines
     assert ["1", "->", f"localhost:{broker.port}"] in lines
-    assert "c" in run(broker, "kafka.admin.ConsumerGroupCommand", "--list").splitlines()
-    deleted = run(broker, "kafka.admin.ConsumerGroupCommand", "--delete", "--group", "c")
-    assert "Deleted all consumer group information for group c in zookeeper." in deleted
-    assert client.exists("/consumers/c") is None
+
+
+def test_the_old_group_tool_shows_and_deletes_the_groups_of_the_tree(broker, client, release):
+    group, topic = f"d-{release}", f"deleted-{release}"
+    prepare_group(broker, client, group, topic)
+    tool = "kafka.admin.ConsumerGroupCommand"
+    assert group in run(broker, release, tool, "--list").splitlines()
+    described = [line.split() for line in run(broker, release, tool, "--describe", "--group", group).splitlines()]
+    for partition in range(PARTITIONS):
+        numbers = [str(partition), "2", "2", "0"]
+        assert any(topic in line and numbers == line[line.index(topic) + 1 :][:4] for line in described), described
+    deleted = run(broker, release, tool, "--delete", "--group", group)
+    assert f"Deleted all consumer group information for group {group} in zookeeper." in deleted.replace("'", "")
+    assert client.exists(f"/consumers/{group}") is None

@@ -1,4 +1,4 @@
-"""A running program with the high-level consumer of Apache Kafka 0.10.1.1 (`programs/OldConsumer.java`)."""
+"""A running program with the high-level consumer of Apache Kafka 0.10 or 1.1 (`programs/OldConsumer.java`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tests.clients.legacy.installation import java_classes, java_command, java_jars
 
-RELEASE = "0.10.1.1"
+# The last releases before and after the consumer was deprecated; Kafka 2.0 has removed it.
+RELEASES = ("0.10.1.1", "1.1.1")
 SOURCE = Path(__file__).parent / "programs" / "OldConsumer.java"
 WAIT_SECONDS = 120.0
 SESSION_TIMEOUT_MS = 4000
@@ -20,7 +21,14 @@ class OldConsumer:
     of the consumer, with "_" for "."."""
 
     def __init__(
-        self, zookeeper: str, group: str, topic: str, name: str, streams: int = 1, **properties: str | int
+        self,
+        zookeeper: str,
+        group: str,
+        topic: str,
+        name: str,
+        streams: int = 1,
+        release: str = RELEASES[0],
+        **properties: str | int,
     ) -> None:
         settings = {
             "zookeeper.connect": zookeeper,
@@ -31,8 +39,8 @@ class OldConsumer:
             "auto.commit.enable": "false",
             **{key.replace("_", "."): value for key, value in properties.items()},
         }
-        jars = java_jars("kafka_2.11", RELEASE)
-        classes = java_classes(f"old-consumer-{RELEASE}", SOURCE, jars)
+        jars = java_jars("kafka_2.11", release)
+        classes = java_classes(f"old-consumer-{release}", SOURCE, jars)
         self._process = subprocess.Popen(
             [
                 *java_command(), "-cp", f"{classes}:{jars}/*", "OldConsumer", topic, str(streams),

@@ -1,4 +1,4 @@
-"""The Scala consumer and tools of Apache Kafka 0.10.1.1, which know only ZooKeeper's address."""
+"""The Scala consumers and tools of Apache Kafka 0.10.1.1 and 1.1.1, which know only ZooKeeper's address."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kafkapy.client.producer import Producer
 from tests.clients.legacy.installation import java_command, java_jars
 from tests.harness.quorum_nodes import wait_until
 from tests.zookeeper.listening_broker import ListeningBroker
+from tests.zookeeper.old_consumer import RELEASES
 
 pytestmark = pytest.mark.peer
 TOPIC_TOOL = "kafka.admin.TopicCommand"
@@ -32,9 +33,9 @@ def client(broker):
     client.close()
 
 
-def run(broker, class_name, *arguments):
-    """Runs a program of 0.10.1.1, and returns its output."""
-    jars = java_jars("kafka_2.11", "0.10.1.1")
+def run(broker, class_name, *arguments, release=RELEASES[0]):
+    """Runs a program of an old release, and returns its output."""
+    jars = java_jars("kafka_2.11", release)
     done = subprocess.run(
         [*java_command(), "-cp", f"{jars}/*", class_name, "--zookeeper", broker.zookeeper, *arguments],
         capture_output=True,
@@ -76,16 +77,18 @@ def test_the_tool_adds_partitions_and_deletes_a_topic(broker, client):
         assert "gone" not in admin.list_topics()
 
 
-def test_the_consumer_reads_a_topic_and_stores_its_offsets(broker, client):
-    create(broker, client, "read")
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_consumer_reads_a_topic_and_stores_its_offsets(broker, client, release):
+    topic, group = f"read-{release}", f"g-{release}"
+    create(broker, client, topic)
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
         for number in range(5):
-            producer.send("read", value=str(number).encode(), partition=number % 2)
-    words = ("--topic", "read", "--from-beginning", "--max-messages", "5", "--consumer-property", "group.id=g")
-    text = run(broker, "kafka.tools.ConsoleConsumer", *words)
+            producer.send(topic, value=str(number).encode(), partition=number % 2)
+    words = ("--topic", topic, "--from-beginning", "--max-messages", "5", "--consumer-property", f"group.id={group}")
+    text = run(broker, "kafka.tools.ConsoleConsumer", *words, release=release)
     assert sorted(line for line in text.splitlines() if line.isdigit()) == ["0", "1", "2", "3", "4"]
     assert "Processed a total of 5 messages" in text
-    offsets = [int(client.get(f"/consumers/g/offsets/read/{partition}")[0]) for partition in range(2)]
+    offsets = [int(client.get(f"/consumers/{group}/offsets/{topic}/{partition}")[0]) for partition in range(2)]
     assert offsets == [3, 2]
-    assert client.get_children("/consumers/g/owners/read") == []
-    wait_until(lambda: not client.get_children("/consumers/g/ids"), "the session was not closed")
+    assert client.get_children(f"/consumers/{group}/owners/{topic}") == []
+    wait_until(lambda: not client.get_children(f"/consumers/{group}/ids"), "the session was not closed")
