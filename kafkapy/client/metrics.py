@@ -71,9 +71,10 @@ class Samples:
         return [each for each in self._windows if each[0] > oldest_ms]
 
     def _elapsed_s(self, recent: list[list[float]]) -> float:
-        """Returns the seconds from the start of the first of the windows `recent` until now.
+        """Returns the seconds from the start of the first one of the windows `recent` until now.
 
-        The result is at least the length of all windows but one, as in Java's clients.
+        As in Java's clients, it is at least as long as the configured number of windows (metrics.num.samples) less one.
+        A window is [start in ms, number of values, sum, maximum].
         """
         least_ms = self._window_ms * (self._number - 1)
         covered_ms = self._clock.monotonic_ms() - recent[0][0] if recent else 0

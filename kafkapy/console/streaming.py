@@ -22,7 +22,10 @@ _MOST_CHARACTERS = 64 << 10
 
 
 class StreamedPage(StreamingResponse):
-    """A response of chunks of text that a thread makes. `stop` is called when the browser leaves, and at the end."""
+    """A response whose text `chunks` yields, on a thread.
+
+    Calls the argument `stop` once the browser has left or has received the last chunk, to end the caller's work.
+    """
 
     def __init__(
         self,

@@ -98,10 +98,10 @@ def reassigned(partition: PartitionImage, target: Sequence[int]) -> Assignment:
     """Returns the assignment during a reassignment to the `target` replicas: the target replicas, followed by the
     replicas to be removed.
 
-    A reassignment in progress is replaced. Its adding replicas remain adding replicas if they are in `target`, so that
-    a repeated request changes nothing; otherwise they are removed. If a request adds no replica, Apache Kafka 4.3
-    leaves the former adding replicas in the list although they are removed, so that a reassignment back to the original
-    replicas never completes there.
+    A reassignment in progress is replaced. Of the replicas that it was adding, those in `target` are adding replicas
+    again, so that a repeated request changes nothing; the others become removing replicas. Apache Kafka 4.3 differs if
+    the new request adds no replica: it leaves the list of adding replicas as it was, so that a reassignment back to the
+    original replicas never completes there.
     """
     original = set(partition.replicas).difference(partition.adding_replicas)
     removing = tuple(sorted(set(partition.replicas).difference(target)))

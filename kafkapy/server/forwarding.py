@@ -85,7 +85,10 @@ class Forwarding:
             self._create_for_client(context, request, finish)
 
     def request(self, request: Any, key: ApiKey, on_done: Callable[[Any, int, Exception | None], None]) -> None:
-        """Sends a request in the name of this broker; see ForwardingPort."""
+        """Sends a request in the name of this broker to the active controller.
+
+        Calls `on_done(response, version of the API, None)` or `on_done(None, version, error)`, on any thread.
+        """
         self._channel.send(request, key, on_done)
 
     def _create_for_client(

@@ -31,10 +31,16 @@ MUTATING_APIS = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CR
 
 
 class RequestFilter(Protocol):
-    """Receives the requests of a connection before the handlers do."""
+    """Receives each request of a connection before it is decoded, and may respond to it or close the connection.
+
+    The authenticator of a connection is one.
+    """
 
     def admits(self, request: Request, find: Callable[[int], ServedApi | None]) -> bool:
-        """Returns whether the handlers have to serve the request. `find` returns the API with a key."""
+        """Returns True if the request has to be decoded and served; otherwise the filter has handled it.
+
+        `find` returns the API with a key, or None if it is not served.
+        """
         ...
 
     def versions_sent(self) -> None:

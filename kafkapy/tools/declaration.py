@@ -30,9 +30,9 @@ class Example(NamedTuple):
 class Command(NamedTuple):
     """A subcommand, such as `format` of `kafkapy storage format`.
 
-    `required_groups` and `completes` have the same meaning as the fields of Tool. `accepts_profile` is False if the
-    command reads more than a client's configuration from the file of `--command-config`, so that a profile of the user
-    cannot replace it.
+    Of the options in each of `required_groups` exactly one must be given. `completes` is the kind of word that shell
+    completion offers apart from flags, such as "topic" (see Option). `accepts_profile` is False if the command reads more
+    than a client's configuration from the file of `--command-config`, so that a profile of the user cannot replace it.
     """
 
     name: str

@@ -128,7 +128,7 @@ class Commands:
         return below.startswith(_TOPICS) and below.count("/") > _TOPICS.count("/")
 
     def is_requested(self, topic: str) -> bool:
-        """Returns whether the controller has been asked for the topic and has not answered yet."""
+        """Returns whether a request to create, extend or delete the topic is waiting for the controller's response."""
         return topic in self._requested_topics
 
     def prepare(self, transaction: Transaction) -> list[NodeWrite]:

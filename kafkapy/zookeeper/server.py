@@ -79,8 +79,8 @@ class ServerCounts(NamedTuple):
 class ZooKeeperServer:
     """The clients of one loaded tree. Owner thread only.
 
-    A server exists from the load of the tree until the broker loses the leadership of the shard. SASL is served if
-    `make_sasl_exchange` is set.
+    A server exists from the load of the tree until the broker is no longer the leader of the partition that stores it.
+    SASL is served if `make_sasl_exchange` is set.
     """
 
     def __init__(

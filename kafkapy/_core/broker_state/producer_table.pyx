@@ -123,7 +123,7 @@ cdef class ProducerTable:
         return NULL
 
     cdef int insert(self, ProducerEntry entry) except -1:
-        """Inserts the entry into the slots; `owned` contains it already."""
+        """Inserts the entry into the slots. The caller must have added it to the dictionary `owned` before."""
         cdef Py_ssize_t at
         if 2 * <Py_ssize_t> len(self.owned) > self.capacity:
             return self.rebuild(max(<Py_ssize_t> SMALLEST_CAPACITY, self.capacity * 2))
