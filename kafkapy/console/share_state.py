@@ -36,7 +36,7 @@ Place = tuple[object, int]
 
 
 class Deliveries(NamedTuple):
-    """The numbers of records of a share partition that are not finished in order.
+    """The numbers of records above the start offset of a share partition that have a stored state.
 
     They are to be delivered `again`, are `acknowledged` out of order, or are `archived`: their delivery was given up.
     `most_deliveries` is the largest delivery count of a record that is to be delivered again.

@@ -72,8 +72,9 @@ def format_node(
     `features` are pairs of a name and a level, metadata.version first. The first start of the node finalizes them, and
     stores the SCRAM `credentials`.
 
-    `metadata_directory` is the one of `directories` that has the metadata log. A given cluster id must be that of the
-    formatted directories. Raises ConfigError, MalformedMetaProperties, OSError.
+    `metadata_directory` is the one of `directories` that has the metadata log. A given `cluster_id` must be that of the
+    formatted directories; without one, and without a formatted directory, the cluster gets a random id. Raises
+    ConfigError, MalformedMetaProperties, OSError.
     """
     # The order matters, because a crash may occur between two steps.
     for directory in directories:

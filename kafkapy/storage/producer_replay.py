@@ -140,8 +140,11 @@ def _with_batches(entry: ProducerEntry, batches: Iterable[BatchMetadata]) -> Pro
 
 
 def _tail(segments: LogSegments, last: int, end_offset: int, length: int) -> Iterator[BatchSummary]:
-    """Yields the batches below `end_offset` in at most `length` bytes at the end of the segment with the index `last`,
-    and of the previous segment if this segment is shorter than `length`. Raises OSError."""
+    """Yields the batches in the last `length` bytes of the log that are below `end_offset`, in the order of offsets.
+
+    `last` is the index of the last segment. If it is shorter than `length`, the end of the segment before it makes up
+    the rest; no more than these two segments are read. Raises OSError.
+    """
     segment = segments[last]
     if last and segment.size < length:
         yield from _batches_at_end(segments[last - 1], length - segment.size)

@@ -31,8 +31,9 @@ class Command(NamedTuple):
     """A subcommand, such as `format` of `kafkapy storage format`.
 
     Of the options in each of `required_groups` exactly one must be given. `completes` is the kind of word that shell
-    completion offers apart from flags, such as "topic" (see Option). `accepts_profile` is False if the command reads more
-    than a client's configuration from the file of `--command-config`, so that a profile of the user cannot replace it.
+    completion offers apart from flags, such as "topic" (see Option). `accepts_profile` is False if the command reads
+    more than a client's configuration from the file of `--command-config`, so that a profile of the user cannot replace
+    it.
     """
 
     name: str

@@ -90,7 +90,7 @@ cdef class FetchedBatches:
             PyBuffer_Release(&self.view)
 
     cdef int examine(self, int32_t leader_epoch) noexcept nogil:
-        """Returns a status, and sets the totals of the batches to append.
+        """Sets the totals of the batches to append; returns EXAMINED or, for the first fault, another FOUND constant.
 
         These end before the first batch that is incomplete or of an epoch above `leader_epoch`.
         """

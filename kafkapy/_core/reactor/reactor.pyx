@@ -266,8 +266,8 @@ cdef class Reactor:
         return 0
 
     cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1:
-        """Adds the connection to epoll and to `connections`, and reserves room in the queues. Whatever can fail is done
-        here, before the connection opens."""
+        """Adds a connected socket to epoll and `connections`, and reserves its room in the reactor's queues. What can
+        fail is done here, before the connection counts as open."""
         cdef epoll_event event
         self.check_owner()
         if connection_id in self.connections:

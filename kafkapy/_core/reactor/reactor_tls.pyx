@@ -118,7 +118,10 @@ cdef void tls_accept(ReactorState *state, ConnectionState *connection) noexcept 
 
 
 cdef void tls_release_pool(ReactorState *state) noexcept nogil:
-    """Takes all sessions back from a pool whose threads have ended, and releases those without a connection."""
+    """Takes all TLS sessions back from the handshake pool, whose threads have ended.
+
+    A session whose connection was closed during its step of the handshake has no owner, and is released.
+    """
     cdef TlsSession *session
     cdef TlsSession *following
     cdef int turn

@@ -55,7 +55,7 @@ class SchemaSerializer(ABC):
         self._registered: dict[str, tuple[RegisteredSchema, bytes]] = {}
 
     def __call__(self, topic: str, value: Any) -> bytes | None:
-        """Returns the frame and the data of a value; None for None, which is Kafka's null.
+        """Returns a value as bytes, the prefix that names its schema and the data, or None for None.
 
         Raises SchemaMismatch for a value that does not fit the schema, and RegistryFailure.
         """

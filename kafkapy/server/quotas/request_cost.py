@@ -76,7 +76,10 @@ class RequestCost:
             self._started_ns = 0
 
     def timed(self, work: Work) -> Work:
-        """Returns `work` for the handler pool, with the measurement of its time and of its continuation's time."""
+        """Returns `work` for the handler pool, with the measurement of its time.
+
+        The function that `work` returns, which the reactor's thread runs afterwards, is measured too.
+        """
 
         def run() -> Callable[[], object]:
             started_ns = perf_counter_ns()
