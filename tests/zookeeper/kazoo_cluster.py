@@ -22,7 +22,16 @@ class ServedCluster(list):
     def __init__(self, **settings: object) -> None:
         directory = tempfile.TemporaryDirectory(prefix="kafkapy-kazoo-")
         self._directory = directory  # is removed with the cluster
-        self.broker = ListeningBroker(Path(directory.name), zookeeper_listener_max_connections_per_address="0")
+        properties = {"zookeeper_listener_max_connections_per_address": "0"}
+        if settings.get("jaas_config"):
+            jaas = Path(directory.name) / "jaas.conf"
+            jaas.write_text(str(settings["jaas_config"]))
+            properties |= {
+                "kafkapy_jaas_config_file": str(jaas),
+                "zookeeper_listener_security_protocol": "SASL_PLAINTEXT",
+                "zookeeper_listener_sasl_required": "false",
+            }
+        self.broker = ListeningBroker(Path(directory.name), **properties)
         super().__init__([self])
 
     @property
