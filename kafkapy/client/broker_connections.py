@@ -224,7 +224,9 @@ class BrokerConnections:
     def _connect(self, node: Node, attempts: int, monotonic_ms: int) -> Connection | None:
         try:
             sizes = self._buffer_bytes("send.buffer.bytes"), self._buffer_bytes("receive.buffer.bytes")
-            opened = self._environment.connect(node, sizes)
+            proxy = self._environment.proxy
+            handshake = None if proxy is None else proxy.handshake(node)
+            opened = self._environment.connect(node if proxy is None else proxy.node, sizes)
         except OSError as error:
             self._count_failure(node, f"Connection to {node.label} failed: {error}", error)
             return None
@@ -239,6 +241,7 @@ class BrokerConnections:
             security=self._security,
             throttling=self.throttling,
             metrics=self.metrics,
+            proxy=handshake,
         )
         self.metrics.created_connections.add(1)
         self._connections[node.node_id] = connection

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kafkapy._core.client.tls_frame_socket import TlsFrameSocket
     from kafkapy.client.connection_security import ConnectionSecurity
     from kafkapy.client.metrics import ClientMetrics
+    from kafkapy.client.proxy import ProxyHandshake
 
 log = logging.getLogger("kafkapy.client")
 
@@ -99,6 +100,7 @@ class State(Enum):
     """The states of a connection, in their order."""
 
     CONNECTING = auto()
+    PROXY_HANDSHAKE = auto()
     TLS_HANDSHAKE = auto()
     NEGOTIATING = auto()
     AUTHENTICATING = auto()  # at the beginning, and again before the session ends
@@ -128,8 +130,11 @@ class Connection:
         security: ConnectionSecurity | None = None,
         throttling: ClientThrottling | None = None,
         metrics: ClientMetrics | None = None,
+        proxy: ProxyHandshake | None = None,
     ) -> None:
         """Takes over `opened`, which is connecting to the broker; `on_close` is called before that socket is closed.
+
+        With `proxy` the socket is connecting to a proxy instead, which then connects to the broker.
 
         `spoken` has the lowest and highest version of each API that this client uses; see `choose_version`. `security`
         is None for PLAINTEXT. `throttling` counts the throttle times of responses, and
@@ -160,6 +165,7 @@ class Connection:
         self._earliest_ms = _NEVER  # no request has an earlier deadline
         self._chosen: dict[tuple[int, int | None], int] = {}  # (API, highest) -> version
         self._headers: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # -> bytes around the correlation id
+        self._proxy = proxy
         self.socket = opened
         self._tls: TlsFrameSocket | None = None
         if security is not None and security.has_tls:
@@ -173,6 +179,8 @@ class Connection:
 
     @property
     def wants_to_write(self) -> bool:
+        if self.state is State.PROXY_HANDSHAKE and self._proxy is not None:
+            return self._proxy.is_sending
         return self.state is State.CONNECTING or self._frames.is_sending
 
     @property
@@ -272,18 +280,27 @@ class Connection:
         Closes the connection if that takes too long.
         """
         if self.state is State.CONNECTING and self._is_connected():
-            if self._tls is None:
-                self._request_versions(_API_VERSIONS_VERSION)
+            if self._proxy is None:
+                self._greet()
             else:
-                self.state = State.TLS_HANDSHAKE
+                self.state = State.PROXY_HANDSHAKE
+        if self.state is State.PROXY_HANDSHAKE and self._proxy is not None and self._proxy.advance(self.socket):
+            self._greet()
         if self.state is State.TLS_HANDSHAKE and self._tls is not None and self._tls.handshake():
             self._request_versions(_API_VERSIONS_VERSION)
-        if self.state not in (State.CONNECTING, State.TLS_HANDSHAKE):
+        if self.state not in (State.CONNECTING, State.PROXY_HANDSHAKE, State.TLS_HANDSHAKE):
             return not self.is_closed
         if monotonic_ms >= self._setup_deadline_ms:
             late = f"Connection to {self.node.label} was not established in time"
             self.close(ApiError(Error.NETWORK_EXCEPTION, late))
         return False
+
+    def _greet(self) -> None:
+        """Begins to talk to the broker, which the socket has reached."""
+        if self._tls is None:
+            self._request_versions(_API_VERSIONS_VERSION)
+        else:
+            self.state = State.TLS_HANDSHAKE
 
     def _is_connected(self) -> bool:
         code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)

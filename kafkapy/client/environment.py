@@ -15,13 +15,16 @@ from kafkapy.types import Clock, SystemClock
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from kafkapy.client.proxy import Proxy
+
 
 class Environment(NamedTuple):
     """The parts of the operating system that a client's networking uses; unit tests replace them.
 
     `connect(node, buffers)` returns a non-blocking socket that is connecting to `node`. Without `has_thread` the
     network makes progress only while a caller waits. `find_tls_context` returns the TLS context for the next
-    connection; None for the context that the configuration describes.
+    connection; None for the context that the configuration describes. `proxy`, unless it is None, connects to the
+    brokers; `connect` then connects to the proxy.
     """
 
     clock: Clock = SystemClock()
@@ -29,6 +32,7 @@ class Environment(NamedTuple):
     make_selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector
     has_thread: bool = True
     find_tls_context: Callable[[], SSLContext] | None = None
+    proxy: Proxy | None = None
 
 
 SYSTEM = Environment()

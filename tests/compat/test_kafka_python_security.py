@@ -13,6 +13,7 @@ import kafkapy.compat.kafka as kafka
 from kafkapy.compat.kafka.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 from tests.harness.certificates import CertificateAuthority
 from tests.oauth_tokens import unsecured_token
+from tests.proxy_server import ProxyServer
 from tests.security.client_matrix import Form
 from tests.security.matrix_servers import MatrixServer, running
 from tests.security.secured_kafka import USERS
@@ -93,6 +94,13 @@ def test_a_context_of_the_application(server: MatrixServer, authority: Certifica
     produce(server, form, chosen)
 
 
+def test_tls_through_a_proxy(server: MatrixServer, authority: CertificateAuthority) -> None:
+    form = Form("SASL_SSL", "PLAIN")
+    with ProxyServer("me:secret") as proxy:
+        produce(server, form, {**options(form, authority), "proxy_url": f"socks5h://me:secret@{proxy.address}"})
+        assert proxy.targets
+
+
 def test_a_wrong_password(server: MatrixServer, authority: CertificateAuthority) -> None:
     form = Form("SASL_SSL", "SCRAM-SHA-512")
     with pytest.raises(SaslAuthenticationFailedError):
@@ -102,7 +110,9 @@ def test_a_wrong_password(server: MatrixServer, authority: CertificateAuthority)
 @pytest.mark.parametrize(
     ("chosen", "text"),
     [
-        ({"proxy_url": "socks5://localhost:1"}, "cannot honour proxy_url"),
+        ({"proxy_url": "ftp://localhost:1"}, "proxy_url cannot be used"),
+        ({"socks5_proxy": "socks5://localhost:none"}, "proxy_url cannot be used"),
+        ({"client_dns_lookup": "resolve_canonical_bootstrap_servers_only"}, "cannot honour client_dns_lookup"),
         ({"kafka_client": object}, "cannot honour kafka_client"),
         ({"api_version": (0, 9)}, "before 0.10"),
         ({"security_protocol": "SASL_PLAINTEXT"}, "sasl_mechanism is missing"),

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from kafkapy.client.cluster import Node
 from kafkapy.client.connection import open_socket
 from kafkapy.client.environment import SYSTEM, Environment
+from kafkapy.client.proxy import Proxy
 from kafkapy.compat.kafka.errors import KafkaConfigurationError
+from kafkapy.errors import ConfigError
 from kafkapy.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -78,8 +80,6 @@ REFUSED: dict[str, str] = {
     "metrics_sample_window_ms": "the metrics are totals, without windows",
     "sasl_kerberos_name": "the name is made of sasl_kerberos_service_name and the broker's host",
     "sasl_kerberos_domain_name": "the name is made of sasl_kerberos_service_name and the broker's host",
-    "proxy_url": "connections through a proxy are not supported",
-    "socks5_proxy": "connections through a proxy are not supported",
     "client_dns_lookup": "the addresses of a name are tried in the order of the system",
     "kafka_client": "the networking belongs to kafkapy's client",
     "enable_incremental_fetch_sessions": "fetch sessions are used with every broker that has them",
@@ -219,6 +219,12 @@ def _environment(chosen: Mapping[str, Any]) -> Environment:
     extra = [each for each in chosen["socket_options"] or () if tuple(each) not in _NO_DELAY]
     if extra:
         environment = environment._replace(connect=_connector(extra))
+    url = chosen["proxy_url"] or chosen["socks5_proxy"]
+    if url:
+        try:
+            environment = environment._replace(proxy=Proxy.from_url(url))
+        except ConfigError as error:
+            raise KafkaConfigurationError(f"The option proxy_url cannot be used: {error}") from error
     if chosen["selector"] is not selectors.DefaultSelector:
         environment = environment._replace(make_selector=chosen["selector"])
     if chosen["security_protocol"].upper() in ("SSL", "SASL_SSL"):
