@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy.client.schema.avro_shape import check_arrays, check_depth, is_recursive
-from kafkapy.client.schema.bounded_cache import BoundedCache
 from kafkapy.client.schema.errors import LibraryMissing, SchemaMismatch
 from kafkapy.client.schema.model import AVRO, Schema
 from kafkapy.client.schema.registry_client import RegistryClient
@@ -106,7 +105,6 @@ class AvroSerializer(SchemaSerializer):
         self._given = Schema(schema) if isinstance(schema, str) else schema
         self._to_value = to_value
         self._strictness = {"strict": is_strict, "strict_allow_default": is_strict_but_for_defaults}
-        self._parsed: BoundedCache[str, ParsedAvro] = BoundedCache(100)
         self._own_parsed = None if self._given is None else parse_avro(registry, self._given)
 
     def own_schema(self) -> Schema:
@@ -124,7 +122,8 @@ class AvroSerializer(SchemaSerializer):
         """Returns a schema with the schemas that it refers to. Raises SchemaMismatch."""
         if schema is self._given and self._own_parsed is not None:
             return self._own_parsed
-        return self._parsed.get_or_make(schema.content_key, lambda: parse_avro(self._registry, schema))
+        found: ParsedAvro = self._made_of(schema, lambda: parse_avro(self._registry, schema))
+        return found
 
     def serialize(self, value: Any, schema: Schema) -> bytes:
         parsed = self.parsed_of(schema)

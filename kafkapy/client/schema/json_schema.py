@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from kafkapy.client.schema.bounded_cache import BoundedCache
 from kafkapy.client.schema.errors import LibraryMissing, SchemaMismatch
 from kafkapy.client.schema.model import JSON, Schema
 from kafkapy.client.schema.registry_client import RegistryClient
@@ -130,7 +129,6 @@ class JsonSerializer(SchemaSerializer):
         self._to_value = to_value
         self._validates = validates
         self._encode = encode or encode_json
-        self._validators: BoundedCache[str, Validate] = BoundedCache(100)
         self._own_validator = None
         if self._given is not None and validates:
             self._own_validator = make_validator(registry, self._given)
@@ -150,9 +148,7 @@ class JsonSerializer(SchemaSerializer):
         if self._validates:
             validate = self._own_validator
             if validate is None or schema is not self._given:
-                validate = self._validators.get_or_make(
-                    schema.content_key, lambda: make_validator(self._registry, schema)
-                )
+                validate = self._made_of(schema, lambda: make_validator(self._registry, schema))
             validate(value)
         encoded = self._encode(value)
         return encoded.encode() if isinstance(encoded, str) else encoded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from kafkapy.client.schema.bounded_cache import BoundedCache
@@ -53,6 +54,8 @@ class SchemaSerializer(ABC):
         self._part = KEY if is_key else VALUE
         # topic -> the schema to write with, and the bytes before the data
         self._registered: dict[str, tuple[RegisteredSchema, bytes]] = {}
+        self._made: BoundedCache[str, Any] = BoundedCache(100)
+        self._last_made: tuple[Schema, Any] | None = None
 
     def __call__(self, topic: str, value: Any) -> bytes | None:
         """Returns a value as bytes, the prefix that names its schema and the data, or None for None.
@@ -96,6 +99,15 @@ class SchemaSerializer(ABC):
         if len(self._registered) < CACHE_SIZE:
             self._registered[topic] = entry
         return entry
+
+    def _made_of(self, schema: Schema, make: Callable[[], Any]) -> Any:
+        """Returns what `make` has made of a schema. The last one is found without a digest of its content."""
+        last = self._last_made
+        if last is not None and last[0] is schema:
+            return last[1]
+        found = self._made.get_or_make(schema.content_key, make)
+        self._last_made = (schema, found)
+        return found
 
     @abstractmethod
     def own_schema(self) -> Schema:
