@@ -16,7 +16,7 @@ from kafkapy.client.reliable.handler_process import LENGTH_BYTES, load_handler
 from kafkapy.client.reliable.records import Delivery, Failure, HandlerDied, HandlerTimedOut, Output
 from kafkapy.errors import ConfigError
 
-_MODULE = "kafkapy.client.reliable.handler_process"
+_CHILD_MODULE = "kafkapy.client.reliable.handler_process"
 # Importing the handler's module may take long.
 _IMPORT_TIMEOUT_S = 60.0
 _PIPE_BYTES = 1 << 16
@@ -69,7 +69,7 @@ class IsolatedHandler(Closing):
         self._unread.clear()
 
     def _start(self) -> None:
-        command = [sys.executable, "-m", _MODULE, self._reference]
+        command = [sys.executable, "-m", _CHILD_MODULE, self._reference]
         # A group of its own, so that a Ctrl-C on the terminal reaches only the parent, which ends the child.
         self._child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
