@@ -49,7 +49,7 @@ def _kind(schema: Any) -> str:
 
 
 def get_type(schema: Any) -> FieldType:
-    """Returns the type of a field."""
+    """Returns the type of the field whose schema is `schema`."""
     kind = _kind(schema)
     return FieldType.COMBINED if kind == "union" else _TYPES.get(kind, FieldType.NULL)
 
@@ -86,7 +86,10 @@ def _full_name(schema: dict[str, Any], namespace: str) -> str:
 
 
 def transform(ctx: RuleContext, schema: Any, message: Any, field_transform: FieldTransform) -> Any:
-    """Applies a function to the fields of a value with a tag of the rule. Records are changed in place."""
+    """Returns the value `message` after `field_transform` was applied to each field that has a tag of the rule.
+
+    Records are changed in place. Raises RuleConditionError if the rule is a condition that a field does not fulfil.
+    """
     field = ctx.current_field()
     if field is not None:
         field.field_type = get_type(schema)
@@ -126,7 +129,10 @@ def _transform_field(
 
 
 def _branch(union: list[Any], message: Any) -> tuple[Any, Any]:
-    """Returns the schema of a union's value, or None, and the value without the name of the branch."""
+    """Returns the schema in `union` that the value `message` has, None if none fits, and the value.
+
+    The value is the second element of `message` if that is a pair of a schema's name and a value.
+    """
     name, value = None, message
     if isinstance(message, tuple) and len(message) == 2:
         name, value = message
@@ -141,7 +147,7 @@ def _branch(union: list[Any], message: Any) -> tuple[Any, Any]:
 
 
 def _fits(schema: Any, value: Any) -> bool:
-    """Returns whether a value may have a schema, so that it selects the branch of a union."""
+    """Returns whether a value may have a schema, by which the schema of a value is found in a union."""
     kind = _kind(schema)
     if kind == "union":
         return any(_fits(each, value) for each in schema)
@@ -173,7 +179,7 @@ def _has_parts_that_fit(kind: str, schema: Any, value: Any) -> bool:
 def validate_message(
     executor: ValidationRuleExecutor | None, schema: Any, message: Any, fail_fast: bool = False
 ) -> list[ValidationRuleError]:
-    """Returns the errors of a value by the validation rules of its schema, or only the first one."""
+    """Returns the errors of a value by the validation rules of its schema; only the first one with `fail_fast`."""
     if executor is None or schema is None or message is None:
         return []
     return collected(_violations(executor, schema, message, ""), fail_fast)

@@ -35,9 +35,11 @@ def build_serde(
     construct: Callable[[SchemaRegistryClient | None], Serde],
     init: Callable[[Serde], None] | None = None,
 ) -> Serde:
-    """Returns a serde that `construct` makes for a client, and that owns the client if a configuration is given.
+    """Returns the serde (serializer or deserializer) that `construct` makes for a client of the registry.
 
-    `init` receives the serde. Raises ValueError if both are given. What fails closes what was made.
+    The client is `schema_registry_client`, or is made from `schema_registry_conf` and then closed with the serde.
+    Raises ValueError if both arguments are given. `init` is called with the new serde. If `construct` or `init` raises
+    an exception, the client or serde that was made here is closed.
     """
     if schema_registry_client is not None and schema_registry_conf is not None:
         raise ValueError(_TWO_CLIENTS)
@@ -127,12 +129,15 @@ class Building:
         return self._set("rule_registry", rule_registry)
 
     def build(self, conf: dict[str, Any], is_key: bool) -> Any:
-        """Returns the serde, and the configuration of the client, of which no key is taken."""
+        """Returns the serde, and a copy of `conf`, the configuration of the producer or consumer, with all its keys."""
         client, config, init = self._taken()
         return build_serde(client, config, self._construct, init), dict(conf)
 
     def _taken(self) -> tuple[Any, Any, Any]:
-        """Returns the client, its configuration, and the function that receives the serde. Raises ValueError."""
+        """Returns the registry's client, the configuration to make one from, and the function to call with the serde.
+
+        Each is None if it was not set. Raises ValueError if a required message type was not set.
+        """
         if "message_type" in self._parameters and self._values.get("message_type") is None:
             raise ValueError("a builder for Protobuf requires a message type; call set_message_type()")
         init = self._values.get("serializer_init") or self._values.get("deserializer_init")
@@ -150,7 +155,7 @@ class AsyncBuilding(Building):
     """The base of the builders whose `build` is a coroutine."""
 
     def build(self, conf: dict[str, Any], is_key: bool) -> Any:
-        """Returns a coroutine of the serde, and of the configuration of the client, of which no key is taken."""
+        """Returns a coroutine whose result is the serde and a copy of `conf` with all its keys."""
         return self._build(conf)
 
     async def _build(self, conf: dict[str, Any]) -> Any:

@@ -35,7 +35,7 @@ _LEAVES = (FieldType.ENUM, FieldType.STRING, FieldType.INT, FieldType.DOUBLE, Fi
 
 
 def get_type(schema: Any) -> FieldType:
-    """Returns the type of a field."""
+    """Returns the type of the field whose schema is `schema`."""
     if not isinstance(schema, dict):
         return FieldType.NULL
     kind = schema.get("type")
@@ -51,7 +51,7 @@ def get_type(schema: Any) -> FieldType:
 
 
 def get_inline_tags(schema: Any) -> set[str]:
-    """Returns the tags of a property."""
+    """Returns the tags of a property, which are in its schema under `confluent:tags`."""
     return set(schema.get("confluent:tags") or ()) if isinstance(schema, dict) else set()
 
 
@@ -64,9 +64,11 @@ def transform(
     message: Any,
     field_transform: FieldTransform,
 ) -> Any:
-    """Applies a function to the properties of a value with a tag of the rule. Objects are changed in place.
+    """Returns the value `message` after `field_transform` was applied to each property that has a tag of the rule.
 
-    `ref_registry` and `ref_resolver` are those of the library referencing, with the schemas that are referred to.
+    Objects are changed in place. `ref_registry` and `ref_resolver` are objects of the library referencing, with the
+    schemas that are referred to. `path` is the value's place, such as `$.order.id`. Raises RuleConditionError if the
+    rule is a condition that a property does not fulfil.
     """
     if message is None or not isinstance(schema, dict):
         return message
@@ -98,7 +100,10 @@ def transform(
 
 
 def _is_whole(schema: dict[str, Any]) -> bool:
-    """Returns whether the parts of a schema say everything: its narrowed types, or the schema of its reference."""
+    """Returns whether the schemas that `_parts` yields for a schema describe its values completely.
+
+    This is so for a list of types, and for a reference without allOf, oneOf and anyOf.
+    """
     is_reference = "$ref" in schema and not any(name in schema for name in _COMBINED)
     return is_reference or isinstance(schema.get("type"), list)
 
@@ -111,7 +116,11 @@ def _properties(schema: dict[str, Any], message: dict[str, Any]) -> Iterator[tup
 
 
 def _parts(schema: dict[str, Any], registry: Any, resolver: Any, message: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields the parts of a schema that apply to the same value, each with the resolver of its references."""
+    """Yields the schemas within a schema that apply to `message` itself, each with the resolver of its references.
+
+    These are the schema with the first fitting type of a list, all of allOf, the first fitting one of oneOf, the
+    fitting ones of anyOf, or the schema that is referred to.
+    """
     if isinstance(schema.get("type"), list):
         narrowed = ({**schema, "type": each} for each in schema["type"])
         fitting = (each for each in narrowed if fits(each, registry, resolver, message))
@@ -136,7 +145,7 @@ def validate_message(
     message: Any,
     fail_fast: bool = False,
 ) -> list[ValidationRuleError]:
-    """Returns the errors of a value by the validation rules of its schema, or only the first one."""
+    """Returns the errors of a value by the validation rules of its schema; only the first one with `fail_fast`."""
     if executor is None or schema is None or message is None:
         return []
     return collected(_violations(executor, schema, ref_registry, ref_resolver, "$", message), fail_fast)

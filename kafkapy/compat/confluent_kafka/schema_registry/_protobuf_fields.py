@@ -30,7 +30,7 @@ _TYPES: dict[str, FieldType] = {
 
 
 def get_type(fd: Any) -> FieldType:
-    """Returns the type of a field."""
+    """Returns the type of the field with the descriptor `fd`."""
     if is_map_field(fd):
         return FieldType.MAP
     found = next((name for name in _TYPES if getattr(fd, f"TYPE_{name}") == fd.type), None)
@@ -110,7 +110,10 @@ def _transform_field(ctx: RuleContext, own: Any, field: Any, message: Any, chang
 
 
 def _set(message: Any, name: str, value: Any) -> None:
-    """Sets a field without messages, which are changed in place."""
+    """Sets the field `name`: `value` is a list for a repeated field, a dict for a map, otherwise a single value.
+
+    The values are not messages, since messages are changed in place.
+    """
     if isinstance(value, list):
         message.ClearField(name)
         getattr(message, name).extend(value)

@@ -33,7 +33,7 @@ _ENVIRONMENTS = ("ALL", "CLIENT")  # of the rule sets that a client executes
 
 
 def has_rules(schema: Schema | None, phase: RulePhase, mode: RuleMode) -> bool:
-    """Returns whether a schema has a rule of a phase for an operation."""
+    """Returns whether a schema has a rule of the phase `phase` that applies to the operation `mode`."""
     return any(_applies(rule, mode) for rule in _rules_of(None if schema is None else schema.rule_set, phase))
 
 
@@ -50,9 +50,10 @@ def _applies(rule: Rule, mode: RuleMode) -> bool:
 
 
 class Operation:
-    """The place of a value that is serialized, deserialized or migrated, for the rules of one or more phases.
+    """The serialization, deserialization or migration (`mode`) of one value, for which rules are executed.
 
-    `original` is the value before all rules. `source` is the schema before a migration and `target` the one after it.
+    `place` names the topic and the field of the record. `original` is the value before all rules. `source` is the
+    schema before a migration and `target` the one after it; without a migration `source` is None, `target` the schema.
     """
 
     __slots__ = ("_original", "_place", "_registry", "_source", "_subject", "_target", "mode")
@@ -82,7 +83,10 @@ class Operation:
         inline_tags: Mapping[str, set[str]] | None = None,
         field_transformer: FieldTransformer | None = None,
     ) -> Any:
-        """Executes the rules of a phase, and returns the message that they make. Raises SerializationError."""
+        """Executes the rules of a phase in turn, and returns the message that they make of `message`.
+
+        `inline_tags` and `field_transformer` are for rules that apply to fields. Raises SerializationError.
+        """
         governing = self._source if self.mode == RuleMode.DOWNGRADE else self._target
         rule_set = None if governing is None else governing.rule_set
         rules = _rules_of(rule_set, phase)
@@ -105,7 +109,10 @@ class Operation:
         return message
 
     def _execute_rule(self, context: RuleContext, message: Any) -> tuple[Any, bool]:
-        """Returns the message that a rule makes, and whether no further rule is executed."""
+        """Returns the message that a rule makes, and True if no further rule of the phase is executed.
+
+        This is so if the rule has no executor, or if it has made None of the message.
+        """
         rule = context.rule
         executor = None if rule.type is None else self._registry.get_executor(rule.type.upper())
         if executor is None:

@@ -39,7 +39,7 @@ def clear_original_key() -> None:
 
 
 class RulePhase(str, Enum):  # noqa: UP042 - the base that confluent-kafka has
-    """The parts of a rule set."""
+    """The kinds of rules in a rule set, each executed at another time: migration, domain and encoding rules."""
 
     MIGRATION = "MIGRATION"
     DOMAIN = "DOMAIN"
@@ -167,7 +167,10 @@ class RuleContext:
         tags: set[str] | None,
         field_descriptor: Any = None,
     ) -> FieldContext:
-        """Makes a field the current one. `tags` None stands for the schema's tags of the field."""
+        """Makes a field the current one and returns it, until `exit_field`.
+
+        `tags` are the tags in the schema; None means those that `inline_tags` has for `full_name`.
+        """
         own = tags if tags is not None else (self.inline_tags or {}).get(full_name, set())
         all_tags = own | self.get_tags(full_name)
         found = FieldContext(containing_message, full_name, name, field_type, all_tags, field_descriptor)
@@ -175,7 +178,7 @@ class RuleContext:
         return found
 
     def exit_field(self) -> None:
-        """Leaves the current field."""
+        """Leaves the current field; the field entered before becomes the current one again."""
         if self._fields:
             self._fields.pop()
 
@@ -230,7 +233,8 @@ class FieldRuleExecutor(RuleExecutor):
     def transform(self, ctx: RuleContext, message: Any) -> Any:
         """Applies the rule to the fields of a message.
 
-        Of several rules with the same tags, the first one applies to writing and the last one to reading.
+        Of several equal transforms with the same tags, only the first one to be executed is applied in writing and
+        upgrades, and only the last one in reading and downgrades; `message` is returned unchanged for the others.
         """
         if ctx.rule_mode in (RuleMode.WRITE, RuleMode.UPGRADE):
             others = ctx.rules[: ctx.index]
@@ -246,7 +250,7 @@ class FieldRuleExecutor(RuleExecutor):
 
     @staticmethod
     def are_transforms_with_same_tag(rule1: Rule, rule2: Rule) -> bool:
-        """Returns whether two rules transform the same fields in the same way."""
+        """Returns whether two rules are transforms with the same mode, type and tags, and have at least one tag."""
         first, second = ((each.kind, each.mode, each.type, each.tags) for each in (rule1, rule2))
         return bool(rule1.tags) and rule1.kind == RuleKind.TRANSFORM and first == second
 

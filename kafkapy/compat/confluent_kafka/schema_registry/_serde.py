@@ -56,7 +56,11 @@ _CONTEXT_MARK = ":"  # begins the name of a subject in another context of the re
 
 
 class Writing(NamedTuple):
-    """The means to serialize the values of a subject: the schema, its id, and the operation's rules if it has any."""
+    """The schema with which the values of a subject are serialized.
+
+    `registered` has its id and its rules, which are executed if `executes_rules`; `schema` is the same schema in the
+    form of `kafkapy.client.schema`.
+    """
 
     subject: str
     registered: RegisteredSchema
@@ -65,7 +69,7 @@ class Writing(NamedTuple):
 
 
 class Migration:
-    """A step from one version of a schema to the next one, for which rules are executed."""
+    """The conversion of values from one version of a schema to the next or the previous one by rules (`rule_mode`)."""
 
     __slots__ = ("rule_mode", "source", "target")
 
@@ -185,7 +189,10 @@ class BaseSerde:
         return found
 
     def _latest(self, subject: str) -> RegisteredSchema | None:
-        """Returns the latest version of a subject, if the configuration wants it."""
+        """Returns the latest version of a subject, or the latest one with the configured metadata.
+
+        Returns None if there is no registry, or if the configuration requests neither.
+        """
         if self._client is None:
             return None
         if self._metadata is not None:
@@ -194,10 +201,10 @@ class BaseSerde:
 
     @abstractmethod
     def _fields_of(self, schema: Schema) -> tuple[Mapping[str, set[str]] | None, FieldTransformer]:
-        """Returns the tags of a schema's fields, and what applies a rule to the fields."""
+        """Returns the tags of a schema's fields by name, if any, and the function that applies a rule to the fields."""
 
     def _transformed(self, operation: Operation, schema: Schema, value: Any) -> Any:
-        """Executes the domain rules of a schema."""
+        """Returns the value that the domain rules of a schema make of `value`."""
         if not has_rules(schema, RulePhase.DOMAIN, operation.mode):
             return value
         tags, transformer = self._known.get_or_make(("fields", schema), lambda: self._fields_of(schema))
@@ -230,12 +237,12 @@ class BaseSerializer(BaseSerde, Serializer):
             remember_key(ctx, obj)
 
     def known_writing(self, ctx: SerializationContext | None) -> Writing | None:
-        """Returns what `writing` would return if no request is needed, otherwise None."""
+        """Returns the result of `writing` if it is cached; None if `writing` may have to send requests."""
         found: Writing | None = self._known.get(_place(ctx))
         return found
 
     def writing(self, ctx: SerializationContext | None) -> Writing:
-        """Finds or registers the schema for a context. May send requests to the registry."""
+        """Returns the schema with which to write values, which may be looked up or registered first. May block."""
         found = self.known_writing(ctx)
         if found is not None:
             return found
@@ -255,7 +262,10 @@ class BaseSerializer(BaseSerde, Serializer):
         return writing
 
     def _fixed(self, subject: str) -> Writing:
-        """Returns what serializes with the given schema, or with the id that the configuration names."""
+        """Returns the schema with the id `use.schema.id`, or if that is not set the given schema.
+
+        Registers the given schema if `auto.register.schemas` is set, otherwise only looks it up in the registry.
+        """
         assert self._client is not None
         schema_id = self._values["use.schema.id"]
         if schema_id is not None:
@@ -318,7 +328,7 @@ class BaseDeserializer(BaseSerde, Deserializer):
             remember_key(ctx, value)
 
     def reading(self, data: bytes, ctx: SerializationContext | None) -> Reading:
-        """Finds the schemas of data. May send requests to the registry."""
+        """Returns the data after the schema's id, and the schemas to read the data with. May send requests."""
         schema_id = SchemaId(self.schema_type)
         payload = self._values["schema.id.deserializer"](data, ctx, schema_id)
         if isinstance(payload, io.BytesIO):
@@ -350,7 +360,7 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return found
 
     def _migrations(self, subject: str, writer: Schema, latest: RegisteredSchema) -> tuple[Migration, ...]:
-        """Returns the steps with rules between the version of some data and the latest one."""
+        """Returns the conversions with rules from the version `writer` of a schema to `latest`, in their order."""
         assert self._client is not None
         key = ("migrations", subject, writer, latest.version)
         found: tuple[Migration, ...] | None = self._known.get(key)
@@ -395,7 +405,7 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return reading.writer if reading.latest is None else reading.latest.schema
 
     def _migrated(self, value: Any, ctx: SerializationContext | None, reading: Reading) -> Any:
-        """Executes the rules of the steps between the version of some data and the latest one."""
+        """Returns the value that the migration rules make of `value`, which has the schema of the data."""
         for step in reading.migrations:
             assert step.source is not None and step.target is not None
             operation = Operation(
@@ -430,7 +440,10 @@ def _place(ctx: SerializationContext | None) -> tuple[str, MessageField] | None:
 
 
 def remember_key(ctx: SerializationContext | None, value: Any) -> None:
-    """Remembers the key of a record for the rules of its value; a value ends the record."""
+    """Stores `value` for the rules of the record's value if `ctx` says that it is a key.
+
+    Otherwise removes the stored key, because the record is complete.
+    """
     if ctx is not None and ctx.field == MessageField.KEY:
         set_original_key(value)
     else:

@@ -188,7 +188,10 @@ class AsyncAssociatedNameStrategy:
 
 
 def from_threads(resolver: Callable[[], Awaitable[str]]) -> Callable[[], str]:
-    """Returns a function for other threads that awaits a coroutine on the loop that runs now."""
+    """Returns a function for other threads that runs the coroutine `resolver()` on the loop that runs now.
+
+    The function blocks and returns the coroutine's result.
+    """
     loop = asyncio.get_running_loop()
 
     async def resolved() -> str:

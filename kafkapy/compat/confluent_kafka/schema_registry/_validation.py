@@ -110,7 +110,7 @@ def _errors(
 
 
 def collected(errors: Iterator[ValidationRuleError], fail_fast: bool) -> list[ValidationRuleError]:
-    """Returns all errors, or only the first one."""
+    """Returns all errors as a list; with `fail_fast` only the first one."""
     if not fail_fast:
         return list(errors)
     first = next(errors, None)

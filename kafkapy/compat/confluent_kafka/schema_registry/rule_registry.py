@@ -13,7 +13,10 @@ __all__ = ["RuleAction", "RuleExecutor", "RuleOverride", "RuleRegistry"]
 
 @dataclass(frozen=True, slots=True)
 class RuleOverride:
-    """A replacement of the actions of all rules of a type, and of `disabled`; None keeps what the rule has."""
+    """Values that replace `on_success`, `on_failure` and `disabled` of all rules of a type.
+
+    A value of None leaves the rules' own value in effect.
+    """
 
     type: str
     on_success: str | None
