@@ -11,7 +11,7 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class Alias(NamedTuple):
-    """Another name of a key."""
+    """Another name of the key `of`."""
 
     of: str
 

@@ -458,7 +458,8 @@ class Producer(Client):
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         """Fails the records that have not been sent yet with `_PURGE_QUEUE`, those in flight with `_PURGE_INFLIGHT`.
 
-        A record in flight may have been written. `blocking` has no effect: both are done when the call returns.
+        A record in flight may have been written. `blocking` has no effect: the records have always failed when the call
+        returns.
         """
         self._check_open()
         if in_queue:

@@ -45,7 +45,10 @@ async def take_serdes_awaited(conf: dict[str, Any], key_property: str, value_pro
 
 
 class _Taking:
-    """A configuration out of which serdes are taken, those of keys first."""
+    """A configuration out of which serializers or deserializers ("serdes") are taken: that of keys, then of values.
+
+    `rest` is what is left of the configuration.
+    """
 
     def __init__(self, conf: dict[str, Any], value_property: str) -> None:
         self.rest = dict(conf)
@@ -54,7 +57,11 @@ class _Taking:
         self._owned: list[Any] = []
 
     def builder(self, name: str) -> Any:
-        """Takes a serde, or returns the builder of one."""
+        """Removes the serde `name` and its builder, `name` with ".builder" appended, from the configuration.
+
+        Returns the builder, whose result the caller passes to `add`; None if there is no builder, so that the serde is
+        taken (None if it is not configured either). Raises ValueError if the configuration has both.
+        """
         serde, builder = self.rest.pop(name, None), self.rest.pop(f"{name}.builder", None)
         if serde is not None and builder is not None:
             raise ValueError(f"Cannot configure both {name} and {name}.builder; use one or the other")
@@ -63,7 +70,10 @@ class _Taking:
         return builder
 
     def add(self, name: str, result: Any) -> None:
-        """Takes what a builder has returned."""
+        """Takes the serde in `result`, which is the pair (serde, remaining configuration) that a builder has returned.
+
+        Raises ValueError, which names the key `name`, if `result` is not such a pair.
+        """
         if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], dict):
             raise ValueError(f"{name}.builder must return a (serde, configuration) tuple from build()")
         serde, left = result
@@ -74,7 +84,7 @@ class _Taking:
         self._owned.append(serde)
 
     def serdes(self) -> Serdes:
-        """Returns what was taken."""
+        """Returns the two serdes that were taken, those that builders have made, and the rest of the configuration."""
         return Serdes(self._found[0], self._found[1], self._owned, self.rest)
 
 

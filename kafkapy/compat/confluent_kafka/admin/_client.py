@@ -34,7 +34,10 @@ Futures = dict[Any, "Future[Any]"]
 
 
 class AdminClient(Client):
-    """Administers a cluster. Every operation returns futures at once: one for each key, or one for the whole.
+    """Administers a cluster. Every operation returns at once.
+
+    The result is a dictionary with a future for each topic, group or other key that the operation is about, or a single
+    future if the operation has no such keys.
 
     `AdminClient(conf)`; the keys are librdkafka's. Time-outs are in seconds: `request_timeout` limits an operation,
     and is `socket.timeout.ms` by default; `operation_timeout` is accepted and included in it. Thread-safe.
