@@ -24,7 +24,7 @@ class SaslLogin(Protocol):
     """The credentials of one client. Any thread."""
 
     def mechanism(self, host: str) -> ClientMechanism:
-        """Returns the mechanism for one authentication with a broker at `host`, which only GSSAPI uses."""
+        """Returns the mechanism for one authentication with a broker; only GSSAPI uses `host`, the broker's host."""
         ...
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ _LABELS = {
 class TelemetryReporter:
     """The task of a client that requests its subscription and pushes its metrics. Called with the network's lock held.
 
-    A broker that does not serve the two APIs gets no request.
+    A broker that does not serve GetTelemetrySubscriptions and PushTelemetry gets no request.
     """
 
     def __init__(self, network: Network, config: ClientConfig, metrics: Callable[[], Metrics]) -> None:
@@ -161,7 +161,7 @@ class TelemetryReporter:
     def end(self) -> None:
         """Pushes for the last time, if there is a subscription; blocks for a second at most. Without the lock held.
 
-        A push in flight is finished before: the last push has the changes since then.
+        Waits for a push in flight first, because the last push contains only the changes since the push before it.
         """
         network = self._network
         end_ms = network.clock.monotonic_ms() + _LONGEST_LAST_PUSH_MS

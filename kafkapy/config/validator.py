@@ -101,7 +101,7 @@ class one_of:  # noqa: N801
 
 
 class one_of_ignoring_case(one_of):  # noqa: N801
-    """A validator that accepts one of `words`, which are upper case, in any case; its text says so."""
+    """A validator that accepts one of `words`, which are upper case, in any case; its `str` says "case insensitive"."""
 
     __slots__ = ()
 
@@ -114,7 +114,7 @@ class one_of_ignoring_case(one_of):  # noqa: N801
 
 
 class one_of_any_case(one_of):  # noqa: N801
-    """A validator that accepts one of `words`, which are lower case, in any case; its text is that of `one_of`."""
+    """A validator that accepts one of `words`, which are lower case, in any case; its `str` does not say so."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
 """A page whose rows are sent while they are found, and whose work stops when the browser leaves.
 
 The browser shows rows as they arrive, without JavaScript. Work runs on threads; a chunk is only requested when the
-browser has taken the chunk before, so that a slow browser makes nothing grow.
+browser has taken the chunk before, so that no output piles up in memory for a slow browser.
 """
 
 from __future__ import annotations

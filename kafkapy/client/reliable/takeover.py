@@ -55,7 +55,10 @@ class NamedTransaction:
         producer.begin_transaction()
 
     def check(self, error: Exception, producer: Producer | None) -> None:
-        """Raises NameTaken if `error` says that another process has the name; otherwise returns."""
+        """Raises NameTaken if `error` says that another process has the name; otherwise returns.
+
+        `producer` is the one in use when `error` was raised, or None if the process had none.
+        """
         if producer is None or not isinstance(error, ApiError) or error.error not in _FENCED:
             return
         if (time.monotonic() - self._begun_s) * 1000 < producer.config["transaction.timeout.ms"]:

@@ -26,11 +26,11 @@ class TraceParent(NamedTuple):
         return bool(self.flags & SAMPLED)
 
     def text(self) -> str:
-        """Returns the value of the header."""
+        """Returns the value of the header `traceparent` that names this span."""
         return f"00-{self.trace_id.hex()}-{self.span_id.hex()}-{self.flags & SAMPLED:02x}"
 
     def child(self, span_id: bytes) -> TraceParent:
-        """Returns a span of the same trace."""
+        """Returns the span with the id `span_id` in the same trace, with the same flags."""
         return TraceParent(self.trace_id, span_id, self.flags)
 
 

@@ -15,14 +15,14 @@ _LEAST_OF_OTHERS = 1  # every type but null, fixed and record has at least one b
 
 
 def is_recursive(schema: Any, named: Mapping[str, Any]) -> bool:
-    """Returns whether a type of a parsed schema contains itself. `named` has the schemas of full names."""
+    """Returns whether a type of a parsed schema contains itself. `named` has the schemas of types by full name."""
     return _leads_back(schema, named, frozenset(), set())
 
 
 def check_arrays(schema: Any, named: Mapping[str, Any]) -> None:
     """Raises ValueError if the schema has an array whose items take no bytes.
 
-    A few bytes of data can announce any number of such items. `named` has the schemas of full names.
+    A few bytes of data can announce any number of such items. `named` has the schemas of types by full name.
     """
     seen: set[str] = set()
     waiting = [schema]
@@ -85,7 +85,7 @@ def _leads_back(schema: Any, named: Mapping[str, Any], above: frozenset[str], do
 def _least_size(schema: Any, named: Mapping[str, Any], above: frozenset[str]) -> int:
     """Returns the number of bytes of the shortest data of a schema.
 
-    `named` has the schemas of full names. `above` has the names of the types that contain this one: a type that
+    `named` has the schemas of types by full name. `above` has the names of the types that contain this one: a type that
     contains itself counts as at least 1.
     """
     if isinstance(schema, str) and schema in named:

@@ -1,4 +1,4 @@
-"""The metadata log as time travel: the changes of a time, the image at an offset, and the difference of two images."""
+"""The history of the metadata: records before an offset or time, the image there, and the difference of two images."""
 
 from __future__ import annotations
 

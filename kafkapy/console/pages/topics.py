@@ -1,4 +1,4 @@
-"""The list of topics, sorted and filtered, with the records of those that are shown."""
+"""The list of topics, sorted and filtered, with the number of records of each topic that is shown."""
 
 from __future__ import annotations
 
