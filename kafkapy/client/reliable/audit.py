@@ -26,7 +26,7 @@ _VERSION = 1
 
 
 class Count(NamedTuple):
-    """A number of records that a client has counted; `tier` says whether it produced or consumed them.
+    """A number of records that a client has counted; `tier` is "produced" or "consumed".
 
     `group` is the consumer's group, "" for a producer. `bucket_ms` is the beginning of the time bucket in ms since
     1970.
@@ -102,7 +102,7 @@ class AuditReporter:
     def count(self, tier: str, topic: str, timestamp_ms: int, count: int = 1) -> None:
         """Counts `count` records in the bucket of `timestamp_ms`; writes all counts if ten seconds have passed.
 
-        `tier` says whether the client has produced or consumed the records.
+        `tier` is "produced" or "consumed", according to what the client has done with the records.
         """
         bucket = (tier, topic, timestamp_ms - timestamp_ms % self._bucket_ms)
         with self._lock:

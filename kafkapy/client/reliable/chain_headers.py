@@ -149,7 +149,8 @@ def headers_after_failure(
 ) -> RecordHeaders:
     """Returns the headers of a record that moves on to a retry topic, or to the dead letters if `is_dead`.
 
-    `headers` are the record's present ones, whose part of the chain is replaced; `state` is the new position.
+    `headers` are the record's present ones, whose part of the chain is replaced; `state` is the new position,
+    `error` the error of the last attempt, and `group` the consumer group that handles the record.
     """
     chain = (*_own(state, error, group), *_spring(state, error, group, is_dead), *_connect(state, error))
     return (*without_chain(headers), *chain)

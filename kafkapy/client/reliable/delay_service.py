@@ -273,7 +273,7 @@ class DelayService(RelayService):
         self._delivered_from.add(TopicPartition(self._topic, partition))
 
     def _commit_positions(self, relay: Relay, batch: Batch) -> None:
-        """Adds to `batch` the positions of the partitions of which it has due records, but has read nothing.
+        """Adds to `batch` the positions of partitions from which it sends due records without having read new ones.
 
         Their offsets are then committed too, so that a member that has lost one of these partitions is fenced.
         """

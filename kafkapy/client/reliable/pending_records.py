@@ -82,8 +82,8 @@ class PendingRecords(Closing):
     def remove(self, entry: int) -> None:
         """Removes a record.
 
-        Its entry is used again after its due time: at once if `advance` has not yielded the entry until then, and
-        otherwise after `release`.
+        If `advance` has yielded the entry already, the caller must `release` it. Otherwise the entry is used for
+        another record as soon as `advance` reaches the record's due time.
         """
         self._live_bytes -= self._sizes[entry]
         self._sizes[entry] = 0
@@ -129,7 +129,10 @@ class PendingRecords(Closing):
         return self._wheel.next_ms()
 
     def tidy(self, now_ms: int) -> None:
-        """Frees the memory and file space of removed records once it exceeds that of the others and a minimum."""
+        """Frees the space of removed records if they are more, or have more bytes, than the others and a fixed minimum.
+
+        The entries then change as in `keep_only`; `now_ms` is in ms since 1970.
+        """
         garbage = self._end - self._live_bytes
         if self._dead > max(self.count, _LEAST_DEAD) or garbage > max(self._live_bytes, _LEAST_GARBAGE):
             self.keep_only(None, now_ms)

@@ -14,7 +14,10 @@ MOST_RETRIES = 32
 
 
 class Step(NamedTuple):
-    """The next place of a record: a topic, and the state with which the record is written to the topic."""
+    """The next topic of a record, and the position in the chain with which it is written to the topic.
+
+    `is_dead` says whether the topic is that of the dead letters.
+    """
 
     topic: str
     state: ChainState
@@ -76,8 +79,9 @@ class RetryPlan:
     def after_failure(self, base: str, level: int, state: ChainState, error: BaseException, now_ms: int) -> Step:
         """Returns where a record goes whose attempt has failed: to the next retry topic, or to the dead letters.
 
-        `base` is the original topic, and `level` that of the topic from which the record was read. After an error of
-        the class Failure it goes to the dead letters at once.
+        `base` is the original topic, and `level` that of the topic from which the record was read;
+        `state` is the record's position before the failure. After an error of the class Failure, or if there is no
+        further retry topic, it goes to the dead letters. `now_ms` is in ms since 1970.
         """
         attempts = state.attempts + 1
         if level >= len(self.delays_ms) or isinstance(error, Failure):
