@@ -84,9 +84,10 @@ class AdminCalls(Closing):
         return self._network.least_loaded()
 
     def _broker(self, node_id: int) -> Target:
-        """Returns the Target of a request for this broker.
+        """Returns a function that returns `node_id`, to be passed as the `target` of a request.
 
-        If the cluster has no such broker, the request fails with BROKER_NOT_AVAILABLE.
+        It returns None before the first metadata response. If the cluster has no such broker, it raises ApiError with
+        BROKER_NOT_AVAILABLE, with which the request fails.
         """
 
         def target(monotonic_ms: int) -> int | None:

@@ -101,7 +101,8 @@ class GroupOffsetOperations(AdminLookups):
     def _request_of_group(self, group: str, make_request: Any, deadline_ms: int) -> Results[TopicPartition, None]:
         """Sends a request to the group's coordinator and returns the result of each partition. Blocks.
 
-        `make_request(broker id, groups)` makes the request.
+        `make_request(node_id, groups)` returns the AdminRequest for the coordinator with this broker id; `groups` is
+        a list with this group only.
         """
 
         def read_response(response: Any, keys: Collection[str]) -> Results[str, Results[TopicPartition, None]]:

@@ -102,8 +102,8 @@ class QuorumOperations(AdminLookups):
         """Returns the batches of the metadata log from `offset` on, as the leader of this epoch has them. Blocks.
 
         `last_epoch` is the epoch of the record before `offset`, if it is known. At the start of its log the leader
-        sends records only if this is the epoch of its oldest snapshot, and otherwise refers to a snapshot. The client
-        must be connected to controllers, and needs the permission of a broker (CLUSTER_ACTION).
+        sends records only if `last_epoch` is the epoch of its oldest snapshot, and otherwise refers to a snapshot. The
+        client must be connected to controllers, and needs the permission of a broker (CLUSTER_ACTION).
         """
         partition = FetchRequest.FetchPartition(
             partition=0,

@@ -42,7 +42,7 @@ class Subtopology(NamedTuple):
 
 
 class StreamsAssignment(NamedTuple):
-    """The tasks of a member."""
+    """The tasks of a member: those it processes, standby copies of their state, and tasks whose state it restores."""
 
     active: Tasks
     standby: Tasks
