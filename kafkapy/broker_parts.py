@@ -109,6 +109,8 @@ class Parts(NamedTuple):
 
 
 class _Transactions(NamedTuple):
+    """The parts of a broker that serve transactions."""
+
     producer_ids: ProducerIdManager
     local_marker_writer: LocalMarkerWriter
     coordinator: TransactionCoordinator

@@ -99,7 +99,11 @@ async def _poll_in_thread(
     timeout: float,
     **more: Any,
 ) -> Polled:
-    """Runs a poll on a thread; if the task is cancelled, ends the poll and calls `on_cancelled` with its result."""
+    """Runs `poll(timeout, **more)`, a method of `consumer`, on another thread and returns its result.
+
+    If the task is cancelled, interrupts the poll by `consumer.wakeup`. If the poll has a result nevertheless, calls
+    `on_cancelled(result)`, so that no record is lost.
+    """
     waiting = asyncio.ensure_future(asyncio.to_thread(poll, timeout, **more))
     try:
         return await asyncio.shield(waiting)

@@ -47,7 +47,8 @@ _FATAL = frozenset(
 class Phase(Enum):
     """The phases of a classic member.
 
-    Only `poll` ends UNJOINED, because the application is notified before the member joins.
+    Only `poll` moves a member from UNJOINED to JOINING, because it first notifies the application of revoked
+    partitions.
     """
 
     UNJOINED = auto()
@@ -125,7 +126,7 @@ class ClassicMembership(GroupMembership):
             self._join(node_id)
             return NEVER
         if self.phase is Phase.LEADING:
-            self._lead(node_id)
+            self._lead()
             return NEVER
         return self._keep_alive(node_id, monotonic_ms) if self.phase is Phase.STABLE else NEVER
 
@@ -195,8 +196,11 @@ class ClassicMembership(GroupMembership):
             else:
                 self._sync([])
 
-    def _lead(self, node_id: int) -> None:
-        """Assigns the partitions as the group's leader once the metadata of all topics are known."""
+    def _lead(self) -> None:
+        """Assigns the partitions as the group's leader, and sends SyncGroup with the assignments.
+
+        If the metadata of a topic are not known yet, only requests them.
+        """
         assert self._joined is not None
         members = {
             each.member_id: decode_subscription(self._assignor, each.metadata, each.group_instance_id)

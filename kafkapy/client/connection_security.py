@@ -63,8 +63,8 @@ class ConnectionSecurity:
 def tls_refusal(label: str, cause: Exception) -> AuthenticationError | None:
     """Returns the error for the application if a TLS handshake would fail in the same way each time, otherwise None.
 
-    `cause` is the exception that ended the connection; it is no such failure if the connection was lost. `label` names
-    the broker. Called with `ConnectionSecurity.has_tls` only.
+    `cause` is the exception that ended the connection. If it says only that the connection was lost, the result is
+    None, because another attempt may succeed. `label` names the broker. Called for connections with TLS only.
     """
     from ssl import SSLCertVerificationError, SSLEOFError, SSLError
 

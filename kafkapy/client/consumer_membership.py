@@ -238,7 +238,7 @@ class ConsumerMembership(GroupMembership):
     def _offer(self, *, always: bool = False) -> None:
         """Sets `new_assignment` to the assigned partitions of known topics; requests the names of the other topics.
 
-        An assignment that `poll` knows already is only offered again if `always` is set.
+        If these partitions were offered before, or are owned or being applied already, nothing is set unless `always`.
         """
         if self._assigned is None:
             return

@@ -24,6 +24,7 @@ def encode_subscription(
 ) -> bytes:
     """Encodes a member's subscription for one assignor.
 
+    `owned` are the member's partitions, `generation` is its last generation, and `rack` is "" without a rack.
     Only a cooperative member still owns partitions when it joins. For the eager sticky assignor, the partitions that
     the member had before are encoded in the user data.
     """

@@ -90,8 +90,9 @@ class Coordinator:
         self.fatal: ApiError | None = None
 
     def node(self, monotonic_ms: int) -> int | None:
-        """Returns the id of the connection to the coordinator (see COORDINATOR_IDS); None while it is looked up.
+        """Returns the node id under which requests are sent to the coordinator; None while it is looked up.
 
+        It is the broker id plus a constant (COORDINATOR_IDS), because coordinators have connections of their own.
         Raises ApiError if the lookup has failed for good.
         """
         if self.fatal is not None:

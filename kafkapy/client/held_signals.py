@@ -56,7 +56,7 @@ class HeldSignals:
         self._received.append((number, frame))
 
     def _restore(self, handlers: list[tuple[int, Handler]]) -> None:
-        """Restores all handlers, even if one of them runs at once and raises."""
+        """Restores the handler of each signal number, even if one of them runs at once and raises."""
         if handlers:
             try:
                 set_handler(*handlers[0])

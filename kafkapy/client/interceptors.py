@@ -27,7 +27,7 @@ class Interceptors:
         return bool(self._all)
 
     def transform(self, method: str, *arguments: Any) -> Any:
-        """Returns the arguments after every interceptor has changed them.
+        """Returns the arguments after the method named `method` of each interceptor, in order, has changed them.
 
         Several arguments are returned as a tuple, a single argument as itself.
         """

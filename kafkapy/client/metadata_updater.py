@@ -114,7 +114,11 @@ class MetadataUpdater:
         return monotonic_ms if not self._has_request else 1 << 62
 
     def _recover(self, monotonic_ms: int) -> int:
-        """Starts again from bootstrap.servers, or waits for a backoff, when no broker can be reached."""
+        """Is called when no broker can be reached; returns the monotonic time (ms) at which to run again.
+
+        Starts again from bootstrap.servers if `metadata.recovery.strategy` is rebootstrap, and the attempts to connect
+        to all brokers of the last metadata have failed. Otherwise the time is that of the next attempt to connect.
+        """
         if self._failing_since_ms is None:
             self._failing_since_ms = monotonic_ms
         known = self._connections.cluster.nodes

@@ -47,7 +47,7 @@ class Group:
 def _common(found: Metrics, network: Network) -> Group:
     """Adds the metrics of connections and requests to `found`: of all brokers together, and of each broker.
 
-    Returns the group of the former, to which the caller may add metrics.
+    Returns the group with the metrics of all brokers together, to which the caller may add metrics.
     """
     metrics = network.metrics
     own: Tags = (("client-id", metrics.client_id),)

@@ -272,7 +272,10 @@ class Network(BrokerConnections):
                     continue  # another thread has emptied the pipe
 
     def _step_before_sleep(self) -> int:
-        """Runs one step with the lock held; returns the time until which the thread may sleep, see `wake_for`."""
+        """Runs one step with the lock held; returns the monotonic time (ms) until which the thread may sleep.
+
+        That is when the next step is due, or the earlier time that a call of `wake_for` has asked for.
+        """
         due = self._step()
         self._next_step_ms = due
         return min(due, self._wanted_ms)
