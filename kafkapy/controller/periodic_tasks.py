@@ -24,7 +24,11 @@ Election = Callable[[MetadataImage, ControllerSettings], ControllerResult[bool]]
 
 
 class TaskIntervals(NamedTuple):
-    """The intervals of the tasks in milliseconds; None switches a task off."""
+    """The intervals of the tasks in milliseconds; None switches a task off.
+
+    `balance_ms` is for the election of preferred leaders, `unclean_ms` for unclean elections, and `token_expiry_ms` for
+    the removal of expired delegation tokens.
+    """
 
     balance_ms: int | None
     unclean_ms: int | None
@@ -82,9 +86,10 @@ class PeriodicTasks:
         return min(deadlines) if deadlines else None
 
     def due(self, monotonic_ms: int) -> Operation[bool] | None:
-        """Returns an operation that is due, or None. The operation is run before the next call.
+        """Returns an operation that is due, or None if none is. The caller runs the operation before the next call.
 
-        Each operation makes a bounded change: it fences one broker, or elects at most 1,000 leaders.
+        An operation fences at most one broker, elects at most 1,000 leaders, or removes all expired tokens. The
+        response is True if it may have left a part of its work; an operation for the rest is then due at once.
         """
         expiry_ms = self._sessions.next_expiry_ms()
         if expiry_ms is not None and monotonic_ms >= expiry_ms:

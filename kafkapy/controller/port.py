@@ -10,7 +10,7 @@ from kafkapy.metadata.image import MetadataImage
 
 
 class Controller(Protocol):
-    """The controller of this process. Any thread."""
+    """The controller of this process. Any thread may call its methods."""
 
     @property
     def is_active(self) -> bool:

@@ -27,7 +27,8 @@ def allocate_producer_ids(
     """Allocates the next block for a registered broker.
 
     A `broker_epoch` of None is not checked, because the broker in this process cannot have an old one. Raises ApiError:
-    STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED, UNKNOWN_SERVER_ERROR.
+    STALE_BROKER_EPOCH if the epoch is not that of the broker's registration, BROKER_ID_NOT_REGISTERED, and
+    UNKNOWN_SERVER_ERROR if all producer ids have been allocated.
     """
     if broker_epoch is not None:
         check_broker_epoch(image, broker_id, broker_epoch)

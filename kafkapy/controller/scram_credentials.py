@@ -38,7 +38,10 @@ class ScramUpsertion(NamedTuple):
 def alter_scram_credentials(
     image: MetadataImage, deletions: Sequence[ScramDeletion], upsertions: Sequence[ScramUpsertion]
 ) -> ControllerResult[dict[str, ErrorMessage]]:
-    """Changes credentials; a user may occur only once in a request. An error of one user does not affect the others."""
+    """Stores and deletes credentials. The response has the result of each user, by the user's name.
+
+    If a user occurs more than once, none of its changes is made. An error of one user does not affect the others.
+    """
     changes: dict[str, MessageAndVersion] = {}
     errors: dict[str, ErrorMessage] = {}
     alterations: list[ScramDeletion | ScramUpsertion] = [*deletions, *upsertions]
@@ -76,7 +79,11 @@ def _deletion(image: MetadataImage, deletion: ScramDeletion) -> MessageAndVersio
 
 
 def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
-    """Returns the record of a credential: enough to verify a password, but not the password. Raises ApiError."""
+    """Returns the record of a credential, which contains the keys that verify a password, but not the password.
+
+    Raises ApiError: UNACCEPTABLE_CREDENTIAL if the number of iterations is too small or too large, and
+    UNKNOWN_SERVER_ERROR if the salted password is needed and empty.
+    """
     if upsertion.iterations > MAX_ITERATIONS:
         raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if upsertion.iterations < MIN_ITERATIONS:
@@ -93,7 +100,10 @@ def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
 
 
 def _keys(upsertion: ScramUpsertion) -> tuple[bytes, bytes]:
-    """Returns the stored key and the server key of a salted password. Raises ApiError."""
+    """Returns the stored key and the server key that belong to the salted password.
+
+    Raises ApiError(UNKNOWN_SERVER_ERROR) if the salted password is empty.
+    """
     if not upsertion.salted_password:
         raise ApiError(Error.UNKNOWN_SERVER_ERROR, "Empty key")
     hash_name = MECHANISMS_BY_NUMBER[upsertion.mechanism].hash_name

@@ -76,8 +76,11 @@ class PlacementRules(NamedTuple):
 def create_topics(
     image: MetadataImage, topics: Sequence[NewTopic], rules: PlacementRules, *, validate_only: bool = False
 ) -> ControllerResult[dict[str, CreatedTopic]]:
-    """Creates topics; each succeeds or fails independently of the others. Raises ApiError(POLICY_VIOLATION) if the
-    request needs more records than one batch can have."""
+    """Creates topics; each succeeds or fails independently of the others. The response has the outcome by topic name.
+
+    With `validate_only` the topics are only checked, and the result has no records. Raises ApiError(POLICY_VIOLATION)
+    if the request needs more records than one batch can have.
+    """
     _check_total(sum(max(len(topic.assignments), topic.num_partitions, 1) for topic in topics))
     records: list[MessageAndVersion] = []
     response: dict[str, CreatedTopic] = {}
@@ -260,7 +263,11 @@ class MorePartitions(NamedTuple):
 def create_partitions(
     image: MetadataImage, topics: Sequence[MorePartitions], rules: PlacementRules, *, validate_only: bool = False
 ) -> ControllerResult[dict[str, ErrorMessage]]:
-    """Adds partitions to topics. An error of one topic does not affect the others."""
+    """Adds partitions to topics. The response has the result of each topic by its name.
+
+    An error of one topic does not affect the others. With `validate_only` the request is only checked, and the result
+    has no records.
+    """
     records: list[MessageAndVersion] = []
     response: dict[str, ErrorMessage] = {}
     for topic in topics:
@@ -320,9 +327,9 @@ def _check_total(partitions: int) -> None:
 def delete_topics(
     image: MetadataImage, topic_ids: Sequence[bytes], charge: Charge = uncharged
 ) -> ControllerResult[dict[bytes, ErrorMessage]]:
-    """Removes topics by id, with their configuration. Raises ApiError(POLICY_VIOLATION) if the request names more
-    topics than one batch can remove.
+    """Removes topics by id, with their configuration. The response has the result of each topic by its id.
 
+    Raises ApiError(POLICY_VIOLATION) if the request names more topics than one batch can remove.
     `charge(n)` is called before a topic of `n` partitions is removed, and raises ApiError if the client may not remove
     it now.
     """
