@@ -29,4 +29,8 @@ class CoordinatorLog(Protocol):
         """
 
     def append(self, partition: TopicPartition, batch: bytes, on_committed: Callable[[Error], None]) -> None:
-        """Appends one batch with acks=all. Calls `on_committed` exactly once, perhaps before this method returns."""
+        """Appends one batch with acks=all.
+
+        Calls `on_committed` exactly once, perhaps before this method returns: with Error.NONE when the batch is
+        committed, or with the error because of which it may not be.
+        """

@@ -263,8 +263,11 @@ class ConsumerMembership:
     def remove(
         self, group: ConsumerGroup, members: Iterable[ConsumerMember], why: str, response: R | None = None
     ) -> CoordinatorResult[R]:
-        """Removes members. If only classic members are left, the group becomes a classic group, provided that the
-        configuration permits it."""
+        """Returns the records that remove members, with `response`, and cancels the members' timers.
+
+        If only classic members are left and the configuration permits it, the group becomes a classic group. `why` is
+        the reason for the log.
+        """
         gone = [member.member_id for member in members]
         if not gone:
             return CoordinatorResult(response=response)

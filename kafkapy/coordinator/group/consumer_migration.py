@@ -119,7 +119,9 @@ class GroupMigration:
         *,
         replacement: ConsumerMember | None = None,
     ) -> CoordinatorResult[R]:
-        """Replaces the group in `groups` by a classic group, which rebalances.
+        """Replaces the group in `groups` by a classic group, which rebalances. `gone` are the ids of removed members.
+
+        The result has the records of this change and `response`.
 
         If `replacement`, a classic member, replaces the member in `gone`, no assignment changes and there is no
         rebalance. The change takes effect at once, like all changes of classic groups; the records are read only

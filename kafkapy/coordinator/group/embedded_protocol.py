@@ -39,7 +39,7 @@ def decode_subscription(data: bytes, topics: TopicsImage) -> Subscription:
 
 
 def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset[int]]:
-    """Returns the assigned partitions in `data`; an empty `data` contains none.
+    """Returns the assigned partitions in `data` by topic id, without unknown topics. An empty `data` contains none.
 
     Raises ValueError if `data` is not an assignment.
     """
@@ -54,7 +54,10 @@ def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset
 
 
 def encode_assignment(owned: Mapping[bytes, Iterable[int]], version: int, topics: TopicsImage) -> bytes:
-    """Returns the encoded assignment, without deleted topics, because they have no name."""
+    """Returns the assignment `owned` (partitions by topic id), encoded in `version`.
+
+    Deleted topics are left out, because they have no name.
+    """
     by_id = topics.by_id
     known = [(by_id[topic_id].name, sorted(numbers)) for topic_id, numbers in owned.items() if topic_id in by_id]
     assignment = ConsumerProtocolAssignment(

@@ -18,14 +18,17 @@ INITIAL_EPOCH = 1
 
 
 class Member(Protocol):
-    """A member of a group with epochs."""
+    """A member of a consumer, share or streams group, which has a member epoch."""
 
     @property
     def member_epoch(self) -> int: ...
 
 
 class CommittingMember(Member, Protocol):
-    """A member that commits offsets, and that moves to its target in steps."""
+    """A member of a consumer or streams group: it commits offsets, and moves to its target assignment in steps.
+
+    `state` is the member's progress toward this target.
+    """
 
     @property
     def state(self) -> MemberState: ...
@@ -119,7 +122,10 @@ class CommittingGroup(MemberGroup[C], ABC):
         return self.commit_errors(member, call)
 
     def may_commit_as_classic(self, member: C) -> bool:
-        """Returns whether the member may commit by the requests of the classic protocol."""
+        """Returns whether the member may commit by OffsetCommit versions 0 to 8, as classic members do.
+
+        This base class returns False; consumer groups override the method, because they may have classic members.
+        """
         return False
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:

@@ -50,7 +50,10 @@ class RegexResolver:
         self._is_running = False
 
     def __call__(self, expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
-        """Evaluates the expressions; calls `on_matches` on the owner thread."""
+        """Evaluates the expressions on the thread; then calls `on_matches` on the owner thread.
+
+        The argument of `on_matches` has, for each expression, those of the topic `names` that it matches as a whole.
+        """
         with self._lock:
             self._jobs.append((expressions, names, on_matches))
             if self._is_running:

@@ -256,7 +256,10 @@ class ShareMembership(NoClassicMembers):
         self, group_id: str, succeeded: Mapping[bytes, Iterable[int]], failed: Mapping[bytes, Iterable[int]]
     ) -> CoordinatorResult[bool]:
         """Returns the record that marks the states of `succeeded` as initialized, and ends the initialization of
-        `failed`."""
+        `failed`. Both are partitions by topic id.
+
+        The response is True; it is False, without a record, if the share group no longer exists.
+        """
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup):
             return CoordinatorResult(response=False)
@@ -285,7 +288,10 @@ class ShareMembership(NoClassicMembers):
         return self._remove(group, member.member_id, "it left", ShareHeartbeatResult(response))
 
     def _remove(self, group: ShareGroup, member_id: str, why: str, response: R | None = None) -> CoordinatorResult[R]:
-        """Cancels the session timer of the member, and returns the records that remove the member, and the response."""
+        """Cancels the session timer of the member, and returns the records that remove the member, with `response`.
+
+        `why` is the reason for the log.
+        """
         group_id = group.group_id
         logger.info("Member %s of share group %s is removed: %s.", member_id, group_id, why)
         self._context.cancel(_session_key(group_id, member_id))

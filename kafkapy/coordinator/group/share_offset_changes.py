@@ -77,7 +77,10 @@ def begin_deletion(
 
 
 def end_deletion(group: ShareGroup, topic_ids: Collection[bytes]) -> CoordinatorResult[bool]:
-    """Returns the record that removes the topics `topic_ids`, whose states were deleted, from the group."""
+    """Returns the record that removes the topics `topic_ids`, whose states were deleted, from the group.
+
+    The response is always True.
+    """
     deleting = {topic_id: name for topic_id, name in group.states.deleting.items() if topic_id not in topic_ids}
     return CoordinatorResult([states_record(group.group_id, group.states._replace(deleting=deleting))], True)
 

@@ -85,7 +85,7 @@ class ClassicMember:
         self.sync_responder: SyncResponder | None = None
 
     def enter_tally(self, tally: MemberTally) -> None:
-        """Adds the member to `tally`, which counts it until it leaves; it leaves the tally that counted it before."""
+        """Makes `tally` count this member, and removes the member from the tally that has counted it before, if any."""
         self.leave_tally()
         tally.count(self._protocols, 1)
         tally.waiting += self._join_responder is not None

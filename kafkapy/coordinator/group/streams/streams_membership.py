@@ -311,7 +311,10 @@ class StreamsMembership:
     def _remove(
         self, group: StreamsGroup, member: StreamsMember, why: str, response: R | None = None
     ) -> CoordinatorResult[R]:
-        """Cancels the member's timers, and returns the records that remove the member and increase the group epoch."""
+        """Cancels the member's timers, and returns the records that remove the member and increase the group epoch.
+
+        The result has `response` as its response. `why` is the reason for the log.
+        """
         group_id, member_id = group.group_id, member.member_id
         logger.info("Member %s of streams group %s is removed: %s.", member_id, group_id, why)
         self._context.cancel(_session_key(group_id, member_id))

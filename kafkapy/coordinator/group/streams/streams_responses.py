@@ -38,7 +38,10 @@ def _task_ids(message: Any, tasks: Mapping[str, Iterable[int]]) -> list[Any]:
 def endpoint_partitions(
     members: Iterable[StreamsMember], configured: ConfiguredTopology, partition_count: PartitionCount
 ) -> list[StreamsGroupHeartbeatResponse.EndpointToPartitions]:
-    """Returns the source partitions of the tasks of all members that have an endpoint for interactive queries."""
+    """Returns the source partitions of the tasks of all members that have an endpoint for interactive queries.
+
+    `partition_count(topic)` returns the number of partitions of an existing topic, and None for any other.
+    """
     subtopologies = configured.subtopologies or {}
     return [
         StreamsGroupHeartbeatResponse.EndpointToPartitions(

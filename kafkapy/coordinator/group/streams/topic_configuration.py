@@ -88,6 +88,7 @@ class _Unusable(Exception):
 def configure(topology: Topology, partition_count: PartitionCount) -> ConfiguredTopology:
     """Returns the topology with the numbers of partitions of its internal topics, or with the problem of its topics.
 
+    `partition_count(topic)` returns the number of partitions of an existing topic, and None for any other.
     Raises ApiError STREAMS_INVALID_TOPOLOGY for a topology that is invalid whatever topics exist.
     """
     try:
@@ -252,8 +253,11 @@ def _equal_count(shown: Mapping[str, int], counts: Iterable[int]) -> int:
 def _missing(
     topology: Topology, subtopologies: Mapping[str, ConfiguredSubtopology], partition_count: PartitionCount
 ) -> dict[str, InternalTopic]:
-    """Returns the internal topics that do not exist; raises _Unusable if one exists with a wrong number of
-    partitions."""
+    """Returns the internal topics that do not exist, by name.
+
+    `partition_count(topic)` returns the number of partitions of an existing topic, and None for any other. Raises
+    _Unusable if an internal topic exists with a wrong number of partitions.
+    """
     wanted = {
         topic.name: topic
         for each in subtopologies.values()
