@@ -113,8 +113,10 @@ class BrokerHeartbeats:
     ) -> int:
         """Registers the broker as fenced, waits for the response, begins the heartbeats, and returns the broker epoch.
 
-        The arguments are those of `BrokerLifecycle.register`. Raises ApiError(REQUEST_TIMED_OUT) if no controller has
-        accepted the registration within initial.broker.registration.timeout.ms.
+        `directory_ids` are the ids of all online log directories, and `clean_broker_epoch` is the epoch in their
+        clean-shutdown markers, -1 if a directory had no marker. `advertised` are the listeners as clients reach them;
+        None means those of the configuration. Raises ApiError(REQUEST_TIMED_OUT) if no controller has accepted the
+        registration within initial.broker.registration.timeout.ms.
         """
         self._directory_ids = tuple(directory_ids)
         self._clean_broker_epoch = clean_broker_epoch

@@ -33,10 +33,13 @@ def format_directories(
     cluster_id: str | None = None,
     controller_listener: ControllerListener | None = None,
 ) -> dict[str, MetaProperties]:
-    """Formats every directory that is not formatted, for a cluster of this node alone; see `format_node`.
+    """Formats every directory that is not formatted, for a cluster whose only node is this one.
 
-    Without `cluster_id`, a new cluster gets a random id. Raises ConfigError also if the directory for the metadata log
-    is not formatted but another directory is.
+    Returns the meta.properties of each directory. Without `cluster_id`, a new cluster gets a random id.
+    `controller_listener` is the address of this node in the voter set; None means the default.
+
+    Raises ConfigError if a formatted directory belongs to another node or cluster, or if the directory for the metadata
+    log is not formatted but another one is; also MalformedMetaProperties and OSError.
     """
     every = dict.fromkeys([metadata_directory, *log_directories])
     found = {directory: read_meta_properties(directory) for directory in every}

@@ -32,7 +32,10 @@ def is_our_cluster(node: RaftNode, cluster_id: str | None) -> bool:
 
 def learn_leader(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
     """Applies what a message says about the leader: enters a higher epoch, or follows the leader of the current epoch
-    if this node did not know it. Returns False if this node knows another leader of the current epoch."""
+    if this node did not know it.
+
+    A lower epoch has no effect. Returns False if this node knows another leader of the current epoch, otherwise True.
+    """
     state = node.state
     if epoch < state.epoch:
         return True
@@ -156,7 +159,10 @@ def _grants(node: RaftNode, request: VoteRequest) -> bool:
 
 
 def send_votes(node: RaftNode, state: Prospective | Candidate) -> int:
-    """Sends Vote requests to the voters that have not responded; returns the time of the next attempt."""
+    """Sends Vote requests to the voters that have not responded.
+
+    Returns the monotonic time in milliseconds of the next attempt.
+    """
     next_ms = state.deadline_ms
     for node_id in sorted(state.tally.waiting):
         voter = node.voters.get(node_id)
@@ -268,7 +274,8 @@ def _resign(node: RaftNode, leader: Leader, request: EndQuorumEpochRequest) -> E
 
 
 def election_backoff_ms(node: RaftNode, preferred: tuple[ReplicaKey, ...]) -> int:
-    """Returns how long this node waits for a new leader after the leader has resigned, before it asks for votes itself.
+    """Returns the milliseconds for which this node waits for a new leader, after the leader has resigned, before it
+    asks for votes itself.
 
     The first of the preferred candidates does not wait; the others wait longer, the later they are in the list.
     """
@@ -298,7 +305,8 @@ def leader_refused(node: RaftNode, leader_id: int) -> None:
 
 
 def turn_ms(node: RaftNode) -> int:
-    """Returns the time between the elections of two voters that are adjacent in the order of the ids."""
+    """Returns the time in milliseconds by which a voter waits longer than the voter with the next smaller id before it
+    stands for election."""
     return node.config.election_timeout_ms // 10
 
 
@@ -320,7 +328,10 @@ def handle_end_response(node: RaftNode, node_id: int, response: EndQuorumEpochRe
 
 
 def send_begin_epochs(node: RaftNode, leader: Leader) -> int:
-    """Announces this leader to the voters that have not fetched lately; returns the time of the next round."""
+    """Sends BeginQuorumEpoch to the voters that have not fetched for half the fetch timeout.
+
+    Returns the monotonic time in milliseconds at which the next of these requests are due.
+    """
     if node.now_ms >= leader.begin_ms:
         interval_ms = node.config.fetch_timeout_ms // 2
         for voter in node.voters:
@@ -339,7 +350,10 @@ def send_begin_epochs(node: RaftNode, leader: Leader) -> int:
 
 
 def send_end_epochs(node: RaftNode, state: Resigned) -> int:
-    """Announces the resignation to the voters that have not acknowledged it; returns the time of the next attempt."""
+    """Announces the resignation to the voters that have not acknowledged it.
+
+    Returns the monotonic time in milliseconds of the next attempt.
+    """
     next_ms = state.deadline_ms
     for node_id in sorted(state.unacknowledged):
         voter = node.voters.get(node_id)

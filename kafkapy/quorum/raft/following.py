@@ -25,8 +25,10 @@ _LOST_SNAPSHOT = (Error.SNAPSHOT_NOT_FOUND, Error.POSITION_OUT_OF_RANGE)
 
 
 def fetch_from_bootstrap(node: RaftNode) -> int:
-    """Sends a Fetch to a bootstrap server, unless a Fetch is in flight or no connection is ready. Returns the time of
-    the next attempt."""
+    """Sends a Fetch to a bootstrap server, unless a Fetch is in flight or no connection is ready.
+
+    Returns the monotonic time in milliseconds of the next attempt.
+    """
     connections = node.connections
     if connections.is_fetching(node.now_ms):
         return connections.fetch_deadline_ms
@@ -44,9 +46,10 @@ def fetch_from_bootstrap(node: RaftNode) -> int:
 
 
 def fetch_from_leader(node: RaftNode, state: Follower) -> int:
-    """Sends a Fetch or FetchSnapshot to the leader, unless one is in flight. Returns the time of the next attempt.
+    """Sends a Fetch or FetchSnapshot to the leader, unless one is in flight.
 
-    While the leader does not respond, any bootstrap server may know the next leader.
+    Returns the monotonic time in milliseconds of the next attempt. While the leader does not respond, requests go to
+    the bootstrap servers too, because any of them may know the next leader.
     """
     connections = node.connections
     if connections.is_fetching(node.now_ms):

@@ -22,8 +22,8 @@ _WAIT_AND_JOIN = (Error.NONE, Error.REQUEST_TIMED_OUT, Error.DUPLICATE_VOTER, Er
 def send_voter_change(node: RaftNode, state: Follower) -> int | None:
     """Sends UpdateRaftVoter, AddRaftVoter or RemoveRaftVoter to the leader if one of them is due.
 
-    Returns None if none is due. Otherwise the next Fetch waits for the request, and the result is the time at which to
-    try again.
+    Returns None if none is due. Otherwise the next Fetch waits for the request, and the result is the monotonic
+    time in milliseconds at which to try again.
     """
     if node.now_ms < state.update_voter_ms:
         return None

@@ -142,7 +142,10 @@ class RaftNode:
     # -- transitions
 
     def election_deadline(self) -> int:
-        """Returns the time at which a new election timeout of random length will end."""
+        """Returns the monotonic time in milliseconds at which an election timeout ends that begins now.
+
+        The length of the timeout is random: one to two times the configured election timeout.
+        """
         timeout_ms = self.config.election_timeout_ms
         return self.now_ms + timeout_ms + (int(self.random.random() * timeout_ms) if timeout_ms else 0)
 

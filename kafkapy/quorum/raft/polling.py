@@ -17,7 +17,7 @@ from kafkapy.quorum.raft.unattached import Unattached
 
 def poll(node: RaftNode) -> int:
     """Handles expired timers and sends the requests that are due, and repeats this after each change of the state;
-    returns the time of the next call."""
+    returns the monotonic time in milliseconds of the next call."""
     node.connections.expire(node.now_ms)
     while not node.is_dead:
         state = node.state
