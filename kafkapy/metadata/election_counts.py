@@ -10,8 +10,8 @@ from kafkapy.metadata.topics_image import NO_LEADER, RECOVERING
 class ElectionCounts:
     """The elections since the start of this node. Written by the quorum thread, read by any.
 
-    `unclean` counts leaders that were not in sync, `from_eligible` eligible leader replicas (KIP-966). If a delta
-    changes a partition several times, only the last leader is seen.
+    `unclean` is the number of unclean elections, `from_eligible` the number of elections of an eligible leader replica
+    (KIP-966). If a delta changes a partition several times, only the last leader is counted.
     """
 
     __slots__ = ("from_eligible", "unclean")

@@ -197,7 +197,10 @@ class Acceptor:
         self._quotas.add(self.listener.name, host)
 
     def _make_room(self) -> None:
-        """Closes the least recently used connection of another listener, because this listener is the protected one."""
+        """Closes the least recently used connection of another listener, if there is one.
+
+        Called when `max.connections` is reached and this is the listener whose connections may exceed this limit.
+        """
         for connection in self._reactor.idle_order():
             if connection.listener.name != self.listener.name:
                 connection.close("max.connections is reached and a broker connects")

@@ -17,9 +17,10 @@ Work = Callable[[], Callable[[], object] | None]
 class HandlerPool:
     """The threads for handlers that may block: up to `thread_count`, each started when it is first needed.
 
-    Work may return a continuation, which `post` makes the reactor's thread run; `submit` is called by that thread too.
-    When `queue_limit` (queued.max.requests) pieces of work wait, `pause` is called, and `resume` when there is room
-    again; the reactor reads no requests in between.
+    A piece of work may return a function, its continuation, which the reactor's thread then runs: `post` passes a
+    function to that thread, which is also the only one to call `submit`. When `queue_limit` (queued.max.requests)
+    pieces of work wait, `pause` is called, and `resume` when fewer wait again;
+    the reactor reads no requests in between.
     """
 
     def __init__(

@@ -198,7 +198,7 @@ class ControllerChannel:
         """Does nothing, although the node thread calls it: this channel works only in callbacks and in a timer."""
 
     def shut(self) -> None:
-        """Fails all requests; see `close`."""
+        """Closes the channel on the node thread: fails all requests, also later ones, with NETWORK_EXCEPTION."""
         self._is_closed = True
         self._thread.remove(self)
         if self._channel is not None:
