@@ -61,7 +61,10 @@ class Plan(NamedTuple):
 
 
 def init(arguments: Arguments) -> int:
-    """Carries out `init`. Returns the exit code. Raises ToolError if a file exists, or OpenSSL is missing."""
+    """Creates the files of `kafkapy security init` and formats the log directory. Returns the exit code.
+
+    Raises ToolError if a file exists, or OpenSSL is missing.
+    """
     plan = _plan(arguments)
     plan.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     files = {**_certificates(plan), **_configurations(plan)}

@@ -137,7 +137,7 @@ class RegistryService:
         """Returns the version of a subject that has the schema. Registers the schema if the subject lacks it.
 
         `schema_id` and `number` are the id and the version number to register in the mode IMPORT, otherwise None.
-        `normalize` is that of `parse`. Raises RegistryError.
+        `normalize` sorts the keys of a JSON Schema. Raises RegistryError.
         """
         check_subject(subject)
         parsed, schema = self.parse(schema, is_new=True, normalize=normalize)
@@ -165,7 +165,7 @@ class RegistryService:
     def look_up(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> Version:
         """Returns the version of a subject that has a schema. Raises RegistryError if there is none.
 
-        Versions that were deleted softly are searched only if `deleted`; `normalize` is that of `parse`.
+        Versions that were deleted softly are searched only if `deleted`. `normalize` sorts the keys of a JSON Schema.
         """
         if not self.store.versions(subject, deleted=deleted):
             raise errors.subject_not_found(subject)
@@ -191,7 +191,7 @@ class RegistryService:
         """Returns why a schema is not compatible with a subject; empty if it is compatible.
 
         The schema is compared with the version `number`. If that is None, it is compared with the versions that the
-        subject's compatibility level requires.
+        subject's compatibility level requires. `normalize` sorts the keys of a JSON Schema. Raises RegistryError.
         """
         parsed, canonical = self.parse(schema, is_new=True, normalize=normalize)
         if number is None:
@@ -321,7 +321,7 @@ class RegistryService:
             raise errors.is_referenced(version.subject, version.number)
 
     def _without_settings(self, subject: str) -> list[tuple[bytes, bytes | None]]:
-        """Returns the records that delete the settings of a subject."""
+        """Returns key and value (None) of each record that deletes the stored settings or mode of a subject."""
         found: list[tuple[bytes, bytes | None]] = []
         if self.store.config(subject) is not None:
             found.append((record_format.encode_key(record_format.CONFIG, subject), None))

@@ -47,8 +47,8 @@ def find_offset(
 
     Records at or above the limit of `isolation` are not found. The leader epoch and the role of the partition are
     checked as by `Partition.check_access`. Raises ApiError: OFFSET_NOT_AVAILABLE for a client (`from_client`) while a
-    new leader's high watermark is below the start of its epoch, because a later result could be lower;
-    NOT_LEADER_OR_FOLLOWER; or an error of the leader epoch. Raises OSError.
+    new leader's high watermark is below the start of its epoch, because the former leader may have returned a higher
+    offset; NOT_LEADER_OR_FOLLOWER; or an error of the leader epoch. Raises OSError.
     """
     partition.check_access(current_leader_epoch, only_leader=only_leader)
     log = partition.log

@@ -356,7 +356,7 @@ class ReplicaManager:
         """Reads each partition once.
 
         The records are at most `max_bytes` in all, but at least one whole batch of the first partition that has
-        records.
+        records. With `is_second_read`, for a fetch that has waited, a follower's position is not recorded again.
         """
         read = LogRead()
         results = read.results

@@ -225,7 +225,7 @@ class ConsumerInstances:
         return name
 
     def _check_place(self, group: str, name: str) -> None:
-        """Raises RequestRefused if there is an instance with the name, or no room for another one."""
+        """Raises RequestRefused if the group has an instance `name`, or if the proxy has its most instances already."""
         if (group, name) in self._instances:
             raise errors.instance_exists()
         if len(self._instances) >= self._most:

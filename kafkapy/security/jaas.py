@@ -126,7 +126,7 @@ class _Tokens:
         return taken
 
     def skip(self, mark: str) -> bool:
-        """Takes the next token if it is the mark; returns whether it was."""
+        """Takes the next token if it is the punctuation mark `mark`, such as ";"; returns whether it was."""
         if self.next != _Token(_MARK, mark):
             return False
         self.next = next(self._tokens, None)

@@ -88,7 +88,7 @@ class Authenticator:
     def admits(self, request: Request, find: FindApi) -> bool:
         """Returns whether the handlers have to serve the request. Otherwise this object has handled it.
 
-        `find` is called for the error answer to a request that may not be sent now.
+        `find` returns the API with a key. It supplies the error answer to a request that may not be sent now.
         """
         if request.has_invalid_size:
             self._fail("Failing SASL authentication due to invalid receive size")

@@ -36,8 +36,11 @@ def is_allowed(
     log_if_allowed: bool = True,
     log_if_denied: bool = True,
 ) -> bool:
-    """Returns whether the client may perform the operation on the resource. `count` and the flags are for the audit
-    log, as in Action."""
+    """Returns whether the client may perform the operation on the resource.
+
+    The audit log gets a line at TRACE instead of DEBUG (allowed) or INFO (denied) if the flag `log_if_...` is False.
+    It shows `count`, the number of times that the request refers to the resource.
+    """
     authorizer = context.services.authorizer
     if authorizer is None:
         return True
@@ -46,7 +49,10 @@ def is_allowed(
 
 
 def is_cluster_allowed(context: RequestContext, operation: Operation, *, log_if_denied: bool = True) -> bool:
-    """Returns whether the client may perform the operation on the cluster. For `log_if_denied` see Action."""
+    """Returns whether the client may perform the operation on the cluster.
+
+    If `log_if_denied` is False, the audit log gets a denial at TRACE instead of INFO.
+    """
     return is_allowed(context, operation, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=log_if_denied)
 
 
@@ -86,8 +92,8 @@ def denied_names(
 ) -> AbstractSet[str]:
     """Returns the names of the resources on which the client may not perform the operation.
 
-    The authorizer is asked once for each distinct name. Without an authorizer `names` is not read. The flags are for
-    the audit log, as in Action.
+    The authorizer is asked once for each distinct name. Without an authorizer `names` is not read. The audit log gets a
+    line at TRACE instead of DEBUG (allowed) or INFO (denied) if the flag `log_if_...` is False.
     """
     authorizer = context.services.authorizer
     if authorizer is None:
@@ -105,12 +111,12 @@ def denied_names(
 
 
 def denied_topics(context: RequestContext, operation: Operation, names: Iterable[str]) -> AbstractSet[str]:
-    """Returns the topics on which the client may not perform the operation; see `denied_names`."""
+    """Returns the topics on which the client may not perform the operation; none without an authorizer."""
     return denied_names(context, operation, ResourceType.TOPIC, names)
 
 
 def authorized_operations(context: RequestContext, resource_type: ResourceType, name: str) -> int:
-    """Returns the operations that the client may perform on the resource, as bits."""
+    """Returns the operations that the client may perform on the resource: bit n stands for the Operation n."""
     authorizer = context.services.authorizer
     if authorizer is None:
         return ALL_OPERATIONS[resource_type]
@@ -123,8 +129,10 @@ def authorized_operations(context: RequestContext, resource_type: ResourceType, 
 
 
 def authorized_cluster_operations(context: RequestContext) -> int:
-    """Returns the operations that the client may perform on the cluster, as bits; 0 if it may not describe the
-    cluster."""
+    """Returns the operations that the client may perform on the cluster: bit n stands for the Operation n.
+
+    Returns 0 if the client may not describe the cluster.
+    """
     if not is_cluster_allowed(context, Operation.DESCRIBE):
         return 0
     return authorized_operations(context, ResourceType.CLUSTER, CLUSTER_NAME)

@@ -20,8 +20,11 @@ def answer_when_committed(
     answer: Callable[[Response], Any],
     failure: Callable[[Error, str | None], Any],
 ) -> None:
-    """Submits `operation` to the controller, and responds on the reactor's thread once the change is committed; see
-    `answer_when_done`."""
+    """Submits `operation` to the controller, and responds on the reactor's thread once the change is committed.
+
+    The response is `answer(the operation's response)`, or `failure(error, message)` if the change failed. If this node
+    is no longer the active controller, the request is forwarded.
+    """
     answer_when_done(context, lambda: context.services.controller.submit(operation), answer, failure)
 
 

@@ -72,7 +72,7 @@ class ControllerLink:
         return self._ports.forwarding
 
     def submit(self, change: IsrChange, on_result: Callable[[AlterPartitionResult], None]) -> None:
-        """Proposes a change of an ISR; see AlterPartitionPort. Reactor thread."""
+        """Proposes a change of an ISR; `on_result` is called once, after this method has returned. Reactor thread."""
         self._ports.alter_partition.submit(change, on_result)
 
     def assign_directories(self, found: Mapping[tuple[bytes, int], bytes]) -> Future[None]:

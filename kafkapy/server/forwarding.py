@@ -46,7 +46,11 @@ class Forwarding:
     def forward(
         self, context: RequestContext, payload: bytes, refuse: Refuse, on_response: OnResponse | None = None
     ) -> None:
-        """Forwards a client's request to the active controller, and the response to the client; see ForwardingPort."""
+        """Forwards a client's request (`payload`: header and body) to the active controller.
+
+        The response goes to the client or, if `on_response` is given, to `on_response`. `refuse` is called with
+        REQUEST_TIMED_OUT, or with UNKNOWN_SERVER_ERROR if the controller cannot handle the request.
+        """
 
         def done(response: EnvelopeResponse | None, version: int, error: Exception | None) -> None:
             self._post(lambda: self._finish(context, response, error, refuse, on_response))
@@ -54,7 +58,11 @@ class Forwarding:
         self._channel.send(_envelope(context, payload), ApiKey.ENVELOPE, done)
 
     def create_topic(self, wanted: NewTopic, on_result: OnCreated, context: RequestContext | None = None) -> None:
-        """Asks the active controller to create a topic; see ForwardingPort."""
+        """Asks the active controller to create a topic; does nothing while an earlier request for it has no response.
+
+        The topic is created in the name of the client of `context`, or of this broker if `context` is None.
+        `on_result` is called on the reactor's thread with the result, or with the exception that prevented one.
+        """
         if wanted.name in self._requested_topics:
             return
         self._requested_topics.add(wanted.name)

@@ -48,6 +48,9 @@ class ForwardingPort(Protocol):
         ...
 
     def request(self, request: Any, key: ApiKey, on_done: Callable[[Any, int, Exception | None], None]) -> None:
-        """Sends a request in the name of this broker to the active controller. `on_done(response, version, error)` is
-        called on any thread; the response is None after an error."""
+        """Sends a request in the name of this broker to the active controller.
+
+        `on_done(response, API version, error)` is called on any thread. After an error the response is None, otherwise
+        the error is None.
+        """
         ...

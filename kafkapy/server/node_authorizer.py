@@ -71,7 +71,7 @@ def follow_acls(authorizer: Authorizer | None, controller: ControllerLoop, node_
     loaded: Future[MetadataImage] = Future()
 
     def begin(done: Future[MetadataImage]) -> None:
-        """Loads the ACLs of the first image and ends `loaded`. Runs on the quorum thread, which ends `caught_up`."""
+        """Loads the ACLs of the image in `done`, and sets the result of `loaded`, or the exception of `done`."""
         error = done.exception()
         if error is not None:
             loaded.set_exception(error)

@@ -46,7 +46,7 @@ class ClusterView:
         """Returns the description of a partition for clients of the view's listener.
 
         A broker is reachable if it is not fenced and has this listener. The error is LEADER_NOT_AVAILABLE if the leader
-        is not reachable, or LISTENER_NOT_FOUND if it is registered and `name_missing_listener` is set.
+        is not reachable, or LISTENER_NOT_FOUND if the leader is registered and `name_missing_listener` is True.
 
         With `strict`, which Metadata version 0 uses, only reachable replicas are listed, and the error is
         REPLICA_NOT_AVAILABLE if a replica is missing.

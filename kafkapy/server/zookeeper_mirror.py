@@ -171,14 +171,14 @@ class ZooKeeperMirror:
 
 
 def _are_equal(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
-    """Returns whether the sources are the same objects, or equal texts or numbers."""
+    """Returns whether each object of `before` is the same object in `after`, or an equal text or number."""
     return len(before) == len(after) and all(
         one is other or (isinstance(one, (int, str)) and one == other) for one, other in zip(before, after, strict=True)
     )
 
 
 def _without_credentials(path: str, node: ViewNode) -> ViewNode:
-    """Returns the node of a user without SCRAM credentials: everybody can read the nodes of the mirror."""
+    """Returns `node`, without SCRAM credentials if `path` is that of a user: anybody can read the mirror."""
     if not path.startswith(_USERS) or not isinstance(node.value, dict):
         return node
     config: dict[str, Any] = node.value.get("config", {})

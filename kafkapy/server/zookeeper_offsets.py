@@ -95,7 +95,8 @@ class ZooKeeperOffsets:
     ) -> None:
         """Reads the offsets; calls `on_done` with the offset, or -1 and an error, of each of the partitions.
 
-        For `may_forward` see `commit`.
+        `may_forward` is False if the request comes from a broker. If this broker does not serve the tree, the error is
+        COORDINATOR_NOT_AVAILABLE unless it may forward the request and knows the broker that serves the tree.
         """
         local = self._local()
         if local is not None:

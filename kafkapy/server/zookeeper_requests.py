@@ -327,7 +327,11 @@ class ControllerRequests:
         outcomes_of_result: Callable[[Any], Iterable[Any]],
         on_done: OnDone,
     ) -> None:
-        """Makes one change on this node, which is the active controller; see `_request`."""
+        """Makes one change by `operation` on this node, which is the active controller.
+
+        `outcomes_of_result` returns the outcome of each element of the operation's result. `on_done` gets the text of
+        the first error; None if there is none.
+        """
         post = self._services.reactor.post
 
         def submitted(done: Any) -> None:
@@ -347,7 +351,10 @@ def _is_address(text: str) -> bool:
 
 
 def _unless_unneeded(outcome: Any) -> Outcome:
-    """Returns the outcome of an election; ELECTION_NOT_NEEDED, the preferred replica leads already, becomes success."""
+    """Returns the outcome (error code, message) of an election.
+
+    ELECTION_NOT_NEEDED means that the preferred replica leads already, and is returned as success: (0, None).
+    """
     code, message = outcome
     return (0, None) if code == Error.ELECTION_NOT_NEEDED else (code, message)
 

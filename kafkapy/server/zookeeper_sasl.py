@@ -40,7 +40,10 @@ def make_digest_md5(config: BrokerConfig, environment: Mapping[str, str] = os.en
 
 
 def _jaas_entries(config: BrokerConfig, environment: Mapping[str, str]) -> Sequence[JaasEntry]:
-    """Returns the login modules of the key, otherwise those of the JAAS file; they may be none."""
+    """Returns the login modules for ZooKeeper's clients: that of JAAS_KEY, or if it is unset those of the JAAS file.
+
+    The list is empty if there are none. Raises ConfigError for a malformed configuration.
+    """
     text = SaslSettings(config, ZOOKEEPER_LISTENER_NAME).jaas_config(DIGEST_MD5)
     if text is not None:
         try:

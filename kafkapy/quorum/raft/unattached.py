@@ -10,8 +10,9 @@ from kafkapy.types import ZERO_UUID
 def may_vote_for(candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int, is_up_to_date: bool) -> bool:
     """Returns True if a node that is Unattached or Prospective grants its vote to `candidate`.
 
-    A node has one vote in an epoch, which it grants again to the same candidate: `voted`, None if it has not voted. It
-    grants the vote only to a candidate whose log is up to date, and only while it knows no leader of the epoch (-1).
+    `voted` is the candidate that got this node's vote in the epoch, or None. Only this candidate gets the vote again.
+    A node that has not voted grants its vote if the candidate's log is up to date and the node knows no leader of the
+    epoch (`leader_id` is -1).
     """
     if voted is not None:
         return voted.node_id == candidate.node_id and voted.directory_id in (ZERO_UUID, candidate.directory_id)

@@ -28,7 +28,8 @@ Resolve = Callable[[SchemaReference], Schema | None]
 def parse(schema: Schema, resolve: Resolve, *, is_new: bool) -> ParsedSchema:
     """Parses a schema. `resolve` returns the schema that a reference names, None if it does not exist.
 
-    `is_new` adds checks that schemas registered before may fail. Raises InvalidSchema.
+    With `is_new`, also checks the default values of Avro fields, and a JSON Schema against its metaschema; a schema
+    that was registered before may violate these rules. Raises InvalidSchema.
     """
     if schema.type not in SCHEMA_TYPES:
         raise InvalidSchema(f"the type {schema.type} is unknown; accepted are {', '.join(SCHEMA_TYPES)}")

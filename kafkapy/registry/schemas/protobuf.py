@@ -30,7 +30,10 @@ class ProtobufSchema:
     """A Protobuf schema. Immutable. `descriptor` is None if the schema is a text, or without the library."""
 
     def __init__(self, text: str, referred: Mapping[str, str] | None = None) -> None:
-        """Raises InvalidSchema for a text that is neither a descriptor nor looks like a definition."""
+        """Reads a descriptor, or a `.proto` text, which is not parsed. `referred` is not used.
+
+        Raises InvalidSchema for a text that is neither a descriptor nor looks like a definition.
+        """
         self.canonical = text.strip()
         data = _decoded(self.canonical)
         self.descriptor = None if data is None else _descriptor(data)

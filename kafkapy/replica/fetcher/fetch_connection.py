@@ -46,7 +46,11 @@ NEVER = 2**63 - 1
 
 
 class Connect(Protocol):
-    """The port that opens connections; see OutgoingConnector.connect."""
+    """The port that opens connections to leaders.
+
+    `on_opened` is called with the connection, or with the error that prevented it; `on_response` with each response;
+    `on_closed` with a connection that has ended.
+    """
 
     def __call__(
         self,

@@ -46,8 +46,10 @@ class KeySet:
 
     @classmethod
     def parse(cls, text: bytes) -> KeySet:
-        """Returns the key set. Keys of other types and purposes are left out. Raises ValueError if `text` is not a JSON
-        web key set."""
+        """Returns the RSA and EC keys of a JSON web key set, except keys with a `use` other than "sig".
+
+        Keys that cannot be read are left out. Raises ValueError if `text` is not a JSON web key set.
+        """
         try:
             document = json.loads(text)
         except RecursionError as error:

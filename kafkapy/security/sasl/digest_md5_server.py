@@ -110,7 +110,10 @@ class DigestMd5Server(ServerMechanism):
         return b"rspauth=" + self._proof(session, b":" + uri, client_nonce)
 
     def _check(self, directives: Mapping[str, bytes], uri: bytes) -> None:
-        """Raises AuthenticationFailed unless the directives that must have one value have it."""
+        """Raises AuthenticationFailed if the response has another realm, nonce, nonce count or qop than it must have.
+
+        `uri` is the value of its directive digest-uri, which must name this server.
+        """
         for key, expected in (("realm", self._realm), ("nonce", self._nonce), ("nc", _FIRST_NONCE_COUNT)):
             if directives.get(key) != expected:
                 raise AuthenticationFailed(f"the directive {key} of the response is missing or wrong")
@@ -120,7 +123,10 @@ class DigestMd5Server(ServerMechanism):
             raise AuthenticationFailed("the directive digest-uri of the response names another server")
 
     def _proof(self, session: bytes, request: bytes, client_nonce: bytes) -> bytes:
-        """Returns the hexadecimal digest that proves the knowledge of the password (RFC 2831, section 2.1.2.1)."""
+        """Returns the hexadecimal digest that proves the knowledge of the password (RFC 2831, section 2.1.2.1).
+
+        `session` and `request` are the RFC's A1 and A2: A2 begins with AUTHENTICATE in the client's proof only.
+        """
         parts = (_hex(session), self._nonce, _FIRST_NONCE_COUNT, client_nonce, b"auth", _hex(request))
         return _hex(b":".join(parts))
 

@@ -35,7 +35,7 @@ class OauthClient:
         self.is_complete = False
 
     def step(self, challenge: bytes | None) -> bytes | None:
-        """Returns the token in the first step; see `ClientMechanism`.
+        """Returns the message with the token in the first step, in which `challenge` is None.
 
         In the second step, an empty challenge means success, and None is returned. Otherwise the challenge is the
         server's error, and its acknowledgement is returned, after which the server refuses the authentication.

@@ -16,7 +16,10 @@ class PlainClient:
         self.is_complete = False
 
     def step(self, challenge: bytes | None) -> bytes | None:
-        """Returns the token; afterwards accepts the server's empty token. See `ClientMechanism`."""
+        """Returns the token in the first step, and None in the second one.
+
+        `challenge` is the server's last token, None in the first step. Raises ServerNotTrusted unless it is empty.
+        """
         if not self._is_sent:
             self._is_sent = True
             return self._token

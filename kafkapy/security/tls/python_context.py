@@ -101,7 +101,10 @@ def _load_trusted(context: ssl.SSLContext, material: TlsMaterial) -> None:
 
 @contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
-    """Yields the path of a temporary file, for functions that read only files. It is in memory, if /proc exists."""
+    """Yields the path of a temporary file with `content`, for functions that accept paths only.
+
+    The file is in memory if /proc exists. It is deleted at the end of the context.
+    """
     descriptor = os.memfd_create("kafkapy", os.MFD_CLOEXEC)
     try:
         path = f"/proc/self/fd/{descriptor}"

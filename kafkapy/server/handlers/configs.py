@@ -254,8 +254,8 @@ def _narrow(
 ) -> bool:
     """Restricts the request to the `wanted` resources, in case it is forwarded to the active controller.
 
-    The response to the client is `answer(results)` with the results of these resources. If none is wanted, responds at
-    once and returns False.
+    The response to the client is `answer(results)` with the results of these resources. If the request could be
+    forwarded but none of its resources is wanted, responds at once and returns False. Otherwise returns True.
     """
     if context.payload is None:
         return True

@@ -171,6 +171,7 @@ def _change(
 ) -> None:
     """Renews or expires the token with this HMAC by the controller's function `decide`.
 
+    `decide` gets the image, the client's principal, the HMAC, the period, the settings of tokens and the time (ms).
     `period_ms` is the requested period. Once the change is committed, the response is `answer(expiry time in ms)`, or
     `failure(error, message)` if it failed.
     """

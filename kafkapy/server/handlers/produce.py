@@ -179,7 +179,7 @@ class ProduceOperation:
 
         `checked` has the results of `open_ahead`, which the append uses.
 
-        This is the last step before the append: nothing that could end the transaction may run between the two.
+        This is the last step before the append: nothing that could end the transaction may run in between.
         """
         transactional_id = self._request.transactional_id
         if transactional_id is None or not self._producers:

@@ -55,7 +55,11 @@ class _StateApi:
         return self._response(topics)
 
     def serve(self, context: RequestContext, request: Any, operate: Operate) -> None:
-        """Calls `operate` for every partition of the request, and responds when all of these operations have ended."""
+        """Calls `operate` for every partition of the request, and responds when all of these operations have ended.
+
+        `operate` gets the share coordinator, the key of the share partition, the partition's entry in the request, and
+        two functions, of which it calls one: with the fields of the result, or with an error and its message.
+        """
         check_cluster(context, Operation.CLUSTER_ACTION)
         entries = [(topic.topic_id, each) for topic in request.topics for each in topic.partitions]
         if not request.group_id or not entries:

@@ -198,7 +198,10 @@ def _heartbeat(context: RequestContext, request: StreamsGroupHeartbeatRequest) -
 
 
 def _create_topics(context: RequestContext, result: StreamsHeartbeatResult, *, error_ttl_ms: int) -> None:
-    """Requests the missing internal topics, and adds to the status the reason why some of them cannot be created."""
+    """Requests the missing internal topics, and adds to the status the reason why some of them cannot be created.
+
+    A topic whose creation failed is not requested again, and its error is reported, for `error_ttl_ms`.
+    """
     topics = result.missing_topics
     denied = _not_creatable(context, topics)
     if denied:
