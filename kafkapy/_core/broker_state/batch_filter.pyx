@@ -264,7 +264,10 @@ cdef class BatchFilter:
 
     cdef void put_records(self, const BatchHeader *header, const uint8_t *records, Py_ssize_t length,
                           int64_t base_timestamp) noexcept nogil:
-        """Appends the kept records, with timestamps relative to `base_timestamp`. The caller has reserved the room."""
+        """Appends the records marked in `self.kept` to the output, which the caller has made large enough.
+
+        Their timestamps are made relative to `base_timestamp`.
+        """
         cdef RecordFields fields
         cdef Py_ssize_t pos = 0, at = self.output_length, rest
         cdef int64_t delta

@@ -112,7 +112,7 @@ cdef class FrameSocket:
         return written
 
     cdef int drop_sent(self, Py_ssize_t written) except -1:
-        """Removes the pieces that were sent completely."""
+        """Removes the `written` bytes that were just sent; the rest of a piece that was sent in part stays."""
         cdef Py_ssize_t index = 0, size
         written += self.sent
         while index < len(self.outgoing):

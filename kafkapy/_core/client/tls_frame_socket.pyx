@@ -219,5 +219,5 @@ cdef class TlsFrameSocket(FrameSocket):
                 self.cipher = None
 
     cdef int wait_for(self, int low_water) except -1:
-        """Sets the low-water mark, minus the bytes of an incomplete TLS record that may be buffered already."""
+        """Sets the low-water mark to `low_water`, minus the bytes of an incomplete TLS record that may be buffered."""
         return FrameSocket.wait_for(self, max(low_water - MOST_BUFFERED, 1))

@@ -96,8 +96,8 @@ cdef class DataGate(GateContext):
         Phase 2 calls `on_appended(partition)` for a watched partition that the gate appended to, and
         `on_append_failed(partition, errno)` for one to which it could not append. It calls
         `on_produce_failed(connection, version, answer, errors)`, if set, for an answer to a produce request that has
-        waited and has an error; `errors` has the error of each partition. This function returns the chunks to send
-        instead of `answer`.
+        waited and has an error; `errors` has the error code of each partition, in order. The result of the function is
+        the chunks to send instead of `answer`.
         """
         self.sessions = FetchSessionTable() if sessions is None else sessions
         self.fetch_max_bytes = fetch_max_bytes
@@ -176,7 +176,7 @@ cdef class DataGate(GateContext):
         reactor.native.gate = serve_request
 
     def add(self, PartitionState partition not None, str topic, bytes topic_id, int index):
-        """Adds the partition to the tables by topic name and by topic id.
+        """Adds the partition, whose number is `index`, to the tables by topic name and by topic id.
 
         `partition.log` must be set, and must not become None before `remove`.
         """
@@ -194,7 +194,7 @@ cdef class DataGate(GateContext):
             self.by_id.put(topic_id, index, partition)
 
     def remove(self, PartitionState partition not None, str topic, bytes topic_id, int index):
-        """Removes the partition, so that no request finds it."""
+        """Removes the partition, whose number is `index`, so that no request finds it."""
         cdef list entry = self.topic_numbers.get(topic)
         self.forget_waking(partition)
         self.by_name.drop(topic.encode(), index)
@@ -217,13 +217,13 @@ cdef class DataGate(GateContext):
         return 0
 
     def find(self, str topic, int index):
-        """Returns the partition that a request with this topic name finds, or None."""
+        """Returns the partition `index` that a request with this topic name finds, or None."""
         cdef bytes name = topic.encode()
         cdef PyObject *found = self.by_name.find(name, len(name), index)
         return None if found == NULL else <object> found
 
     def find_by_id(self, bytes topic_id, int index):
-        """Returns the partition that a request with this topic id finds, or None."""
+        """Returns the partition `index` that a request with this topic id finds, or None."""
         cdef PyObject *found = self.by_id.find(topic_id, len(topic_id), index)
         return None if found == NULL else <object> found
 

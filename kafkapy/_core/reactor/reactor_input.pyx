@@ -98,7 +98,7 @@ cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32
 
 cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab, uint8_t *data,
                     int32_t size) noexcept nogil:
-    """Makes these bytes the frame of the connection that is being processed. Takes over one pin on `slab`."""
+    """Makes the `size` bytes at `data` the frame that is in process on the connection. Takes over one pin on `slab`."""
     connection.frame.connection = connection
     connection.frame.slab = slab
     connection.frame.data = data
@@ -278,7 +278,7 @@ cdef inline bint may_read_on(ConnectionState *connection) noexcept nogil:
 
 
 cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Reads once. Returns whether to read again before the frames are taken."""
+    """Reads from the socket once. Returns whether to read again before the frames are taken."""
     cdef iovec vector[2]
     cdef size_t room
     cdef ssize_t received

@@ -56,7 +56,7 @@ cdef class HandshakePool:
             thread.start()
 
     def stop(self):
-        """Ends the threads when they have completed their current steps. Sessions may still wait, or be completed."""
+        """Ends the threads when they have completed their current steps. The queues may still contain sessions."""
         pthread_mutex_lock(&self.native.lock)
         self.native.stopping = True
         pthread_cond_broadcast(&self.native.not_empty)

@@ -76,7 +76,10 @@ cdef bint is_end_of_pem() noexcept:
 
 
 cdef int give_password(char *room, int size, int is_writing, void *context) noexcept nogil:
-    """OpenSSL's callback for the password of a key: `context` is a bytes object, or NULL if there is none."""
+    """OpenSSL's callback for the password of a key: `context` is a bytes object, or NULL if there is none.
+
+    Writes the password to `room`, and returns its length; -1 if there is none or it is longer than `size`.
+    """
     cdef Py_ssize_t length
     with gil:
         if context == NULL:
@@ -198,7 +201,7 @@ cdef class TlsContext:
         return 0
 
     cdef object set_ciphers(self, ciphers, versions):
-        """Enables the suites, and returns those of the protocol versions that have a suite."""
+        """Enables the cipher suites, and returns those of `versions` that have one of them. Raises TlsError."""
         cdef bytes encoded
         newer, older = [], []
         for name in ciphers:
