@@ -247,8 +247,9 @@ class Broker(ClusterNode):
         """Takes part in a quorum of several nodes, and waits until this node has replayed the records that the quorum
         has committed.
 
-        The other nodes may need this node's vote to elect a leader: the controller listeners are served from now on,
-        except those that wait for the authorizer.
+        `image` has the records that were known to be committed when the log was opened. The other nodes may need this
+        node's vote to elect a leader: the controller listeners are served from now on, except those that wait for the
+        authorizer.
         """
         authorizer = self.parts.services.authorizer
         early, late = split_early(self.config, authorizer)

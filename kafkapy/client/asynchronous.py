@@ -202,7 +202,7 @@ class AsyncConsumer(_AsyncReader):
 class AsyncShareConsumer(_AsyncReader):
     """Reads records of a share group from an event loop: `async for record in consumer`. For one task at a time.
 
-    Configured like `ShareConsumer`, which is `consumer`; its methods that do not block can be called.
+    Configured like `ShareConsumer`. `consumer` is the wrapped ShareConsumer, for its methods that do not block.
     """
 
     consumer: ShareConsumer
@@ -212,7 +212,7 @@ class AsyncShareConsumer(_AsyncReader):
         self.consumer = self._consumer_class(properties, **settings)
 
     def subscribe(self, topics: Iterable[str] | str) -> None:
-        """Subscribes to topics, of which there must be one; see `ShareConsumer.subscribe`."""
+        """Subscribes to topics; see `ShareConsumer.subscribe`. Raises ValueError if there is no topic."""
         names = [topics] if isinstance(topics, str) else list(topics)
         if not names:
             raise ValueError("An empty subscription would block; await unsubscribe() instead")

@@ -214,7 +214,10 @@ def consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any
 
 
 def share_consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """Returns the configuration of a share consumer; raises ConfigError without a group or with a key it lacks."""
+    """Returns the configuration of a share consumer.
+
+    Raises ConfigError without a group, or if a key is set that consumers of share groups do not have.
+    """
     config = ClientConfig(CONSUMER_ROWS, {} if properties is None else properties, settings)
     refused = [key for key in _KEYS_OF_CONSUMER_GROUPS if config.is_set(key)]
     if refused:

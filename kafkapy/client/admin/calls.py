@@ -205,7 +205,10 @@ class AdminCalls(Closing):
 
 
 def _by_node(keys: Iterable[K], found: Found, one_key_each: bool) -> Iterator[tuple[int, list[K]]]:
-    """Yields the keys of each request with the id of its broker."""
+    """Yields the broker id and the keys of each request; with `one_key_each` a request has only one key.
+
+    Leaves out the keys whose broker was not found.
+    """
     keys_of: dict[int, list[K]] = {}
     for key in keys:
         if key not in found.errors:
