@@ -193,7 +193,8 @@ cdef class FetchedBatches:
     def account_for(self, ProducersState producers not None, account_for_batch):
         """Adds the batches to the state of their producers.
 
-        Calls `account_for_batch(BatchSummary, records)` for the batches that Python has to account for, in order.
+        Calls `account_for_batch(BatchSummary, records)` for each batch that Python has to account for, in order;
+        `records` are the bytes of all batches, in which the summary has the batch's position.
         """
         cdef BatchHeader header
         cdef Py_ssize_t pos = 0

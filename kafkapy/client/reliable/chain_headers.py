@@ -159,7 +159,8 @@ def headers_after_failure(
 def headers_behind_key(headers: RecordHeaders, state: ChainState, group: str) -> RecordHeaders:
     """Returns the headers of a record that has not failed, but moves on to wait behind an earlier record with its key.
 
-    They are the record's present headers, with kafkapy's headers of the new position `state`.
+    They are the record's present headers, with kafkapy's headers of the new position `state`;
+    `group` is the consumer group that handles the record.
     """
     own = tuple(each for each in _own(state, ErrorText("", ""), group) if each[0] != ERROR)
     names = {name for name, _ in own}
