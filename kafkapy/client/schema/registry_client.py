@@ -321,7 +321,7 @@ class RegistryClient:
         return _parsed(address, response.status, data)
 
     def _connection(self, address: _Address) -> tuple[Any, bool]:
-        """Returns an idle or a new connection to the address, and whether it was used before."""
+        """Returns an idle connection to the address and True, or if there is none a new one and False."""
         with self._lock:
             for position, (other, connection) in enumerate(self._idle):
                 if other is address:

@@ -62,7 +62,7 @@ class Whitelist(NamedTuple):
     pattern: str
 
     def compiled(self) -> re.Pattern[str]:
-        """Returns a pattern that the names match."""
+        """Returns a compiled pattern whose `match` accepts the names that match `pattern` as a whole."""
         return re.compile(rf"\A(?:{self.pattern})\Z")
 
 
@@ -72,7 +72,7 @@ class Blacklist(NamedTuple):
     pattern: str
 
     def compiled(self) -> re.Pattern[str]:
-        """Returns a pattern that the names match."""
+        """Returns a compiled pattern whose `match` accepts the names that do not match `pattern` as a whole."""
         return re.compile(rf"\A(?!(?:{self.pattern})\Z)")
 
 

@@ -48,17 +48,17 @@ _TYPES = {"consumer": model.ConsumerGroupType.CONSUMER, "classic": model.Consume
 
 
 def place(partition: TopicPartition) -> Place:
-    """Returns kafkapy's TopicPartition."""
+    """Converts confluent-kafka's TopicPartition to kafkapy's, which has neither an offset nor an error."""
     return Place(partition.topic, partition.partition)
 
 
 def partition(found: Place) -> TopicPartition:
-    """Returns confluent-kafka's TopicPartition."""
+    """Converts kafkapy's TopicPartition to confluent-kafka's, without an offset."""
     return TopicPartition(found.topic, found.partition)
 
 
 def node(found: Any) -> model.Node:
-    """Returns confluent-kafka's Node."""
+    """Converts a broker as kafkapy's admin client describes it to confluent-kafka's Node."""
     return model.Node(found.node_id, found.host, found.port, found.rack)
 
 
@@ -293,17 +293,17 @@ def with_errors(partitions: list[TopicPartition], results: Results[Place, None])
 
 
 def timestamp(spec: OffsetSpec) -> int:
-    """Returns the number by which ListOffsets looks up an offset."""
+    """Returns the timestamp that a ListOffsets request has for `spec`; special offsets have negative numbers."""
     return spec._value
 
 
 def offset_info(found: Any) -> ListOffsetsResultInfo:
-    """Returns an offset that was looked up."""
+    """Converts an offset that kafkapy's admin client has looked up to confluent-kafka's ListOffsetsResultInfo."""
     return ListOffsetsResultInfo(found.offset, found.timestamp, found.leader_epoch)
 
 
 def credentials(user: str, found: list[kafkapy.ScramCredential]) -> UserScramCredentialsDescription:
-    """Returns the credentials of a user."""
+    """Converts the SCRAM credentials of a user to confluent-kafka's description of them."""
     infos = [ScramCredentialInfo(ScramMechanism(int(each.mechanism)), each.iterations) for each in found]
     return UserScramCredentialsDescription(user, infos)
 

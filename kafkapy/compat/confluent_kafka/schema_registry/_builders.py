@@ -214,7 +214,7 @@ class ToDictOption(Building):
     """The function that makes a value of an application's object."""
 
     def set_to_dict(self, to_dict: Callable[[Any, SerializationContext], Any]) -> Self:
-        """Sets the function."""
+        """Sets the function `to_dict(object, ctx)` that makes the value to serialize of an application's object."""
         return self._set("to_dict", to_dict)
 
 
@@ -222,7 +222,7 @@ class FromDictOption(Building):
     """The function that makes an application's object of a value."""
 
     def set_from_dict(self, from_dict: Callable[[Any, SerializationContext], Any]) -> Self:
-        """Sets the function."""
+        """Sets the function `from_dict(value, ctx)` that makes an application's object of a deserialized value."""
         return self._set("from_dict", from_dict)
 
 
@@ -230,7 +230,7 @@ class RecordNameOption(Building):
     """The choice to return a record within a union with its name."""
 
     def set_return_record_name(self, return_record_name: bool) -> Self:
-        """Sets whether pairs of name and record are returned."""
+        """Sets whether a record within a union is returned as a pair of its name and its value."""
         return self._set("return_record_name", return_record_name)
 
 
@@ -238,7 +238,7 @@ class JsonEncodeOption(Building):
     """The function that makes JSON of a value."""
 
     def set_json_encode(self, json_encode: Callable[[Any], Any]) -> Self:
-        """Sets the function."""
+        """Sets the function that returns the JSON of a value as str or bytes, such as `json.dumps`."""
         return self._set("json_encode", json_encode)
 
 
@@ -246,5 +246,5 @@ class JsonDecodeOption(Building):
     """The function that makes a value of JSON."""
 
     def set_json_decode(self, json_decode: Callable[[Any], Any]) -> Self:
-        """Sets the function."""
+        """Sets the function that returns the value of JSON in bytes, such as `json.loads`."""
         return self._set("json_decode", json_decode)

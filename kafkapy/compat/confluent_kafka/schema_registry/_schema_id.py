@@ -65,13 +65,13 @@ class SchemaId:
         return payload
 
     def id_to_bytes(self) -> bytes:
-        """Returns the bytes in front of data. Raises SerializationError."""
+        """Returns the bytes in front of data that contain the schema's id. Raises SerializationError without an id."""
         if self.id is None:
             raise SerializationError("the id of the schema is not known")
         return frame_prefix(self.id) + self._indexes()
 
     def guid_to_bytes(self) -> bytes:
-        """Returns the value of a header. Raises SerializationError."""
+        """Returns the header value that names the schema by its GUID. Raises SerializationError without a GUID."""
         if self.guid is None:
             raise SerializationError("the GUID of the schema is not known")
         return guid_header(str(self.guid), self._indexes())
@@ -100,12 +100,15 @@ def header_schema_id_serializer(payload: bytes, ctx: SerializationContext | None
 
 
 def prefix_schema_id_serializer(payload: bytes, ctx: SerializationContext | None, schema_id: SchemaId) -> bytes:
-    """Returns the data after the schema's id."""
+    """Returns `payload` with the bytes that contain the schema's id put in front of it."""
     return schema_id.id_to_bytes() + payload
 
 
 def dual_schema_id_deserializer(payload: bytes, ctx: SerializationContext | None, schema_id: SchemaId) -> io.BytesIO:
-    """Reads the schema's id or GUID from a header, or else from the data, and returns the stream at the data."""
+    """Stores the id or GUID of the schema in `schema_id`, and returns a stream positioned at the data.
+
+    Reads the id or GUID from the header of `ctx` if there is one, otherwise from the beginning of `payload`.
+    """
     headers: Any = None if ctx is None else ctx.headers
     if ctx is not None and headers:
         pairs = headers.items() if isinstance(headers, Mapping) else headers
@@ -117,5 +120,8 @@ def dual_schema_id_deserializer(payload: bytes, ctx: SerializationContext | None
 
 
 def prefix_schema_id_deserializer(payload: bytes, ctx: SerializationContext | None, schema_id: SchemaId) -> io.BytesIO:
-    """Reads the schema's id or GUID from the data, and returns the stream at the data."""
+    """Stores the id or GUID at the beginning of `payload` in `schema_id`, and returns a stream positioned at the data.
+
+    The data follow the id or GUID.
+    """
     return schema_id.from_bytes(io.BytesIO(payload))

@@ -385,7 +385,7 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return found
 
     def read(self, ctx: SerializationContext | None, reading: Reading, original: bytes) -> Any:
-        """Returns the value of data, without requests to the registry."""
+        """Returns the value of `reading.data` without requests; `original` has the whole bytes of the key or value."""
         data, writer = reading.data, reading.writer
         if writer is not None and reading.subject:
             operation = Operation(self._rule_registry, RuleMode.READ, ctx, reading.subject, writer, original)
@@ -473,7 +473,10 @@ def given_schema(schema: str | Schema | None, kind: str) -> Schema | None:
 
 
 def check_rules(schema: Schema | None, values: Mapping[str, Any]) -> None:
-    """Raises ValueError for a given schema with rules for writing, which only registered schemas execute."""
+    """Raises ValueError if a program has given a schema with rules for writing that would not be executed.
+
+    Only the rules of a schema from the registry are executed; `values` are the settings that may select one.
+    """
     if values["use.latest.version"] or values["use.latest.with.metadata"] is not None or values["use.schema.id"]:
         return
     for phase in (RulePhase.DOMAIN, RulePhase.ENCODING):

@@ -259,9 +259,9 @@ def take_config(config: dict[str, Any], resource_type: ConfigResourceType) -> st
 
 
 def _by_broker(resources: Iterable[ConfigResource]) -> list[tuple[int | None, list[ConfigResource]]]:
-    """Returns the resources of each broker with its id, and those that any broker knows with None.
+    """Returns pairs of a broker's id and the resources to request from it; None is any broker, for all other resources.
 
-    Raises ValueError if the name of a broker is not its id.
+    Raises ValueError if the name of a resource of type BROKER or BROKER_LOGGER is not the id of a broker.
     """
     found: dict[int | None, list[ConfigResource]] = {}
     for each in resources:
