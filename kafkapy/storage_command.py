@@ -179,7 +179,7 @@ def _check_level(name: str, level: int) -> None:
 
 
 def format_command(arguments: Arguments) -> int:
-    """Carries out `format`: formats the directories of a configuration. Returns the exit code."""
+    """Carries out `format`: formats the directories of a configuration; returns 0, the exit code."""
     config = BrokerConfig.load(arguments["config"], {})
     if "process.roles" not in read_properties(arguments["config"]):
         raise ToolError('Missing required configuration "process.roles" which has no default value.')
@@ -340,13 +340,16 @@ def _print_plan(
 
 
 def version_mapping(arguments: Arguments) -> int:
-    """Carries out `version-mapping`: prints the feature levels of a release."""
+    """Carries out `version-mapping`: prints the feature levels of a release; returns 0, the exit code."""
     print_version_mapping(arguments["release-version"])
     return 0
 
 
 def feature_dependencies(arguments: Arguments) -> int:
-    """Carries out `feature-dependencies`: prints the features on which the given feature levels depend."""
+    """Carries out `feature-dependencies`: prints the features on which the given feature levels depend.
+
+    Returns 0, the exit code. Raises ToolError for an unknown feature or level.
+    """
     for text in arguments.values("feature"):
         name, equals, level_text = text.partition("=")
         if not equals:
@@ -365,7 +368,7 @@ def feature_dependencies(arguments: Arguments) -> int:
 
 
 def random_uuid_command(arguments: Arguments) -> int:
-    """Carries out `random-uuid`: prints a random id."""
+    """Carries out `random-uuid`: prints a random id; returns 0, the exit code."""
     print(uuid_to_string(random_uuid()))
     return 0
 

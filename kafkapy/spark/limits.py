@@ -41,7 +41,11 @@ class TriggerDelay:
         self._last_ms: int | None = None
 
     def holds_back(self, unread: int, monotonic_ms: int) -> bool:
-        """Returns whether a batch of `unread` offsets must wait; the first batch of a run never waits."""
+        """Returns whether a batch of `unread` offsets must wait at the present time `monotonic_ms`.
+
+        It must if it has fewer offsets than `minOffsetsPerTrigger`, and the last batch for which this method returned
+        False is less than `maxTriggerDelay` ago. The first batch of a reader never waits.
+        """
         if self._least is None:
             return False
         is_late = self._last_ms is None or monotonic_ms - self._last_ms >= self._longest_ms

@@ -117,7 +117,7 @@ def transactions_of(messages: Iterable[Any]) -> list[PreparedTransaction]:
 
 
 def client_properties(options: WriteOptions) -> dict[str, str]:
-    """Returns the user's client properties whose keys an admin client has, and therefore every other client."""
+    """Returns the user's client properties that an admin client accepts; every other client accepts them too."""
     return {key: value for key, value in options.properties.items() if key in ADMIN_ROWS}
 
 

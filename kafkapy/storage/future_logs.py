@@ -34,7 +34,10 @@ IsAssigned = Callable[[bytes, TopicPartition, bytes], bool]
 
 
 def assigned_everywhere(topic_id: bytes, partition: TopicPartition, directory_id: bytes) -> bool:
-    """Returns True for every replica. Callers that have no metadata pass it as `is_assigned`."""
+    """Returns True: every replica counts as assigned to every log directory.
+
+    Callers that have no metadata pass this function as the argument `is_assigned` of `FutureLogs.settle`.
+    """
     return True
 
 
