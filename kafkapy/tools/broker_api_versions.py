@@ -38,7 +38,10 @@ def _line(key: int, versions: VersionRange | None) -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the APIs of every broker; with --bootstrap-controller those of every controller."""
+    """Prints the APIs of every broker; with --bootstrap-controller those of every controller.
+
+    Returns 0, the exit code.
+    """
     if not arguments.has("bootstrap-controller"):
         arguments.require("bootstrap-server")
     with Admin(admin_properties(arguments)) as admin:

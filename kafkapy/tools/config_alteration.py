@@ -140,5 +140,5 @@ def _credential(user: str, mechanism: str, text: str) -> NewScramCredential:
 
 
 def _scala_list(names: list[str], is_set: bool) -> str:
-    """Returns the names in the format in which Scala prints a set or another collection."""
+    """Returns the names as Scala prints a collection: `Set(a, b)` if `is_set`, otherwise `ArrayBuffer(a, b)`."""
     return f"{'Set' if is_set else 'ArrayBuffer'}({', '.join(names)})"

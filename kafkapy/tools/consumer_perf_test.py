@@ -183,7 +183,7 @@ def content_size(record: ConsumerRecord) -> int:
 
 
 def run(arguments: Arguments) -> int:
-    """Runs the test and prints its results."""
+    """Runs the test and prints its results; returns 0, the exit code."""
     check(arguments)
     dates = JavaDateFormat(arguments["date-format"])
     properties = consumer_properties(arguments)

@@ -146,7 +146,10 @@ def _decoded(hmac: str) -> bytes:
 
 
 def check_arguments(arguments: Arguments) -> str:
-    """Returns the action. Raises UsageError, with Kafka's text, for flags that contradict each other or are missing."""
+    """Returns the name of the action's flag, such as "create".
+
+    Raises UsageError, with Kafka's text, for flags that contradict each other or are missing.
+    """
     actions = [each for each in _ACTIONS if arguments.has(each)]
     if len(actions) != 1:
         raise UsageError("Command must include exactly one action: --create, --renew, --expire or --describe")

@@ -35,7 +35,7 @@ def read_offsets(path: str) -> dict[TopicPartition, int]:
 
 
 def run(arguments: Arguments) -> int:
-    """Deletes the records, and prints the low watermark or the error of each partition."""
+    """Deletes the records, and prints the low watermark or the error of each partition; returns 0, the exit code."""
     arguments.require("bootstrap-server", "offset-json-file")
     offsets = read_offsets(arguments["offset-json-file"])
     with Admin(admin_properties(arguments)) as admin:

@@ -81,7 +81,9 @@ class IndexDump:
             self._out_of_order.setdefault(path, []).append((timestamp, previous))
 
     def _check(self, path: str, layout: struct.Struct) -> None:
-        """Checks an index as Apache Kafka's broker does, which is less strict than ours; prints that it is valid.
+        """Prints that an index is valid, if it passes the checks of Apache Kafka's broker; kafkapy's are stricter.
+
+        `path` is the file, and `layout` the format of its entries.
 
         Raises ToolError, with Kafka's text, for an invalid index.
         """

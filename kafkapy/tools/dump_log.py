@@ -62,7 +62,7 @@ def print_log(path: str, printer: BatchPrinter) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the files, then the errors found in them."""
+    """Prints the files, then the errors found in them; returns 0, the exit code."""
     arguments.require("files")
     decoder = decoder_of(arguments)
     printer = BatchPrinter(

@@ -155,7 +155,7 @@ def begin(consumer: Consumer, topic: str, properties: dict[str, Any]) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Runs the test and prints its results."""
+    """Runs the test and prints its results; returns 0, the exit code."""
     check(arguments)
     properties: dict[str, Any] = {}
     if arguments.has("command-config"):

@@ -29,7 +29,10 @@ _DONE = {"upgrade": "upgraded", "downgrade": "downgraded", "disable": "disabled"
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the subcommand; `version-mapping` and `feature-dependencies` need no broker."""
+    """Carries out the subcommand; `version-mapping` and `feature-dependencies` need no broker.
+
+    Returns 0, the exit code.
+    """
     if arguments.command == "version-mapping":
         print_version_mapping(arguments["release-version"])
         return 0

@@ -89,7 +89,7 @@ def by_topic_and_partitions(topic: str | None, partitions: str) -> PartitionFilt
 
 
 def run(arguments: Arguments) -> int:
-    """Prints topic:partition:offset for each chosen partition."""
+    """Prints topic:partition:offset for each chosen partition; returns 0, the exit code."""
     arguments.require("bootstrap-server")
     try:
         print_offsets(arguments)

@@ -206,9 +206,11 @@ def print_table(
     begins_with_a_line: bool = True,
     ends_with_a_space: bool = False,
 ) -> None:
-    """Prints a line of column names, then a line for each row. A column is (name, width, function of a row).
+    """Prints a line of column names, then a line for each row.
 
-    A positive width is the least width of a column, a negative one the exact width; 0 does not pad the cells.
+    A column is (name, width, function that returns the column's value in a row). Cells are padded with spaces: with a
+    positive width to the longest value of the column, and at least to the width; with a negative width to its absolute
+    value, also if a value is longer; with 0 not at all.
     `begins_with_a_line` prints an empty line before the table, and `ends_with_a_space` a space at the end of each line.
     """
     cells = [[_text(value(row)) for _, _, value in columns] for row in rows]

@@ -54,6 +54,6 @@ class CommandFailed(Exception):
 
 
 def report_failure(kind: str, error: ApiError | CommandFailed) -> None:
-    """Prints why the command for groups of a kind has failed."""
+    """Prints why a command has failed; `kind` is the type of its groups, such as "share"."""
     reason = java_text(error) if isinstance(error, ApiError) else str(error)
     print(f"\nError: Executing {kind} group command failed due to {reason}")

@@ -129,8 +129,8 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
 def _pass_on(output: IO[bytes], windows: int | None, page: str = "") -> bool:
     """Prints lines as they are received; with the first of them a browser opens the `page`, if a terminal is attached.
 
-    Returns True after the tables of `windows` windows, and False if the output ends before. A table has two horizontal
-    rules.
+    Returns True after the tables of `windows` windows, and False if the output ends before; None means all windows. A
+    table has two horizontal rules.
     """
     rules = 0
     is_open = not page or not sys.stdout.isatty()

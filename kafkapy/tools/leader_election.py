@@ -55,7 +55,7 @@ def read_partitions(path: str) -> list[TopicPartition]:
 
 
 def run(arguments: Arguments) -> int:
-    """Elects leaders and prints the outcomes."""
+    """Elects leaders and prints the outcomes; returns 0, the exit code. Raises ToolError if an election failed."""
     if arguments.has("admin.config"):
         print(
             "Option --admin.config has been deprecated and will be removed in a future version. Use --command-config "

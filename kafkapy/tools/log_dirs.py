@@ -14,7 +14,10 @@ from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the log directories and their partitions as one line of JSON, after two lines of text."""
+    """Prints the log directories and their partitions as one line of JSON, after two lines of text.
+
+    Returns 0, the exit code.
+    """
     arguments.require("bootstrap-server", "describe")
     topics = {each for each in arguments["topic-list"].split(",") if each}
     with Admin(admin_properties(arguments)) as admin:

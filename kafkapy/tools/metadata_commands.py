@@ -128,7 +128,10 @@ class Shell:
             self.run(words)
 
     def run(self, words: Sequence[str], accepted: Sequence[str] = tuple(COMMANDS)) -> None:
-        """Runs a command, or prints why it is not accepted. Raises Exit."""
+        """Runs the command `words[0]` with the other words, or prints why it is refused. Raises Exit.
+
+        `accepted` has the names of the commands that may be run.
+        """
         name, rest = words[0], list(words[1:])
         try:
             if name not in accepted:

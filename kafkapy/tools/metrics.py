@@ -228,7 +228,7 @@ class Printer:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints one page, or pages until --count or an interruption."""
+    """Prints one page, or with --follow pages until --count or an interruption; returns 0, the exit code."""
     address = page_address(arguments)
     try:
         wanted = re.compile(arguments["match"] or "")

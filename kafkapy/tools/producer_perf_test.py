@@ -183,7 +183,7 @@ def monotonic_ms() -> int:
 
 
 def run(arguments: Arguments) -> int:
-    """Runs the test and prints its results."""
+    """Runs the test and prints its results; returns 0, the exit code."""
     check(arguments)
     payload_of = payloads_of(arguments)
     properties = producer_properties(arguments)

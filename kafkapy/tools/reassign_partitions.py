@@ -72,7 +72,10 @@ class _Broker(NamedTuple):
 
 
 def check(arguments: Arguments) -> str:
-    """Returns the action. Raises UsageError for a command line that Apache Kafka's tool refuses."""
+    """Returns the name of the action's flag, such as "execute".
+
+    Raises UsageError for a command line that Apache Kafka's tool refuses.
+    """
     given = [action for action in _ACTIONS if arguments.has(action)]
     if len(given) != 1:
         shown = ", ".join(f"--{action}" for action in _ACTIONS)

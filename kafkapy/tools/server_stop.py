@@ -84,7 +84,11 @@ def _matches(broker: BrokerProcess, arguments: Arguments) -> bool:
 
 
 def stop(arguments: Arguments, brokers: Iterator[BrokerProcess], kill: Callable[[int, int], None]) -> int:
-    """Sends $SIGNAL, by default TERM, to the brokers that the arguments select. Raises ToolError if there are none."""
+    """Sends $SIGNAL, by default TERM, to the brokers that the arguments select; returns 0, the exit code.
+
+    `kill(process_id, signal_number)` sends a signal. Raises ToolError if no broker is selected, or for an unknown
+    signal.
+    """
     name = os.environ.get("SIGNAL", "TERM").removeprefix("SIG")
     number = getattr(signal, f"SIG{name}", None)
     if number is None:
@@ -103,7 +107,7 @@ def stop(arguments: Arguments, brokers: Iterator[BrokerProcess], kill: Callable[
 
 
 def run(arguments: Arguments) -> int:
-    """Stops the brokers."""
+    """Stops the brokers that the arguments select; returns 0, the exit code."""
     return stop(arguments, find_brokers(), os.kill)
 
 

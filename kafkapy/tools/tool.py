@@ -138,7 +138,10 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
 
 
 def _command_position(tool: Tool, words: Sequence[str]) -> int:
-    """Returns the index of the subcommand, which is the first word that is neither a flag nor a flag's value."""
+    """Returns the index of the subcommand; `len(words)` or more if there is none.
+
+    The subcommand is the first word that is neither a flag of the tool with a value, nor such a value.
+    """
     flags = {flag for option in tool.options if option.argument is not None for flag in option.flags}
     position = 0
     while position < len(words) and words[position].partition("=")[0] in flags:

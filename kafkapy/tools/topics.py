@@ -92,7 +92,10 @@ def check(arguments: Arguments) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the action; errors are printed to standard output, as by Apache Kafka's tool."""
+    """Carries out the action; returns the exit code, which is 1 after an error.
+
+    Errors are printed to standard output, as by Apache Kafka's tool.
+    """
     check(arguments)
     with Admin(admin_properties(arguments)) as admin:
         try:

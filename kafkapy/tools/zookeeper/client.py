@@ -81,7 +81,7 @@ class ZooKeeperClient:
         self.close()
 
     def close(self) -> None:
-        """Closes the session, and reports an event if it was open."""
+        """Closes the session; if it was open, calls `on_event` with an event of the state CLOSED."""
         was_alive = self.is_alive
         self._connection.close()
         if was_alive:

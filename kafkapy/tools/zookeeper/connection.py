@@ -69,7 +69,7 @@ class Connection:
 
     @property
     def is_alive(self) -> bool:
-        """The session exists, though perhaps without a connection."""
+        """True if the session exists, even if it has no connection at present."""
         return self._is_alive
 
     def open(self, patience_s: float) -> None:

@@ -14,7 +14,7 @@ _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "
 
 
 def check(arguments: Arguments) -> str:
-    """Returns the action. Raises UsageError for flags that do not go together."""
+    """Returns "list", "describe" or "delete": the action. Raises UsageError for flags that contradict each other."""
     if arguments.has("bootstrap-server"):
         raise UsageError("Option [bootstrap-server] is not valid with [zookeeper].")
     given = [action for action in _ACTIONS if arguments.has(action)]

@@ -176,7 +176,7 @@ def _carry_out(name: str, command: ShellCommand, client: ZooKeeperClient, rest: 
 
 
 def _current(command: ShellCommand) -> str:
-    """Returns the usage of a command that is printed for a use of its deprecated form."""
+    """Returns the arguments of a command's present form, for the warning that the user typed its deprecated form."""
     return {"ls path [watch]": "[-w] path", "get path [watch]": "[-s] [-w] path"}.get(command.deprecated, command.usage)
 
 

@@ -226,7 +226,7 @@ def _config(client: ZooKeeperClient, words: Words) -> None:
 
 
 def _client_config(text: str) -> str:
-    """Returns the version of the ensemble's configuration `text`, and the addresses of its servers for clients."""
+    """Returns the line `VERSION ADDRESS,ADDRESS` for the ensemble's configuration `text`: its addresses for clients."""
     lines = dict(line.partition("=")[::2] for line in text.splitlines())
     addresses = [value.rpartition(";")[2] for key, value in lines.items() if key.startswith("server.")]
     return f"{lines.get('version', '')} {','.join(addresses)}"
