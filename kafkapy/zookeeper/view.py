@@ -45,7 +45,7 @@ class ViewNode(NamedTuple):
     value     the JSON object, a text, or None for a node without data
     volatile  keys of the object that change only together with another key
     is_acl    whether the object has ACLs, whose order does not count
-    version   the data version; None if it counts the changes
+    version   the data version of the znode; None if each change raises the version by 1
     owner     the session that owns the node, if Kafka's node is ephemeral
     """
 
