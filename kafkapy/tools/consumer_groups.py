@@ -320,7 +320,7 @@ def _group_id(group: GroupListing) -> str:
 
 
 def _column_width(least: int, texts: list[str]) -> int:
-    """Returns the width of a column of the group list: 10 plus the greater of `least` and the length of its longest text."""
+    """Returns 10 plus the length of the longest of `texts`, or plus `least` if that is more: the width of a column."""
     return max([least, *map(len, texts)]) + 10
 
 
