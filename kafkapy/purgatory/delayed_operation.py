@@ -47,6 +47,13 @@ class DelayedOperation(ABC):
         Returns whether this call has completed the operation.
         """
 
+    def try_complete_after(self, key: Hashable) -> bool:
+        """Does the same as `try_complete` after an event on `key`, one of the keys under which the operation waits.
+
+        An operation with many keys overrides it, in order to test only that to which the event belongs.
+        """
+        return self.try_complete()
+
     @abstractmethod
     def on_complete(self) -> None:
         """Produces the result, even if the condition does not hold, and responds to the client."""

@@ -74,7 +74,7 @@ class Purgatory:
         completed = 0
         # A copy, since completing an operation removes it, and its response may add another one.
         for operation in tuple(watchers):
-            if not operation.is_completed and operation.try_complete():
+            if not operation.is_completed and operation.try_complete_after(key):
                 completed += 1
         return completed
 

@@ -7,7 +7,7 @@ docs/decisions/held-fetch.md compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from kafkapy.errors import Error
 from kafkapy.replica.delayed_operations import FetchOperation
@@ -33,7 +33,7 @@ class DelayedFetch(FetchOperation):
     Partitions whose records are withheld from the follower by a throttle (KIP-73) do not count in F and G.
     """
 
-    __slots__ = ("_find_partition", "_on_response", "_params", "_partitions", "_read_again")
+    __slots__ = ("_by_key", "_find_partition", "_on_response", "_params", "_partitions", "_read_again")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class DelayedFetch(FetchOperation):
         super().__init__(params.max_wait_ms, is_from_follower=params.is_from_follower)
         self._params = params
         self._partitions = partitions
+        self._by_key: dict[Hashable, tuple[FetchPartition, LogOffsetMetadata]] = {}  # filled by the first event
         self._find_partition = find_partition
         self._read_again = read_again
         self._on_response = on_response
@@ -55,22 +56,44 @@ class DelayedFetch(FetchOperation):
     def try_complete(self) -> bool:
         readable = 0
         for asked, start in self._partitions:
-            found = self._find_partition(asked.topic_partition)
-            if isinstance(found, Error):  # B, C, D
+            added = self._readable(asked, start)
+            if added is None:
                 return self.force_complete()
-            end_offset = found.end_offset(self._params.isolation)
-            if self._has_changed_role(found, asked):  # A, E, H
-                return self.force_complete()
-            if start.offset > end_offset:  # F
-                return self.force_complete()
-            if start.offset < end_offset:
-                if self._params.is_from_follower and found.withholds_from(self._params.replica_id):
-                    continue
-                end = found.log.offset_metadata(end_offset)
-                if start.segment_base_offset < end.segment_base_offset:  # F
-                    return self.force_complete()
-                readable += min(found.log.position_delta(start, end), asked.max_bytes)
+            readable += added
         return readable >= self._params.min_bytes and self.force_complete()  # G
+
+    def try_complete_after(self, key: Hashable) -> bool:
+        """Tests the partition `key` only, unless records of it became readable.
+
+        A follower's fetch may have thousands of partitions. If each of them has an event, as after an election, tests
+        of all partitions after each event would take the square of their number.
+        """
+        if not self._by_key:
+            self._by_key = {each[0].topic_partition: each for each in self._partitions}
+        found = self._by_key.get(key)
+        is_named_once = len(self._by_key) == len(self._partitions)
+        if found is not None and is_named_once and self._readable(*found) == 0:
+            return False
+        return self.try_complete()
+
+    def _readable(self, asked: FetchPartition, start: LogOffsetMetadata) -> int | None:
+        """Returns the number of bytes of a partition that became readable, or None if one of A to F or H holds."""
+        found = self._find_partition(asked.topic_partition)
+        if isinstance(found, Error):  # B, C, D
+            return None
+        end_offset = found.end_offset(self._params.isolation)
+        if self._has_changed_role(found, asked):  # A, E, H
+            return None
+        if start.offset > end_offset:  # F
+            return None
+        if start.offset == end_offset or (
+            self._params.is_from_follower and found.withholds_from(self._params.replica_id)
+        ):
+            return 0
+        end = found.log.offset_metadata(end_offset)
+        if start.segment_base_offset < end.segment_base_offset:  # F
+            return None
+        return min(found.log.position_delta(start, end), asked.max_bytes)
 
     def _has_changed_role(self, partition: Partition, asked: FetchPartition) -> bool:
         if asked.current_leader_epoch not in (NO_EPOCH, partition.leader_epoch):
