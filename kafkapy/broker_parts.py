@@ -183,7 +183,7 @@ def open_quorum(foundation: Foundation) -> tuple[MetadataQuorum, MetadataImage]:
 
 def build_parts(
     foundation: Foundation,
-    quorum: MetadataQuorum,
+    metadata_quorum: MetadataQuorum,
     cluster_id: str,
     policies: Policies,
     on_fatal: Callable[[BaseException], None],
@@ -193,7 +193,7 @@ def build_parts(
     cannot survive, by the thread in which the failure occurred. `tls` is None if no listener uses TLS."""
     config, clock, reactor, node_id = foundation.config, foundation.clock, foundation.reactor, foundation.config.node_id
     metadata = MetadataCache()
-    controller = ControllerLoop(quorum, metadata, clock, on_fatal)
+    controller = ControllerLoop(metadata_quorum, metadata, clock, on_fatal)
     link = _build_link(foundation, controller, cluster_id, on_fatal)
 
     def on_leadership(led: list[Partition], followed: list[Partition]) -> None:
@@ -237,7 +237,8 @@ def build_parts(
         local_marker_writer=transactions.local_marker_writer, handler_pool=handler_pool,
         client_telemetry=ClientTelemetry(series_limit=config.kafkapy_metrics_series_limit),
         alter_log_dirs=alter_log_dirs, policies=policies, node_id=node_id, cluster_id=cluster_id, quorum=controller,
-        kraft_version=lambda: quorum.machine.kraft_version, quorum_leader=lambda: quorum.leader_id,
+        kraft_version=lambda: metadata_quorum.machine.kraft_version,
+        quorum_leader=lambda: metadata_quorum.leader_id,
         forwarding=link.forwarding, authorizer=make_authorizer(config),
         authentication=build_authentication(config, reactor, handler_pool, clock, metadata),
         tls_listeners=tls,

@@ -101,7 +101,7 @@ class ActiveController:
             )
         self.image = image
         if batches:
-            self._append(batches)
+            self._append(batches)  # if this node is the only voter, the append itself calls `commit`
         # Completes the operations without records and those with an error, after which the high watermark may not rise.
         self.commit(self._committed_offset)
         return sum(map(len, batches))

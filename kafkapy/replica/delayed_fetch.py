@@ -1,7 +1,8 @@
 """A fetch that waits on the Python path. When it completes, for any reason, the log is read again for the response.
 
 Fetches that the data gate serves wait as a HeldFetch instead. A DelayedFetch serves all other fetches: fetches that
-open or change a session, fetches of partitions with open transactions, and every fetch while the gate is shut.
+open or change a session, read_committed fetches of logs that may have open or aborted transactions, and every fetch
+while the gate is shut.
 docs/decisions/held-fetch.md compares the two.
 """
 
@@ -87,7 +88,7 @@ class DelayedFetch(FetchOperation):
         if start.offset > end_offset:  # F
             return None
         if start.offset == end_offset or (
-            self._params.is_from_follower and found.withholds_from(self._params.replica_id)
+            self._params.is_from_follower and found.is_follower_throttled(self._params.replica_id)
         ):
             return 0
         end = found.log.offset_metadata(end_offset)

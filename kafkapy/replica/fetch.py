@@ -1,4 +1,14 @@
-"""The parameters of a fetch and its results, one object for each partition."""
+"""The parameters of a fetch and its results, one object for each partition.
+
+These types have similar names:
+
+    FetchRequest.FetchPartition   a partition in a decoded request (protocol)
+    FetchPartition                a partition of a fetch on the Python path
+    FetchPartitionState           its base class in Cython, with the fields that the gate reads
+    CachedPartition               a FetchPartition that a fetch session stores
+    FetchPlace                    the C struct of the client's position in a partition
+    FetchedPartition              the C struct of a partition that the gate reads in one request
+"""
 
 from __future__ import annotations
 

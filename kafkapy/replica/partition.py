@@ -128,7 +128,7 @@ class Partition(PartitionState):
         self.leader_recovery_state = RECOVERED
         self.maybe_increment_high_watermark(monotonic_ms)
         self.is_gated = True
-        # Even if the high watermark did not rise: the size of the ISR alone can complete a produce request.
+        # Even if the high watermark did not rise: fetches that wait compare the role and the leader epoch, too.
         self._complete_waiting(known.keys() - self.remote_replicas.keys())
         return is_new_leader
 
@@ -325,7 +325,6 @@ class Partition(PartitionState):
             context.isr_expands += not self.isr_state.isr <= before
             self.partition_epoch = result.partition_epoch
             self.maybe_increment_high_watermark(context.clock.monotonic_ms())
-            # Even if the high watermark did not rise: the size of the ISR alone can complete a produce request.
             self._complete_waiting()
         elif result.error in _GIVE_UP:
             logger.info("%s: ISR change refused: %s", self.topic_partition, result.error.name)
@@ -388,7 +387,7 @@ class Partition(PartitionState):
         if params.is_from_follower:
             if update_state:
                 self._update_follower(replica, asked, log_end_offset, params.replica_epoch)
-            if self._withholds(replica):
+            if self._is_throttled(replica):
                 records = b""
         aborted = None
         if params.isolation is FetchIsolation.LAST_STABLE_OFFSET:
@@ -398,12 +397,12 @@ class Partition(PartitionState):
         )
         return result, data
 
-    def withholds_from(self, replica_id: int) -> bool:
+    def is_follower_throttled(self, replica_id: int) -> bool:
         """Returns whether the follower gets no records now, because replication is throttled (KIP-73)."""
         replica = self.remote_replicas.get(replica_id)
-        return replica is not None and self._withholds(replica)
+        return replica is not None and self._is_throttled(replica)
 
-    def _withholds(self, replica: RemoteReplica) -> bool:
+    def _is_throttled(self, replica: RemoteReplica) -> bool:
         return self.leader_throttle is not None and self.is_withheld(replica, self._context.clock.monotonic_ms())
 
     def refer_to(self, preferred_read_replica: int, asked: FetchPartition) -> FetchResult:

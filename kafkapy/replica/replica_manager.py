@@ -213,6 +213,8 @@ class ReplicaManager:
         """Completes the consumers' fetches that wait for the high watermark of a followed partition (KIP-392)."""
         for topic_partition in changed:
             partition = self.partitions.get(topic_partition)
+            # A followed partition has no remote replicas, so that a consumer's fetch also sets `is_watched`; the other
+            # mark is for produce requests, which a follower does not have.
             if partition is not None and partition.is_watched:
                 self.delayed_operations.complete_and_mark(partition, topic_partition)
 

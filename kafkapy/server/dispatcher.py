@@ -9,6 +9,7 @@ after the body are ignored.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, cast
 
@@ -42,6 +43,27 @@ _PARTLY_FORWARDED = frozenset(
 )
 
 
+class _MeasuredHold:
+    """The measurement of the work to hold one fetch, which is charged to the client once. Reactor thread only."""
+
+    __slots__ = ("_serve", "is_charged", "started_ns")
+
+    def __init__(self, serve: Callable[[Request, int], None]) -> None:
+        """`serve(request, started_ns)` serves a request and charges the client for the time since `started_ns`."""
+        self._serve = serve
+        self.started_ns = perf_counter_ns()
+        self.is_charged = False  # True if the time since `started_ns` has been charged
+
+    def serve(self, declined: Request) -> None:
+        """Serves the fetch, which the gate has declined, on the Python path.
+
+        If the gate declines the fetch while it is being held, the client is charged for the time since `started_ns`;
+        if later, only for the time from then on.
+        """
+        self._serve(declined, perf_counter_ns() if self.is_charged else self.started_ns)
+        self.is_charged = True
+
+
 class Dispatcher:
     """Decodes requests and calls their handlers. Reactor thread only."""
 
@@ -68,23 +90,11 @@ class Dispatcher:
         if quotas is None or not quotas.measures_time:
             self._services.replica_manager.hold_fetch(request, self._serve)
             return
-        started_ns = perf_counter_ns()
-        is_measured = False  # True once the time since `started_ns` has been charged to the client
-
-        def serve(declined: Request) -> None:
-            """Serves the fetch, which the gate has declined, on the Python path.
-
-            If the gate declines it before `hold_fetch` returns, the client is charged for the time since `started_ns`;
-            if it declines it later, only for the time from then on.
-            """
-            nonlocal is_measured
-            self._serve(declined, perf_counter_ns() if is_measured else started_ns)
-            is_measured = True
-
-        self._services.replica_manager.hold_fetch(request, serve)
-        if not is_measured:
-            is_measured = True
-            quotas.charge_held(request.connection, perf_counter_ns() - started_ns)
+        held = _MeasuredHold(self._serve)
+        self._services.replica_manager.hold_fetch(request, held.serve)
+        if not held.is_charged:
+            held.is_charged = True
+            quotas.charge_held(request.connection, perf_counter_ns() - held.started_ns)
 
     def begin_session(self, connection: Connection) -> None:
         """Begins the session of a client whose TLS handshake is complete.

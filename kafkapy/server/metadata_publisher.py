@@ -36,6 +36,8 @@ logger = logging.getLogger("kafka.server.metadata.BrokerMetadataPublisher")
 class MetadataPublisher:
     """The listener that the controller loop notifies of each committed change of the metadata.
 
+    The broker registers it through a HeldListener, which holds the changes back until the broker has loaded its logs.
+
     `on_metadata` is called on the quorum thread; `take_over` and `finish` by the thread that starts and stops the
     broker.
     """

@@ -6,9 +6,9 @@ holds, then narrowed by filters and divided into tasks.
 
 from __future__ import annotations
 
-from kafkapy.errors import ApiError, Error
-from kafkapy.spark.data_loss import log, report_loss
+from kafkapy.spark.data_loss import log
 from kafkapy.spark.limits import divide
+from kafkapy.spark.log_bounds import unknown_topics, within_log
 from kafkapy.spark.options import ReadOptions
 from kafkapy.spark.row_filters import RowFilters
 from kafkapy.spark.source_cluster import SourceCluster
@@ -34,31 +34,6 @@ def plan(cluster: SourceCluster, options: ReadOptions, filters: RowFilters) -> l
             log.warning("Partition %s starts at offset %d, after its end %d: nothing is read from it", *each)
     ranges = within_log(cluster, ranges, fails=options.fail_on_data_loss)
     return divide(_narrow(cluster, ranges, filters), options.min_partitions, options.max_records_per_partition)
-
-
-def unknown_topics(missing: list[str]) -> ApiError:
-    """Returns the error for topics that are subscribed to by name and do not exist."""
-    code = Error.UNKNOWN_TOPIC_OR_PARTITION
-    return ApiError(code, f"Topic {', '.join(missing)}: {code.message}")
-
-
-def within_log(cluster: SourceCluster, ranges: list[OffsetRange], *, fails: bool) -> list[OffsetRange]:
-    """Limits the ranges to the offsets that the log holds.
-
-    Raises DataLossError if offsets are missing and `fails` is true; otherwise logs a warning.
-    """
-    wanted = [each for each in ranges if each.size]
-    first = cluster.earliest([each.partition for each in wanted])
-    last = cluster.latest([each.partition for each in wanted])
-    return [_within(each, first[each.partition], last[each.partition], fails=fails) for each in wanted]
-
-
-def _within(each: OffsetRange, first: int, last: int, *, fails: bool) -> OffsetRange:
-    if each.start < first:
-        report_loss(f"Partition {each.partition} begins at offset {first}, not {each.start}", fails=fails)
-    if each.end > last:
-        report_loss(f"Partition {each.partition} ends at offset {last}, not {each.end}", fails=fails)
-    return OffsetRange(each.partition, max(each.start, first), min(each.end, last))
 
 
 def _narrow(cluster: SourceCluster, ranges: list[OffsetRange], filters: RowFilters) -> list[OffsetRange]:

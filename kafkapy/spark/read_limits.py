@@ -34,7 +34,8 @@ def check_limits(options: ReadOptions) -> None:
 def default_limit(options: ReadOptions) -> Any:
     """Returns the limit of a batch, which Spark passes to `latestOffset`.
 
-    Spark accepts one limit only. If the options have a maximum and a minimum, the maximum is returned, and
+    Only the class of the limit matters: `is_unlimited` examines it, and `StreamPosition` takes the numbers from the
+    options. Spark accepts one limit only. If the options have a maximum and a minimum, the maximum is returned, and
     `TriggerDelay` applies the minimum.
     """
     if options.max_offsets_per_trigger is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkapy.spark.batch_planning import unknown_topics, within_log
 from kafkapy.spark.data_loss import report_loss
 from kafkapy.spark.limits import TriggerDelay, divide, limit_offsets
+from kafkapy.spark.log_bounds import unknown_topics, within_log
 from kafkapy.spark.options import ReadOptions
 from kafkapy.spark.source_cluster import SourceCluster, SourcePartitions
 from kafkapy.spark.start_and_end import resolve

@@ -23,7 +23,8 @@ from kafkapy.spark.stream_position import StreamPosition
 class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
     """The reader of a streaming query. For one thread; `read` runs on executors.
 
-    On the driver it owns the query's position.
+    On the driver it owns the query's position. It has no `commit`: Spark's checkpoint alone stores which offsets are
+    done.
     """
 
     def __init__(self, options: ReadOptions, columns: tuple[str, ...]) -> None:

@@ -62,7 +62,8 @@ class GroupShard:
     """The groups and offsets of one partition. Owner thread only.
 
     An operation returns a CoordinatorResult and does not append to the log. Offsets and consumer groups change when
-    `replay` applies the records; the members of classic groups change in the operation itself.
+    `replay` applies the records. Members join and leave classic groups in the operation itself; an assignment takes
+    effect when its record is committed.
     """
 
     def __init__(
@@ -120,6 +121,11 @@ class GroupShard:
         return StreamsProtocol(self._context, self._settings, self.groups)
 
     def _protocol_of(self, group: Group) -> GroupProtocol[Any]:
+        """Returns the handler of the classic protocol's requests (JoinGroup and the others) for the group's type.
+
+        `_classic` serves classic groups. `_classic_members` serves the members of a consumer group that still use the
+        classic protocol (KIP-848).
+        """
         if isinstance(group, ClassicGroup):
             return self._classic
         if isinstance(group, ConsumerGroup):

@@ -14,6 +14,7 @@ class TransactionState(IntEnum):
     PREPARE_ABORT = 3
     COMPLETE_COMMIT = 4
     COMPLETE_ABORT = 5
+    # This coordinator never enters DEAD and PREPARE_EPOCH_FENCE; they exist because Kafka assigns their numbers.
     DEAD = 6
     PREPARE_EPOCH_FENCE = 7
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import floor, inf
+from threading import Lock
 from typing import NamedTuple
 
 from kafkapy._core.broker_state.quota_sensor import QuotaSensor
@@ -21,18 +22,20 @@ from kafkapy.server.quotas.precedence import BUCKET_IDLE_MS, Bucket, Limits
 
 
 class MutationBucket:
-    """The tokens of one bucket. Not thread-safe; the caller passes the time.
+    """The tokens of one bucket. Thread-safe; the caller passes the time.
 
-    `spent` is the rate at which tokens were taken, which any thread may read.
+    The quorum thread takes tokens while the reactor's thread changes the rate and looks for idle buckets; both refill
+    the bucket, and the lock keeps a refill from overwriting a take. `spent` is the rate at which tokens were taken.
     """
 
-    __slots__ = ("_rate", "_updated_ms", "_window_s", "rule", "spent", "tokens")
+    __slots__ = ("_lock", "_rate", "_updated_ms", "_window_s", "rule", "spent", "tokens")
 
     def __init__(self, rate: float, sample_limit: int, sample_ms: int, monotonic_ms: int, rule: str = "") -> None:
         """Creates a full bucket that gains `rate` tokens per second, and holds those of `sample_limit` samples.
 
         `rule` is the entity of the quota that sets the rate."""
         window_s = sample_limit * sample_ms / 1000
+        self._lock = Lock()
         self.rule = rule
         self.spent = QuotaSensor(inf, sample_limit, sample_ms)
         self._rate = rate
@@ -42,39 +45,43 @@ class MutationBucket:
 
     def set_rate(self, rate: float, monotonic_ms: int) -> None:
         """Changes the rate. Tokens beyond the new capacity are lost."""
-        if rate != self._rate:
-            self.refill(monotonic_ms)
-            self._rate = rate
+        with self._lock:
+            if rate != self._rate:
+                self._refill(monotonic_ms)
+                self._rate = rate
 
     @property
     def rate(self) -> float:
         """The tokens that are added in a second."""
         return self._rate
 
-    def refill(self, monotonic_ms: int) -> None:
-        """Adds the tokens of the time that has passed."""
+    def _refill(self, monotonic_ms: int) -> None:
+        """Adds the tokens of the time that has passed. The caller holds the lock."""
         gained = self._rate * (monotonic_ms - self._updated_ms) / 1000
         self.tokens = min(self._rate * self._window_s, self.tokens + gained)
         self._updated_ms = monotonic_ms
 
     def take(self, count: float, monotonic_ms: int) -> None:
-        self.refill(monotonic_ms)
-        self.tokens = min(self._rate * self._window_s, self.tokens - count)
-        self.spent.record(count, monotonic_ms)
+        with self._lock:
+            self._refill(monotonic_ms)
+            self.tokens = min(self._rate * self._window_s, self.tokens - count)
+            self.spent.record(count, monotonic_ms)
 
     def is_idle(self, monotonic_ms: int) -> bool:
         """Returns whether nothing was taken for an hour and the bucket is full, as a new one would be."""
         if monotonic_ms - self.spent.last_record_ms <= BUCKET_IDLE_MS:
             return False
-        self.refill(monotonic_ms)
-        return self.tokens >= self._rate * self._window_s
+        with self._lock:
+            self._refill(monotonic_ms)
+            return self.tokens >= self._rate * self._window_s
 
     def throttle_ms(self, monotonic_ms: int) -> int:
         """Returns the time until the bucket has no debt, at most INT_MAX; 0 if the rate is not a number."""
-        self.refill(monotonic_ms)
-        if not self.tokens < 0:
-            return 0
-        wait_ms = -self.tokens / self._rate * 1000 + 0.5
+        with self._lock:
+            self._refill(monotonic_ms)
+            if not self.tokens < 0:
+                return 0
+            wait_ms = -self.tokens / self._rate * 1000 + 0.5
         return floor(wait_ms) if wait_ms < INT_MAX else INT_MAX
 
 

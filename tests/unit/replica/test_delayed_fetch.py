@@ -33,7 +33,7 @@ class Partitions:
             end_offset=lambda isolation: end,
             is_leader=True,
             leader_epoch=0,
-            withholds_from=lambda broker: False,
+            is_follower_throttled=lambda broker: False,
             log=log,
         )
 

@@ -38,8 +38,8 @@ class ClassicMember:
     """A member of a classic group: its metadata, its assignment and its waiting request, if any. Owner thread only.
 
     `join_responder` and `sync_responder` respond to the waiting requests. `is_new` is True until the member's first
-    generation is complete: until then the member does not know its id, sends no heartbeats, and may expire while it
-    waits.
+    generation is complete: until then the member may not know its id (before JoinGroup 4 it never does), sends no
+    heartbeats, and may expire while it waits.
     """
 
     __slots__ = (

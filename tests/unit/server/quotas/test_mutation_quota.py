@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import inf, nan
+from threading import Thread
 
 import pytest
 
 from kafkapy.config.row import INT_MAX
 from kafkapy.errors import ApiError, Error
 from kafkapy.security.principal import Principal
-from kafkapy.server.quotas.mutation_quota import MutationQuotas
+from kafkapy.server.quotas.mutation_quota import MutationBucket, MutationQuotas
 from kafkapy.server.quotas.precedence import BUCKET_IDLE_MS, Bucket, StoredLimits
 
 ENTITY = (("user", "u"),)
@@ -104,3 +105,27 @@ def test_full_buckets_that_were_not_used_for_an_hour_are_dropped() -> None:
     assert [each.bucket.client_id for each in quotas.spending(0)] == ["b"]  # which still has a debt
     quotas.drop_idle(4 * BUCKET_IDLE_MS)
     assert quotas.spending(0) == []
+
+
+class InterruptedBucket(MutationBucket):
+    """A bucket in which another thread takes five tokens while a change of the rate refills the bucket."""
+
+    thread: Thread | None = None
+
+    def _refill(self, monotonic_ms: int) -> None:
+        if self.thread is not None:
+            super()._refill(monotonic_ms)
+            return
+        tokens = self.tokens
+        self.thread = Thread(target=self.take, args=(5, monotonic_ms))
+        self.thread.start()
+        self.thread.join(0.1)  # ends early only if nothing keeps the thread from taking its tokens now
+        self.tokens = tokens
+
+
+def test_a_change_of_the_rate_does_not_lose_the_tokens_that_another_thread_takes() -> None:
+    bucket = InterruptedBucket(1, 11, 1000, 0)
+    bucket.set_rate(2, 0)
+    assert bucket.thread is not None
+    bucket.thread.join()
+    assert bucket.tokens == 11 - 5
