@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from kafkapy._core.broker_state.partition_state import PartitionState
 from kafkapy.purgatory.delayed_operation import DelayedOperation
@@ -28,12 +29,13 @@ class DelayedOperations:
     held fetch is watched under the follower's broker id instead, because it may have thousands of partitions.
     """
 
-    __slots__ = ("delete_records", "fetch", "produce")
+    __slots__ = ("_postponed", "delete_records", "fetch", "produce")
 
     def __init__(self, schedule: Schedule) -> None:
         self.produce = Purgatory("Produce", schedule)
         self.fetch = Purgatory("Fetch", schedule)  # of FetchOperations
         self.delete_records = Purgatory("DeleteRecords", schedule)
+        self._postponed: set[int] | None = None  # the followers whose held fetches `held_fetches_together` will try
 
     def complete_all(self, partition: PartitionState, topic_partition: TopicPartition) -> None:
         """Tries to complete the operations that wait for the partition, after an append or a change of its watermarks
@@ -43,8 +45,16 @@ class DelayedOperations:
         operation waits any longer, the gate wakes the reactor once for nothing, and `complete_and_mark` clears them.
         """
         if self.fetch.delayed_count:
-            self.fetch.check_and_complete(topic_partition)
             self.complete_held(partition.remote_replicas)
+        self.complete_watching(topic_partition)
+
+    def complete_watching(self, topic_partition: TopicPartition) -> None:
+        """Does the same as `complete_all` except for the held fetches of followers.
+
+        It is for an event that changes neither the log nor the high watermark nor the leader.
+        """
+        if self.fetch.delayed_count:
+            self.fetch.check_and_complete(topic_partition)
         if self.produce.delayed_count:
             self.produce.check_and_complete(topic_partition)
         if self.delete_records.delayed_count:
@@ -52,8 +62,24 @@ class DelayedOperations:
 
     def complete_held(self, followers: Iterable[int]) -> None:
         """Tries to complete the held fetches of these followers."""
+        if self._postponed is not None:
+            self._postponed.update(followers)
+            return
         for broker_id in followers:
             self.fetch.check_and_complete(broker_id)
+
+    @contextmanager
+    def held_fetches_together(self) -> Iterator[None]:
+        """Returns a context at whose end the held fetches of each follower are tried once.
+
+        A change of many partitions runs in it: each of them would otherwise try fetches that have all of them.
+        """
+        self._postponed = set()
+        try:
+            yield
+        finally:
+            followers, self._postponed = self._postponed, None
+            self.complete_held(followers)
 
     def complete_and_mark(self, partition: PartitionState, topic_partition: TopicPartition) -> None:
         """Calls `complete_all`, then sets the partition's fields `is_watched` and `is_commit_watched` for the

@@ -122,15 +122,16 @@ class HostedPartitions:
         followed: list[Partition] = []
         node_id = self._context.node_id
         monotonic_ms = self._context.clock.monotonic_ms()
-        for topic in topics:
-            for index, state in topic.partitions.items():
-                topic_partition = TopicPartition(topic.name, index)
-                if node_id not in state.replicas:
-                    self._drop(topic_partition, topic.topic_id)
-                    continue
-                partition = self._get_or_create(topic_partition, topic, image)
-                if partition is not None:
-                    self._take_role(partition, state, monotonic_ms, led, followed)
+        with self._context.delayed_operations.held_fetches_together():
+            for topic in topics:
+                for index, state in topic.partitions.items():
+                    topic_partition = TopicPartition(topic.name, index)
+                    if node_id not in state.replicas:
+                        self._drop(topic_partition, topic.topic_id)
+                        continue
+                    partition = self._get_or_create(topic_partition, topic, image)
+                    if partition is not None:
+                        self._take_role(partition, state, monotonic_ms, led, followed)
         if led or followed:
             self._on_leadership(led, followed)
         self._watch_isr()

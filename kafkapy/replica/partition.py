@@ -324,8 +324,12 @@ class Partition(PartitionState):
             context.isr_shrinks += not before <= self.isr_state.isr
             context.isr_expands += not self.isr_state.isr <= before
             self.partition_epoch = result.partition_epoch
-            self.maybe_increment_high_watermark(context.clock.monotonic_ms())
-            self._complete_waiting()
+            if self.maybe_increment_high_watermark(context.clock.monotonic_ms()):
+                self._complete_waiting()
+            else:
+                context.delayed_operations.complete_watching(self.topic_partition)
+                if context.gate is not None:
+                    context.gate.complete_awaited(self)
         elif result.error in _GIVE_UP:
             logger.info("%s: ISR change refused: %s", self.topic_partition, result.error.name)
             self._set_isr_state(proposal.last_committed())
