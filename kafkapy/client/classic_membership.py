@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from enum import Enum, auto
 
-from kafkapy.client.assignors import ASSIGNORS, Assignor
+from kafkapy.client.assignors import ASSIGNORS, STICKY, Assignor
 from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.consumer_protocol import (
     PROTOCOL_TYPE,
@@ -25,6 +25,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.types import TopicPartition
 
 log = logging.getLogger("kafkapy.client")
 
@@ -76,6 +77,9 @@ class ClassicMembership(GroupMembership):
         self._not_before_ms = 0
         self._next_heartbeat_ms: int = 0
         self._heartbeat_in_flight = False
+        # What the eager sticky assignor reports in the next join, when the partitions have been revoked.
+        self._last_assignment: list[TopicPartition] = []
+        self._last_generation = -1
 
     @property
     def is_cooperative(self) -> bool:
@@ -135,12 +139,13 @@ class ClassicMembership(GroupMembership):
     def _join(self, node_id: int) -> None:
         self._joined = None
         topics = self._subscription.matching(self._network.cluster.topics)
-        owned = list(self._subscription.partitions)
-        generation = self.identity.generation
+        owned = (list(self._subscription.partitions), self.identity.generation)
+        previous = (self._last_assignment, self._last_generation)
         rack = self._config["client.rack"]
         protocols = [
             JoinGroupRequest.JoinGroupRequestProtocol(
-                name=each.name, metadata=encode_subscription(each, topics, owned, generation, rack)
+                name=each.name,
+                metadata=encode_subscription(each, topics, *(previous if each is STICKY else owned), rack),
             )
             for each in self.assignors
         ]
@@ -254,6 +259,7 @@ class ClassicMembership(GroupMembership):
             self._failed(Error.of(response.error_code))
         else:
             self.new_assignment = decode_assignment(bytes(response.assignment))
+            self._last_assignment, self._last_generation = list(self.new_assignment), self.identity.generation
             self.phase = Phase.STABLE
             self._next_heartbeat_ms = self._network.clock.monotonic_ms() + self._config["heartbeat.interval.ms"]
 

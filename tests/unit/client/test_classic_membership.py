@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from kafkapy.client import TopicPartition
-from kafkapy.client.consumer_protocol import decode_assignment
+from kafkapy.client.assignors import STICKY
+from kafkapy.client.consumer_protocol import decode_assignment, decode_subscription
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchResponse
@@ -133,6 +134,22 @@ def test_a_heartbeat_that_is_refused_leads_to_another_join(coordinator, code, me
         assert joined.member_id == member_id
         assert joined.reason == ("group is already rebalancing" if code is Error.REBALANCE_IN_PROGRESS else "")
         assert len(consumer.assignment()) == 2
+
+
+@pytest.mark.parametrize("code", [Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID])
+def test_the_eager_sticky_assignor_reports_the_partitions_of_before(coordinator, code):
+    coordinator.refusals[ApiKey.HEARTBEAT] = [code]
+    with consumer_of(coordinator, heartbeat_interval_ms=500, partition_assignment_strategy="sticky") as consumer:
+        consumer.subscribe(["t"])
+        assigned(consumer)
+        for _ in range(20):
+            consumer.poll(0.2)
+        first, second = (
+            decode_subscription(STICKY, bytes(each.protocols[0].metadata), None)
+            for each in coordinator.of(ApiKey.JOIN_GROUP)
+        )
+    assert (first.owned, first.generation) == ((), -1)
+    assert (second.owned, second.generation) == ((TopicPartition("t", 0), TopicPartition("t", 1)), 1)
 
 
 def test_a_sync_that_is_refused_is_begun_again_with_a_join(coordinator):
