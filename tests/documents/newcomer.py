@@ -55,9 +55,8 @@ class Newcomer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self._background:
+        for process in reversed(self._background):  # the broker is the last to end: its clients may need it for theirs
             process.terminate()
-        for process in self._background:
             process.wait(30)
         assert self._holder.stdin is not None
         self._holder.stdin.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 
 import pytest
 
@@ -11,6 +12,7 @@ from kafkapy.client import Producer
 from kafkapy.client.reliable import FileTail
 from kafkapy.tools.option_parser import OptionParser
 from kafkapy.tools.short.find import TOOL, run
+from tests.ports import free_port
 from tests.reliable.running import records_of, running, values_of, wait_until
 from tests.reliable.tool_process import ToolProcess
 
@@ -63,6 +65,16 @@ def test_a_file_that_is_gone_is_closed_and_its_name_can_be_used_again(bootstrap,
         wait_until(lambda: not tail.followed, errors)
         path.write_text("b\n")
         wait_until(lambda: values_of(bootstrap, topic) == [b"a", b"b"], errors)
+
+
+def test_a_tail_without_brokers_can_be_stopped(tmp_path):
+    tail = FileTail([str(tmp_path / "a.log")], "unreachable", {"bootstrap.servers": f"127.0.0.1:{free_port()}"})
+    runner = threading.Thread(target=tail.run, daemon=True)
+    runner.start()
+    tail.stop()
+    runner.join(30)
+    assert not runner.is_alive()
+    tail.close()
 
 
 @pytest.mark.parametrize("flags", ["", "--hashed", "--last", "--hashed --last -n 1"])

@@ -33,6 +33,9 @@ _ROUND_BYTES = 1 << 20
 _LOOK_S = 0.2
 _FIND_FILES_S = 2.0
 _BREAK_S = 0.3
+# The longest time to wait for an answer before the first line of a transaction is read, and so for `run` to return
+# after `stop` while no broker can be reached.
+_PREPARE_TIMEOUT_MS = 10_000
 _FATAL_FOR_TAIL = frozenset(
     (Error.TOPIC_AUTHORIZATION_FAILED, Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, Error.UNSUPPORTED_VERSION)
 )
@@ -66,7 +69,7 @@ class FileTail(Closing):
             raise ConfigError("At least one file is required")
         self._patterns = [str(Path(each).absolute()) for each in patterns]
         self._topic = topic
-        self._properties = dict(properties)
+        self._properties = {"default.api.timeout.ms": _PREPARE_TIMEOUT_MS, **properties}
         self._host = socket.gethostname()
         self._name = f"{self._host}:{name or topic}"
         self._transaction = NamedTransaction(f"the name {name or topic} (--name) on the host {self._host}")
@@ -84,7 +87,10 @@ class FileTail(Closing):
         self.counts: Counter[str] = Counter()
 
     def stop(self) -> None:
-        """Makes `run` return after the present round."""
+        """Makes `run` return after the present round, or after ten seconds at most if no broker can be reached.
+
+        A `default.api.timeout.ms` or `max.block.ms` in the properties replaces the ten seconds.
+        """
         self._is_stopping = True
 
     def close(self) -> None:
@@ -122,6 +128,8 @@ class FileTail(Closing):
     def run_once(self) -> int:
         """Writes the new lines of all files in one transaction; returns their number."""
         producer = self._producer or self._begin()
+        if self._is_stopping:
+            return 0
         if time.monotonic() >= self._find_at_s:
             self._find_at_s = time.monotonic() + _FIND_FILES_S
             self._forget_files()
