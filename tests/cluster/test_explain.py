@@ -49,7 +49,7 @@ def test_a_partition_is_explained(tmp_path: Path, flavour: Flavour) -> None:
         cluster.wait_for_isr("t")
         with cluster.admin() as admin:
             admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition("t", 0)]).check()
-        assert cluster.partition("t").leader == 2
+        assert cluster.wait_for_leader("t", other_than=3) == 2  # the brokers learn of the election after its answer
         with Admin({"bootstrap.controllers": cluster.bootstrap_controllers}) as admin:
             history = fetch_history(admin)
         local = read_directory(str(cluster[1].log_dir))
