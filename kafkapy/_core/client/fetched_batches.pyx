@@ -16,6 +16,8 @@ from kafkapy._core.bytes.compression import DecompressionError, decompress
 from kafkapy._core.bytes.message_set import iterate_records
 from kafkapy.errors import ApiError, Error
 
+# The results of `judge_batch`. SHOWN is a status, which `enter_batch` returns as it is; HIDDEN is not, and leads to the
+# next batch.
 cdef enum:
     SHOWN = AT_RECORD
     HIDDEN = 1
@@ -107,7 +109,7 @@ cdef class FetchedBatches:
             self.leader_epoch = self.header.partition_leader_epoch
             status = self.judge_batch()
             if status != HIDDEN:
-                return status  # SHOWN is AT_RECORD
+                return status
             self.leave_batch()
         self.is_exhausted = True
         return AT_END

@@ -26,6 +26,7 @@ from kafkapy._core.broker_state.partition_state cimport PartitionState
 from kafkapy._core.gate.gate_context cimport UUID_BYTES, AwaitedProduce
 from kafkapy._core.gate.produce_gate cimport (
     HIGHEST_GATED_PRODUCE, LOWEST_GATED_PRODUCE, produce_finish, produce_gather)
+# setup.py generates request_versions.pxd from the message definitions.
 from kafkapy._core.gate.request_versions cimport FETCH, FIRST_FLEXIBLE_FETCH, FIRST_FLEXIBLE_PRODUCE, PRODUCE
 from kafkapy._core.reactor.reactor cimport Reactor
 from kafkapy._core.reactor.reactor_connection cimport Connection, Request, write_answer

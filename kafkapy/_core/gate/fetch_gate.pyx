@@ -10,9 +10,9 @@ have open or aborted transactions; a segment whose files are not open yet.
 
 The position of a follower is recorded when its fetch arrives, which may raise the high watermark and complete produce
 requests. A fetch that finds too few bytes has to wait: Python holds its bytes (replica/held_fetch), and presents them
-to the gate again after an append and at the deadline. Until then nothing but the follower's position is changed, not
-even the fetch session (docs/decisions/held-fetch.md shows the sequence). The answers of the two paths are compared by
-tests/property/test_gate_twin.py.
+to the gate again after an append or a rise of the high watermark, and at the deadline. Until then nothing but the
+follower's position is changed, not even the fetch session (docs/decisions/held-fetch.md shows the sequence). The
+answers of the two paths are compared by tests/property/test_gate_twin.py.
 """
 
 from cpython.ref cimport PyObject

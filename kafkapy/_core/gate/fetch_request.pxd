@@ -9,7 +9,7 @@ cdef enum FetchMoment:
     FETCH_ON_ARRIVAL = 0                 # in phase 1; the position of a follower is recorded
     FETCH_BEFORE_HOLDING = 1             # once more in phase 2, after the appends of the same wake-up; from here on the
                                          # partitions note that the fetch waits
-    FETCH_WHILE_HELD = 2                 # after an append to one of its partitions
+    FETCH_WHILE_HELD = 2                 # after an append, or a rise of the high watermark, of one of its partitions
     FETCH_AT_DEADLINE = 3                # answered with the available data
 
 cdef struct FetchRequest:

@@ -1,4 +1,4 @@
-"""The fields and the memory of the gate, which the functions of produce_gate, fetch_gate and data_gate use."""
+"""The fields and the memory of the gate, which the functions of the other modules of this package use."""
 
 from libc.stdlib cimport free, realloc
 

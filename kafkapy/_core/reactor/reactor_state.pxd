@@ -37,7 +37,9 @@ cdef enum CloseReason:
 cdef enum GateVerdict:
     GATE_DECLINED = 0               # Python has to serve the request
     GATE_ANSWERED = 1               # the answer is in the connection's output
-    GATE_GATHERED = 2               # answered by the gate's `finish` at the end of phase 1, in order
+    # The gate's `finish` executes it at the end of phase 1, in the order of arrival. It is answered then, or after the
+    # fetches of the followers that have to copy its records first.
+    GATE_GATHERED = 2
     GATE_WAITS = 3                  # Python has to hold the request and present it to the gate again
 
 cdef struct RequestFrame:
