@@ -243,7 +243,9 @@ def update_voter_response(response: raft.ChangeVoterResponse, listener: str) -> 
 
 
 def _is_error_of_the_request(response: Any) -> bool:
-    """Returns True if the machine refuses the whole request; every other error is an error of the partition."""
+    """Returns True if the error of `response`, a response of the Raft machine, belongs to the whole request
+    (INCONSISTENT_CLUSTER_ID), and False if it belongs to the response's partition.
+    """
     return response.error is Error.INCONSISTENT_CLUSTER_ID
 
 

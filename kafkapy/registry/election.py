@@ -29,7 +29,7 @@ COOPERATIVE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
 
 
 class Election:
-    """This instance's part in the election, on a thread of its own from `start` to `close`.
+    """Takes part in the election for this instance, on a thread of its own from `start` to `close`.
 
     `leader_url` is the address of the writer, None while it is unknown. `is_leader` is True if this instance is the
     writer.
@@ -83,7 +83,9 @@ class Election:
             return self.leader_url
 
     def resign(self) -> None:
-        """Gives up writing after a write was fenced; takes over again if this instance still owns the partition."""
+        """Makes this instance stop being the writer, because the cluster has fenced one of its writes. If the consumer
+        group still assigns the topic's only partition to this instance, it takes over as the writer again.
+        """
         self._set_leader(None)
         self._resignation.set()
 

@@ -58,7 +58,7 @@ class Version(NamedTuple):
     is_deleted: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the version as the API shows it."""
+        """Returns the version as the JSON object that the API's responses contain."""
         fields: dict[str, Any] = {"subject": self.subject, "version": self.number, "id": self.id}
         fields["guid"] = self.schema.guid
         fields.update(self.schema.as_json())

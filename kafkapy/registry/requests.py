@@ -27,7 +27,9 @@ async def body_object(request: Request) -> dict[str, Any]:
 
 
 def flag(request: Request, name: str) -> bool:
-    """Returns whether the parameter `name` of the query is "true"; False if it is absent."""
+    """Returns True if the parameter `name` of the query is "true" in upper or lower case, False for any other value or
+    none.
+    """
     return request.query_params.get(name, "false").lower() == "true"
 
 
@@ -53,7 +55,7 @@ def subject_of(request: Request) -> str | None:
 
 
 def required_subject(request: Request) -> str:
-    """Returns the subject of a path that has one."""
+    """Returns the subject of the path, qualified by its context. The caller's path always has a subject."""
     subject = subject_of(request)
     assert subject is not None
     return subject

@@ -65,7 +65,8 @@ class RegistryService:
     def delete_config(self, subject: str | None) -> dict[str, Any]:
         """Deletes the settings of a subject, or the global ones if `subject` is None, and returns the deleted settings.
 
-        Returns the default settings if no global ones were stored. Raises RegistryError.
+        Returns the default settings if no global ones were stored. Raises RegistryError if the subject has no settings
+        of its own, or is read-only.
         """
         self._check_writable(subject)
         found = self.store.config(subject)
@@ -102,7 +103,7 @@ class RegistryService:
         return wanted
 
     def delete_mode(self, subject: str) -> str:
-        """Deletes the mode of a subject and returns it."""
+        """Deletes the mode of a subject and returns it. Raises RegistryError if the subject has no mode of its own."""
         found = self.store.mode(subject)
         if found is None:
             raise errors.subject_not_found(subject)
@@ -199,7 +200,12 @@ class RegistryService:
         return self._incompatibilities(parsed, canonical, [self.version(subject, number)], subject)
 
     def delete_version(self, subject: str, number: int, *, permanent: bool) -> int:
-        """Deletes a version softly, or with `permanent` one that was deleted softly before. Returns its number."""
+        """Deletes a version of a subject and returns its number; LATEST_NUMBER stands for the greatest number.
+
+        Without `permanent` the deletion is soft: the version is marked as deleted. With `permanent` a version that was
+        deleted softly before is removed. Raises RegistryError if the version is not in the required state, or is
+        referred to.
+        """
         self._check_writable(subject)
         version = self.version(subject, number, deleted=True)
         if number == LATEST_NUMBER and not permanent:
@@ -222,9 +228,11 @@ class RegistryService:
         return version.number
 
     def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
-        """Deletes a subject softly, or with `permanent` one that was deleted softly before.
+        """Deletes all versions of a subject and returns their numbers.
 
-        Returns the numbers of the deleted versions.
+        Without `permanent` the deletion is soft: the versions are marked as deleted. With `permanent` a subject that
+        was deleted softly before is removed. Raises RegistryError if it is not in the required state, or is referred
+        to.
         """
         self._check_writable(subject)
         every, left = self.store.versions(subject, deleted=True), self.store.versions(subject)
@@ -321,7 +329,9 @@ class RegistryService:
             raise errors.is_referenced(version.subject, version.number)
 
     def _without_settings(self, subject: str) -> list[tuple[bytes, bytes | None]]:
-        """Returns key and value (None) of each record that deletes the stored settings or mode of a subject."""
+        """Returns a tombstone, as a pair (key, None), for the record with a subject's settings and for the record with
+        its mode; only for those of the two that exist.
+        """
         found: list[tuple[bytes, bytes | None]] = []
         if self.store.config(subject) is not None:
             found.append((record_format.encode_key(record_format.CONFIG, subject), None))

@@ -21,7 +21,9 @@ Collected = TypeVar("Collected", bound=Sized)
 
 
 class SchemaStore:
-    """Subjects with their versions, schemas by id, settings. Changed by `apply` only."""
+    """The content of the topic `_schemas` in memory: the versions of each subject, the schemas by id, and the settings.
+    Only `apply` changes it.
+    """
 
     def __init__(self) -> None:
         self._versions: dict[str, dict[int, Version]] = {}
@@ -183,7 +185,7 @@ class SchemaStore:
         return dict(self._greatest_ids)
 
     def with_guid(self, guid: str) -> Schema | None:
-        """Returns the schema with a GUID, or None."""
+        """Returns the schema whose GUID is `guid`, or None if there is none."""
         versions = self._by_guid.get(guid.lower(), {})
         return next((version.schema for version in versions.values()), None)
 

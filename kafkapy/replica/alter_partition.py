@@ -13,8 +13,9 @@ from kafkapy.types import TopicPartition
 class IsrChange(NamedTuple):
     """A change of the ISR that a leader proposes. The controller refuses it if one of the epochs is not current.
 
-    `broker_epochs` has one epoch for each member of `new_isr` (KIP-903): the epoch of its last fetch, or -1, which the
-    controller does not compare. It is -1 for the leader; the sender of the request knows this broker's epoch.
+    `broker_epochs` has an entry for each member of `new_isr` (KIP-903): the broker epoch that the member sent with its
+    last Fetch, or -1, which the controller does not compare. The entry of the leader is -1 too; whoever sends the
+    request replaces it by this broker's epoch.
     """
 
     topic_partition: TopicPartition
@@ -38,7 +39,8 @@ class AlterPartitionResult(NamedTuple):
 
 
 class AlterPartitionPort(Protocol):
-    """The port that submits changes of ISRs. `on_result` is called exactly once, on the owner thread, after the call
-    has returned."""
+    """The port through which a leader submits changes of ISRs to the controller. `on_result` is called exactly once
+    with the controller's response to `change`, on the owner thread, after `submit` has returned.
+    """
 
     def submit(self, change: IsrChange, on_result: Callable[[AlterPartitionResult], None]) -> None: ...

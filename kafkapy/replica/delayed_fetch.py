@@ -44,8 +44,11 @@ class DelayedFetch(FetchOperation):
         read_again: Callable[[FetchParams, list[FetchPartition]], LogRead],
         on_response: FetchCallback,
     ) -> None:
-        """`partitions` holds each partition with the position of its fetch offset in the log, which the first read
-        found."""
+        """Makes an operation that waits for at most `max_wait_ms` of `params`.
+
+        `partitions` has each partition with the position of its fetch offset in the log, which the first read found. On
+        completion, `read_again` reads all partitions once more, and `on_response` is called with the results.
+        """
         super().__init__(params.max_wait_ms, is_from_follower=params.is_from_follower)
         self._params = params
         self._partitions = partitions
@@ -64,10 +67,11 @@ class DelayedFetch(FetchOperation):
         return readable >= self._params.min_bytes and self.force_complete()  # G
 
     def try_complete_after(self, key: Hashable) -> bool:
-        """Tests the partition `key` only, unless records of it became readable.
+        """Tries to complete the fetch after an event of the partition `key`; returns whether it is complete now.
 
-        A follower's fetch may have thousands of partitions. If each of them has an event, as after an election, tests
-        of all partitions after each event would take the square of their number.
+        If the event made no record of `key` readable, the other partitions are not tested: if each of thousands of
+        partitions has an event, as after an election, testing all of them after each event would take the square of
+        their number.
         """
         if not self._by_key:
             self._by_key = {each[0].topic_partition: each for each in self._partitions}
@@ -78,7 +82,10 @@ class DelayedFetch(FetchOperation):
         return self.try_complete()
 
     def _readable(self, asked: FetchPartition, start: LogOffsetMetadata) -> int | None:
-        """Returns the number of bytes of a partition that became readable, or None if one of A to F or H holds."""
+        """Returns the number of bytes of a partition that have become readable since the first read, or None if the
+        fetch has to complete at once (a condition other than G in the list of the class). `start` is the position of
+        the fetch offset.
+        """
         found = self._find_partition(asked.topic_partition)
         if isinstance(found, Error):  # B, C, D
             return None

@@ -12,8 +12,9 @@ from kafkapy.types import TopicPartition
 
 
 class FetchOperation(DelayedOperation):
-    """Base class of the fetches that wait: a follower's fetch waits until the log end advances, a consumer's until the
-    high watermark does."""
+    """Base class of the fetches that wait: a follower's fetch waits for a higher log end offset, a consumer's fetch for
+    a higher high watermark.
+    """
 
     __slots__ = ("is_from_follower",)
 
@@ -49,9 +50,9 @@ class DelayedOperations:
         self.complete_watching(topic_partition)
 
     def complete_watching(self, topic_partition: TopicPartition) -> None:
-        """Does the same as `complete_all` except for the held fetches of followers.
+        """Tries to complete the operations that wait for the partition, except the held fetches of followers.
 
-        It is for an event that changes neither the log nor the high watermark nor the leader.
+        It is called after an event that changes neither the log nor the high watermark nor the leader.
         """
         if self.fetch.delayed_count:
             self.fetch.check_and_complete(topic_partition)
@@ -61,7 +62,7 @@ class DelayedOperations:
             self.delete_records.check_and_complete(topic_partition)
 
     def complete_held(self, followers: Iterable[int]) -> None:
-        """Tries to complete the held fetches of these followers."""
+        """Tries to complete the held fetches of the followers with these broker ids."""
         if self._postponed is not None:
             self._postponed.update(followers)
             return
@@ -70,9 +71,11 @@ class DelayedOperations:
 
     @contextmanager
     def held_fetches_together(self) -> Iterator[None]:
-        """Returns a context at whose end the held fetches of each follower are tried once.
+        """Returns a context manager that postpones the attempts to complete followers' held fetches: at its end, the
+        fetches of each follower that had an event are tried once.
 
-        A change of many partitions runs in it: each of them would otherwise try fetches that have all of them.
+        A caller that changes many partitions uses it, since a held fetch has many of them and would be tried after each
+        change.
         """
         self._postponed = set()
         try:

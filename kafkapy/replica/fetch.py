@@ -163,8 +163,9 @@ class FetchResult:
 
 
 class LogRead:
-    """The results of reading each partition of a fetch once. `places` has the position of each fetch offset in its log,
-    except for partitions with an error."""
+    """The results of reading each partition of a fetch once: `results` has a FetchResult for each partition, `places`
+    the position of the fetch offset in the log for each partition without an error.
+    """
 
     __slots__ = ("bytes_readable", "must_answer", "places", "results")
 

@@ -27,7 +27,9 @@ class ElectionState(NamedTuple):
 
 
 class SaveElection(NamedTuple):
-    """Replaces quorum-state; durable. `is_dynamic` selects data_version 1, which stores the voted directory id."""
+    """Replaces the file quorum-state; the new content is durable before the driver carries out the next effect.
+    `is_dynamic` selects data_version 1, which stores the directory id of the voted replica too.
+    """
 
     state: ElectionState
     is_dynamic: bool

@@ -14,7 +14,9 @@ CAUGHT_UP_WITHIN_MS = 3_600_000
 
 
 class Progress:
-    """The log end offset of a replica, as its fetches report it, and the times of its fetches (-1: never)."""
+    """The progress of one replica: its log end offset, as its last Fetch reported it, and the monotonic times in
+    milliseconds of its last Fetch and of the moment at which it had last caught up (-1 if there was none).
+    """
 
     __slots__ = ("caught_up_ms", "end_offset", "fetch_ms", "key", "leader_end_at_fetch")
 
@@ -26,7 +28,10 @@ class Progress:
         self.leader_end_at_fetch = -1
 
     def fetched(self, offset: int, leader_end_offset: int, monotonic_ms: int) -> None:
-        """Records a fetch from `offset`, which is below that of the last fetch if the replica lost records."""
+        """Records a Fetch of the replica from `offset`, which becomes its end offset, also if this is lower than before
+        (the replica has lost records). `leader_end_offset` is the end of the leader's log now; a replica that fetches
+        from there, or from where the leader's log ended at its previous Fetch, has caught up.
+        """
         if offset >= leader_end_offset:
             self.caught_up_ms = monotonic_ms
         elif 0 <= self.leader_end_at_fetch <= offset:
@@ -201,8 +206,9 @@ class Leader:
         return True
 
     def note_fetching_voter(self, key: ReplicaKey, monotonic_ms: int, timeout_ms: int) -> None:
-        """Records a fetch of a voter; restarts the check-quorum timeout once a majority has fetched since its last
-        restart."""
+        """Records a Fetch of the voter `key`; has no effect for an observer. Once a majority of the voters has fetched
+        since the last restart of the check-quorum timeout, restarts the timeout, whose length is `timeout_ms`.
+        """
         if key.node_id == self.leader_id or not self.voter_set.is_voter(key):
             return
         self.fetched_voters.add(key.node_id)

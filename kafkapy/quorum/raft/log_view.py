@@ -15,15 +15,16 @@ def _epoch_of(entry: tuple[int, int]) -> int:
 
 
 class LogView:
-    """The offsets, epochs, snapshots and voter sets of a log, whose records only the driver reads.
+    """The offsets, epochs, snapshots and voter sets of the metadata log. The machine needs nothing else of the log:
+    only the driver reads its records.
 
-    If the newest snapshot of a log that is opened has a later epoch than the log, or the same epoch and a higher end
-    offset, the driver begins the log at the end of this snapshot.
+    If the newest snapshot has a later epoch than the log when a log is opened, or the same epoch and a higher end
+    offset, the driver has already replaced the log with an empty one that begins at the end of this snapshot.
 
     epochs     (epoch, start offset) pairs in ascending order, as in leader-epoch-checkpoint
-    snapshots  ids of the complete snapshots, in ascending order, with the snapshot 0-0 that formatting wrote
-    changes    the KRaftVoters and KRaftVersion records of the newest snapshot before the log start (at the snapshot's
-               end offset - 1, -1 for 0-0) and of the log, in ascending order of offset
+    snapshots  ids of the complete snapshots, in ascending order; includes the snapshot 0-0 that formatting wrote
+    changes    KRaftVoters and KRaftVersion records in ascending order of offset: those of the log, and those of the
+               newest snapshot before the log start, whose offset is the end offset of the snapshot minus 1
     """
 
     __slots__ = ("_versions", "_voter_sets", "end_offset", "epochs", "flushed_offset", "snapshots", "start_offset")
@@ -61,10 +62,12 @@ class LogView:
         return OffsetAndEpoch(self.end_offset, self.last_epoch)
 
     def end_of_epoch(self, epoch: int) -> OffsetAndEpoch:
-        """Returns the largest epoch of the log that is at most `epoch`, and the end offset of its records.
+        """Returns the largest epoch of the log that is at most `epoch`, and the offset at which the records of that
+        epoch end.
 
-        For an epoch above all others, this is the end of the log. For an epoch before all records, the result is the
-        start of the log, with the epoch of the oldest snapshot if it ends there, and with `epoch` otherwise.
+        For an epoch after all others, the result is the last epoch and the end of the log. If `epoch` is before the
+        epochs of all records, the offset is the start of the first epoch; the result's epoch is then that of the oldest
+        snapshot if this snapshot ends at that offset, and `epoch` otherwise.
         """
         if not self.epochs or epoch >= self.epochs[-1][0]:
             return OffsetAndEpoch(self.end_offset, self.last_epoch)

@@ -121,13 +121,16 @@ class RaftMachine:
         return self._node.log.voters_before(offset)
 
     def describe(self, monotonic_ms: int) -> QuorumDescription | None:
-        """Returns the data of DescribeQuorum, or None if this node is not the leader; no effects."""
+        """Returns the data of the response to DescribeQuorum, or None if this node is not the leader. Unlike the other
+        methods with `monotonic_ms`, this one returns no effects.
+        """
         self._node.now_ms = monotonic_ms
         return serving.describe(self._node)
 
     def next_deadline_ms(self) -> int:
-        """Returns the monotonic time in milliseconds at which `tick` must be called; every other input may change this
-        time."""
+        """Returns the monotonic time in milliseconds at which the driver must call `tick`. A call of any other method
+        of the machine may change this time.
+        """
         return self._deadline_ms
 
     # -- inputs
@@ -300,13 +303,15 @@ class RaftMachine:
         return self._finish()
 
     def upgrade_refusal(self) -> str | None:
-        """Returns the reason why kraft.version cannot be raised from 0 to 1 now, or None if it can be raised; no
-        effects."""
+        """Returns the reason why kraft.version cannot be raised from 0 to 1 now, as text for the user, or None if it
+        can be raised. Changes nothing.
+        """
         return membership.upgrade_refusal(self._node)
 
     def upgrade_kraft_version(self, level: int, token: Any, monotonic_ms: int) -> list[Effect]:
-        """Raises kraft.version from 0 to 1 (UpdateFeatures); this call or a later one returns a KRaftVersionResult with
-        `token`."""
+        """Raises kraft.version to `level` for an UpdateFeatures request; only 1 is possible, from 0. This call or a
+        later one returns the effect KRaftVersionResult with `token`, which says whether it succeeded.
+        """
         self._node.now_ms = monotonic_ms
         if self._node.is_dead:
             return [KRaftVersionResult(token, Error.NOT_LEADER_OR_FOLLOWER, None)]

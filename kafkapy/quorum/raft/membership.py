@@ -30,7 +30,7 @@ _ACCEPTED: Refusal = (Error.NONE, None)
 
 
 def _shown(key: ReplicaKey) -> str:
-    """Returns a voter as Apache Kafka's error messages show it."""
+    """Returns a voter as Apache Kafka's error messages write it: `ReplicaKey(id=1, directoryId=...)`."""
     directory = uuid_to_string(key.directory_id) if any(key.directory_id) else "<undefined>"
     return f"ReplicaKey(id={key.node_id}, directoryId={directory})"
 
@@ -40,9 +40,11 @@ def _shown_voters(voters: VoterSet) -> str:
 
 
 def _refusal_by_state(node: RaftNode, leader: Leader, change: str) -> Refusal:
-    """Returns the error and message if the leader accepts no change of voters now, otherwise Error.NONE.
+    """Returns the error and message to answer with if the leader accepts no change of voters at present, for example
+    because another change is in progress; otherwise a pair with Error.NONE.
 
-    The checks are made in Kafka's order. `change` names the change in the message, such as "adding".
+    The checks are made in Kafka's order. `change` is a word for the change, such as "adding", to be used in the
+    message.
     """
     if leader.pending is not None:
         return (
@@ -104,7 +106,9 @@ def handle_add(node: RaftNode, request: AddVoterRequest, token: Any) -> None:
 
 
 def _java_map(voter: Voter) -> str:
-    """Returns the endpoints of a voter as Apache Kafka's error messages show them."""
+    """Returns the endpoints of a voter as Apache Kafka's error messages write them, in the form of a Java map:
+    `{ListenerName(CONTROLLER)=host/<unresolved>:9093}`.
+    """
     texts = (f"ListenerName({each.name})={each.host}/<unresolved>:{each.port}" for each in voter.listeners)
     return "{" + ", ".join(texts) + "}"
 
@@ -250,7 +254,10 @@ def upgrade_refusal(node: RaftNode) -> str | None:
 
 
 def upgrade_kraft_version(node: RaftNode, level: int, token: Any) -> None:
-    """Appends kraft.version 1 together with the voters, if every voter supports it and has a directory id."""
+    """Raises kraft.version to `level`, which must be 1: appends the new version together with the voters, if every
+    voter supports the version and has a directory id. The effect KRaftVersionResult with `token` is added at once if
+    the request is refused or changes nothing, and otherwise after the commit.
+    """
     leader = node.state
     current = node.log.kraft_version()
     if not isinstance(leader, Leader):

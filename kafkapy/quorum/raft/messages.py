@@ -216,7 +216,7 @@ class ChangeVoterResponse(NamedTuple):
     """The response to AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter; only the response to UpdateRaftVoter names the
     leader.
 
-    `message` is Kafka's text, None for the text of the error.
+    `message` is the text of the error as Apache Kafka writes it, or None if the default text of `error` is sufficient.
     """
 
     error: Error

@@ -48,8 +48,10 @@ CHECK_QUORUM_FACTOR = 1.5
 
 
 class RaftNode:
-    """The node's state and log, and the effects of the call of the machine that is in progress; `now_ms` is the time of
-    that call."""
+    """The data and operations that all states of the Raft machine use: the configuration, the log, the current state,
+    and `effects`, to which the call of the machine that is in progress adds. `now_ms` is the monotonic time of that
+    call.
+    """
 
     def __init__(self, config: RaftConfig, log: LogView, random: Random) -> None:
         self.config = config
@@ -130,7 +132,9 @@ class RaftNode:
         return self.destination_of(voter.node_id, voter.listeners)
 
     def send(self, destination: Destination, request: Request) -> None:
-        """Sends a request to a node whose connection is ready."""
+        """Adds an effect that sends a request to a node. The caller has checked that `connections` allows a request to
+        it now.
+        """
         self.connections.sent(destination.node_id, request, self.now_ms)
         self.effects.append(Send(destination, request))
 
@@ -150,7 +154,9 @@ class RaftNode:
         return self.now_ms + timeout_ms + (int(self.random.random() * timeout_ms) if timeout_ms else 0)
 
     def fatal(self, text: str) -> None:
-        """Stops the machine: it ignores every later call."""
+        """Stops the machine for good because continuing could lose committed records: adds the effect Fatal with the
+        reason `text`. Later calls of the machine have no effect.
+        """
         self.is_dead = True
         self.effects.append(Fatal(text))
 
@@ -158,8 +164,11 @@ class RaftNode:
         return self.state.voted if epoch == self.state.epoch else None
 
     def become_unattached(self, epoch: int, leader_id: int = -1) -> None:
-        """Enters Unattached in an epoch that is not below the current one. A running election timer continues, except
-        after a lost round of PreVotes."""
+        """Enters the state Unattached in `epoch`, which is not below the current epoch; `leader_id` is the leader of
+        the epoch if it is known without its address, otherwise -1.
+
+        An election timer that runs is not restarted, except after a lost round of PreVotes.
+        """
         state = self.state
         deadline_ms = self.election_deadline()
         if not self.may_stand:
@@ -236,7 +245,8 @@ class RaftNode:
 
     @property
     def check_quorum_timeout_ms(self) -> int:
-        """The time after which a leader resigns if a majority of the voters did not fetch."""
+        """The milliseconds after which a leader resigns if a majority of the voters has not sent a Fetch in this time.
+        """
         return int(self.config.fetch_timeout_ms * CHECK_QUORUM_FACTOR)
 
     def enter_first(self, state: State, saved: ElectionState | None) -> None:

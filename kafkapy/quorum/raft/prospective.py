@@ -35,7 +35,10 @@ class Prospective:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True if this node grants its vote or PreVote."""
+        """Returns True if this node grants a vote (or with `pre_vote` a PreVote) to `candidate`. `is_up_to_date` is
+        True if the candidate's log is not behind this node's log; this suffices for a PreVote, while a vote is granted
+        only once an epoch.
+        """
         if pre_vote:
             return is_up_to_date
         return may_vote_for(candidate, self.voted, self.leader_id, is_up_to_date)

@@ -31,6 +31,7 @@ class Resigned:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True only for a PreVote of an up-to-date replica; in the epoch that it led, this node grants no
-        vote."""
+        """Returns True if `pre_vote` and `is_up_to_date` are both True: the request asks for a PreVote, and the
+        candidate's log is not behind this node's log. This node grants no vote in the epoch that it led.
+        """
         return pre_vote and is_up_to_date

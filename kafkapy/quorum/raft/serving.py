@@ -101,8 +101,11 @@ def _evaluate(node: RaftNode, leader: Leader, request: FetchRequest) -> FetchRes
 
 
 def _position(node: RaftNode, offset: int, epoch: int) -> tuple[OffsetAndEpoch | None, OffsetAndEpoch | None]:
-    """Returns the snapshot that the follower has to load, or the end of the epoch in which its log diverges. Both are
-    None if the leader's log contains a record of `epoch` directly before `offset`."""
+    """Compares the log of a follower, which ends at `offset` with a record of `epoch`, with the leader's log.
+
+    Returns (None, None) if the follower can fetch from `offset`; (snapshot id, None) if it has to load this snapshot
+    first; and (None, epoch and its end offset in the leader's log) if the follower's log differs and must be truncated.
+    """
     log = node.log
     latest = log.snapshots[-1] if log.snapshots else None
     if offset == 0 and latest is not None and latest != FORMATTED_SNAPSHOT:

@@ -26,7 +26,9 @@ MISSING: Any = object()  # for a default that is absent, since null is a value
 
 @dataclass(eq=False)
 class Field:
-    """A field of a record. `default` is MISSING without one."""
+    """A field of a record. `default` is the JSON value of its default, or the object MISSING if the field has no
+    default.
+    """
 
     name: str
     type: Node
@@ -68,7 +70,9 @@ class Node:
 
     @property
     def branch_name(self) -> str:
-        """The name by which a union tells this type from its other branches."""
+        """The name that distinguishes this type in a union: the full name of a named type, otherwise the kind, such as
+        "string".
+        """
         return self.name if self.kind in NAMED else self.kind
 
 
@@ -218,7 +222,9 @@ class AvroSchema:
 
 
 class _Printer:
-    """Makes the JSON value of a schema. A named type is printed once, and later by its name."""
+    """Converts parsed types to the JSON value of a schema. A named type is written in full the first time, and by its
+    name afterwards.
+    """
 
     def __init__(self, known: set[str]) -> None:
         self._printed = set(known)

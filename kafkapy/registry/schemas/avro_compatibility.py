@@ -21,7 +21,9 @@ _RECORDS = ("record", "error")
 
 
 def differences(reader: AvroSchema, writer: AvroSchema) -> list[Difference]:
-    """Returns the reasons why the reader's schema cannot read data of the writer's; empty if it can."""
+    """Returns the reasons why data written with the schema `writer` cannot be read with the schema `reader`; an empty
+    list if all of it can.
+    """
     return _Comparison().compare(reader.root, writer.root, "")
 
 

@@ -8,8 +8,8 @@ from kafkapy.named_tuple import NamedTuple
 class Difference(NamedTuple):
     """A difference that makes two schemas incompatible.
 
-    `kind` is its name in Confluent's registry, `path` its place in the schema, and `detail` the explanation for the
-    user.
+    `kind` is the name that Confluent's registry has for the difference, `path` the location in the schema, and `detail`
+    the explanation for the user.
     """
 
     kind: str
@@ -17,5 +17,7 @@ class Difference(NamedTuple):
     detail: str
 
     def text(self) -> str:
-        """Returns the difference in the form of a message of the API."""
+        """Returns the difference as the text that messages of the API contain: `{errorType:'...', description:'...',
+        ...}`.
+        """
         return f"{{errorType:'{self.kind}', description:'{self.detail}, at path {self.path}', additionalInfo:''}}"

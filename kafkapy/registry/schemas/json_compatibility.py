@@ -44,12 +44,14 @@ Found = list[Difference]
 
 
 def differences(reader: JsonSchema, writer: JsonSchema) -> list[Difference]:
-    """Returns the reasons why documents of the writer's schema may be invalid by the reader's; empty if none may."""
+    """Returns the reasons why a document that is valid by the schema `writer` may be invalid by the schema `reader`; an
+    empty list if every such document is valid.
+    """
     return _Comparison(reader, writer).compare(reader.root, writer.root, "#")
 
 
 def _is_open(schema: Any) -> bool:
-    """Returns whether a schema accepts every value."""
+    """Returns True if the schema accepts every value: it is `true`, or an object that contains only annotations."""
     return schema is True or (isinstance(schema, dict) and not set(schema) - _ANNOTATIONS)
 
 
@@ -271,7 +273,9 @@ def _limits(reader: dict[str, Any], writer: dict[str, Any], path: str) -> Found:
 
 
 def _items(schema: Mapping[str, Any]) -> tuple[list[Any], Any]:
-    """Returns the schemas of the first items of an array, one for each, and the schema of all further items."""
+    """Returns a list with the schema of each of the first items of an array (empty if `schema`, the schema of the
+    array, does not list any), and the schema of all further items.
+    """
     items = schema.get("items", True)
     if isinstance(items, list):
         return items, schema.get("additionalItems", True)
@@ -281,7 +285,8 @@ def _items(schema: Mapping[str, Any]) -> tuple[list[Any], Any]:
 def _covering(schema: Mapping[str, Any], name: str | None) -> Any:
     """Returns the subschema that `schema`, the schema of an object, applies to the value of the property `name`.
 
-    None stands for a property that neither `properties` nor `patternProperties` mention.
+    `name` None stands for a property that neither `properties` nor `patternProperties` mention. Returns True, the
+    schema that accepts everything, if no subschema applies.
     """
     if name is not None:
         properties = schema.get("properties", {})

@@ -71,7 +71,9 @@ def referred_schemas(schema: Schema, resolve: Resolve) -> dict[str, str]:
 
 
 def differences(reader: ParsedSchema, writer: ParsedSchema) -> list[Difference]:
-    """Returns the reasons why the reader's schema cannot read all data of the writer's; empty if it can."""
+    """Returns the reasons why data written with the schema `writer` may be unreadable with the schema `reader`; an
+    empty list if all of it is readable.
+    """
     if isinstance(reader, AvroSchema) and isinstance(writer, AvroSchema):
         return avro_compatibility.differences(reader, writer)
     if isinstance(reader, JsonSchema) and isinstance(writer, JsonSchema):

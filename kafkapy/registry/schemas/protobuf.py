@@ -30,9 +30,11 @@ class ProtobufSchema:
     """A Protobuf schema. Immutable. `descriptor` is None if the schema is a text, or without the library."""
 
     def __init__(self, text: str, referred: Mapping[str, str] | None = None) -> None:
-        """Reads a descriptor, or a `.proto` text, which is not parsed. `referred` is not used.
+        """Reads `text`: a FileDescriptorProto in base64, or a `.proto` definition, which is stored without parsing it.
+        `referred` is not used; it exists because the other types of schemas have this parameter.
 
-        Raises InvalidSchema for a text that is neither a descriptor nor looks like a definition.
+        Raises InvalidSchema for a text that is neither a descriptor nor contains a word of a definition, such as
+        "message".
         """
         self.canonical = text.strip()
         data = _decoded(self.canonical)
@@ -42,7 +44,8 @@ class ProtobufSchema:
 
 
 def differences(reader: ProtobufSchema, writer: ProtobufSchema) -> list[Difference]:
-    """Returns the reasons why the reader's schema cannot read data of the writer's; empty if it can.
+    """Returns the reasons why data written with the schema `writer` cannot be read with the schema `reader`; an empty
+    list if all of it can.
 
     Raises InvalidSchema if the schemas differ and cannot be compared, because one of them has no descriptor.
     """

@@ -66,7 +66,12 @@ class Connect(Protocol):
 
 
 class FetchPorts(NamedTuple):
-    """The functions of the broker that fetchers use. All are called on the owner thread."""
+    """The functions of the broker that fetchers use. All are called on the owner thread.
+
+    `leader_endpoint` returns host and port of a broker id, None if unknown. `on_high_watermarks` is called with the
+    partitions whose high watermark changed, `on_truncated` with a log that was truncated. `sasl_mechanism` returns the
+    client's part of an authentication by SASL with a host, or None if connections do not use SASL.
+    """
 
     connect: Connect
     schedule: Schedule

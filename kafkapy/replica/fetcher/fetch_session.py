@@ -81,8 +81,10 @@ class FetchSession:
             self._session_id = session_id
 
     def fail(self, error: Error) -> bool:
-        """Updates the session after a response with the top-level `error`; returns whether the request may be repeated
-        at once."""
+        """Updates the session after a response with the top-level `error`. Returns True if the error concerns only the
+        session, so that the next request may be sent at once; False if the caller has to wait for the back-off time
+        first.
+        """
         if error is Error.FETCH_SESSION_ID_NOT_FOUND:
             self.refuse()
         else:

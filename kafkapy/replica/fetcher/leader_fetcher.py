@@ -288,7 +288,8 @@ class LeaderFetcher:
     ) -> list[TopicPartition]:
         """Handles the response to the last plan; returns the partitions whose high watermark has changed.
 
-        Calls `send_ahead` before the records are appended if the next request may be sent by then.
+        If `send_ahead` is given, and the next request does not depend on the outcome of appending these records, it is
+        called with the plan of the next request before the records are appended.
         """
         error = Error.of(response.error_code)
         if error is not Error.NONE:
