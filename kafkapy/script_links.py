@@ -42,7 +42,9 @@ def install_links(arguments: list[str], names: Iterable[str], called_as: str) ->
 
 
 def _link(directory: Path, name: str, target: Path) -> list[Path]:
-    """Creates the links of one script; returns the paths at which other files are, which stay unchanged."""
+    """Creates the links `name` and `name.sh` to `target` in the directory. Returns those of the two paths at which
+    another file exists already; that file stays unchanged.
+    """
     occupied = []
     for path in (directory / name, directory / f"{name}.sh"):
         if path.is_symlink() and path.resolve() == target:

@@ -44,7 +44,10 @@ _PUBLIC = 0o644
 
 
 class Plan(NamedTuple):
-    """The values that `init` uses. The SSL listener has the port after that of the SASL_SSL listener."""
+    """The values that `init` uses: the directory for the files that it creates and the log directory `data`, the names
+    of the host, the SCRAM user, the port of the SASL_SSL listener (the SSL listener has the next port), and the days
+    for which certificates are valid.
+    """
 
     directory: Path
     data: Path
@@ -56,7 +59,8 @@ class Plan(NamedTuple):
 
     @property
     def principal(self) -> str:
-        """The principal of the client's certificate."""
+        """The subject of the client's certificate, such as `CN=alice,O=...`, which is the client's name for the broker.
+        """
         return f"CN={self.user},O={ORGANIZATION}"
 
 
@@ -203,7 +207,9 @@ def _write(path: Path, content: bytes, mode: int) -> None:
 
 
 def _format(plan: Plan) -> None:
-    """Formats the log directory for a cluster of this node, whose first start stores the SCRAM user."""
+    """Formats the log directory for a cluster whose only node is this one. The node stores the SCRAM user at its first
+    start.
+    """
     config = BrokerConfig.load(str(plan.directory / "server.properties"), {})
     upsertion = ScramUpsertion(*parse_scram(f"{SCRAM_MECHANISM}=[name={plan.user},password={plan.password}]"))
     format_node(

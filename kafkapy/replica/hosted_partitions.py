@@ -57,7 +57,9 @@ class HostedPartitions:
         self.topic_counters = TopicCounterTable(config.kafkapy_metrics_series_limit)
 
     def find(self, topic_partition: TopicPartition) -> Partition | Error:
-        """Returns the partition, or the error to respond with to a request for it."""
+        """Returns the partition, or the error for requests to it: KAFKA_STORAGE_ERROR if it is offline,
+        NOT_LEADER_OR_FOLLOWER if this broker does not host it, UNKNOWN_TOPIC_OR_PARTITION if it does not exist.
+        """
         partition = self.online.get(topic_partition)
         if partition is not None:
             return partition

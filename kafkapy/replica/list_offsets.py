@@ -42,13 +42,13 @@ def find_offset(
     current_leader_epoch: int,
     only_leader: bool,
 ) -> TimestampAndOffset:
-    """Returns the first record with `timestamp` (ms) or later, or the offset that a special timestamp denotes;
-    NOT_FOUND if there is none.
+    """Returns the first record with `timestamp` (ms) or later, or the offset that a special timestamp denotes; returns
+    the constant NOT_FOUND if there is none.
 
-    Records at or above the limit of `isolation` are not found. The leader epoch and the role of the partition are
-    checked as by `Partition.check_access`. Raises ApiError: OFFSET_NOT_AVAILABLE for a client (`from_client`) while a
-    new leader's high watermark is below the start of its epoch, because the former leader may have returned a higher
-    offset; NOT_LEADER_OR_FOLLOWER; or an error of the leader epoch. Raises OSError.
+    Records at or above the limit of `isolation` are not found. Raises ApiError: NOT_LEADER_OR_FOLLOWER if `only_leader`
+    and this broker does not lead; FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH if `current_leader_epoch` is neither -1
+    nor the partition's epoch; OFFSET_NOT_AVAILABLE for a client (`from_client`) while a new leader's high watermark is
+    below the start of its epoch, because the former leader may have returned a higher offset. Raises OSError.
     """
     partition.check_access(current_leader_epoch, only_leader=only_leader)
     log = partition.log

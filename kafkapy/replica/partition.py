@@ -363,10 +363,11 @@ class Partition(PartitionState):
     def fetch_records(
         self, params: FetchParams, asked: FetchPartition, max_bytes: int, *, min_one_message: bool, update_state: bool
     ) -> tuple[FetchResult, FetchData | None]:
-        """Reads at most `max_bytes` of records for a consumer or a follower.
+        """Reads at most `max_bytes` of records for a consumer or a follower; returns the result for the response, and
+        the data that were read, None if the follower's log diverges (KIP-595) and nothing was read.
 
-        `min_one_message` allows a first batch that is larger. With `update_state`, records a follower's position. The
-        FetchData is None if the result is a diverging epoch (KIP-595). Raises ApiError if the read is refused.
+        `min_one_message` permits a first batch that is larger than `max_bytes`. With `update_state`, records the
+        position of the follower. Raises ApiError if the read is refused.
         """
         self.check_access(asked.current_leader_epoch, only_leader=params.only_leader)
         log = self.log
@@ -447,8 +448,8 @@ class Partition(PartitionState):
         return replica
 
     def _diverging_epoch(self, asked: FetchPartition) -> OffsetAndEpoch | None:
-        """Returns the largest epoch that both logs have, with its end in this log, if the fetcher's log diverges from
-        this log; otherwise None.
+        """Returns None if the fetcher's log agrees with this log up to the fetch offset. If the logs diverge, returns
+        the largest epoch of this log that is at most the last fetched epoch, with the offset at which it ends here.
 
         Raises ApiError OFFSET_OUT_OF_RANGE if the fetch offset is below the log start offset, or the last fetched epoch
         is unknown.
@@ -468,8 +469,10 @@ class Partition(PartitionState):
     def _update_follower(
         self, replica: RemoteReplica, asked: FetchPartition, leader_end_offset: int, broker_epoch: int
     ) -> None:
-        """Records a follower's fetch. Raises ApiError NOT_LEADER_OR_FOLLOWER if the fetch has an older broker epoch
-        than the follower's registration."""
+        """Records the positions that a follower's fetch reports, and raises the high watermark or expands the ISR if
+        they permit it. `leader_end_offset` is the end of this log at the time of the read. Raises ApiError
+        NOT_LEADER_OR_FOLLOWER if `broker_epoch`, that of the fetch, is older than the follower's registration.
+        """
         if replica.is_outdated(broker_epoch):
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
         monotonic_ms = self._context.clock.monotonic_ms()
@@ -485,8 +488,11 @@ class Partition(PartitionState):
     def last_offset_for_leader_epoch(
         self, current_leader_epoch: int, leader_epoch: int, *, only_leader: bool
     ) -> OffsetAndEpoch:
-        """Returns the largest epoch <= `leader_epoch` with its end offset, or (-1, -1) if there is none. Raises
-        the errors of `check_access`."""
+        """Returns the largest epoch <= `leader_epoch` with its end offset, or (-1, -1) if there is none.
+
+        Raises ApiError if `current_leader_epoch` is neither -1 nor the partition's epoch, or if `only_leader` and this
+        broker does not lead the partition.
+        """
         self.check_access(current_leader_epoch, only_leader=only_leader)
         return self.log.end_offset_for_epoch(leader_epoch)
 

@@ -50,7 +50,9 @@ class MoveEnded(Exception):
 
 
 class Move:
-    """The move of one partition. Any thread may set `is_given_up`; the thread that copies reads it."""
+    """The move of one partition: `current` is its log, `future` the copy in the other directory. Any thread may set
+    `is_given_up`; the thread that copies reads it.
+    """
 
     __slots__ = ("current", "future", "is_given_up")
 

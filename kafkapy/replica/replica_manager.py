@@ -419,7 +419,9 @@ class ReplicaManager:
         self._log_manager.take_offline(directory.path, error)
 
     def fetch_offset(self, topic_partition: TopicPartition, find: Callable[[Partition], Found]) -> Found:
-        """Returns the result of `find`, a search of replica/list_offsets, for the partition. Raises ApiError."""
+        """Returns `find(partition)`, where `find` searches the offset of a timestamp in the partition. Raises ApiError,
+        with KAFKA_STORAGE_ERROR if the partition's log cannot be read.
+        """
         partition = self.get_partition(topic_partition)
         try:
             return find(partition)
@@ -440,8 +442,9 @@ class ReplicaManager:
     def delete_records(
         self, timeout_ms: int, offsets: Mapping[TopicPartition, int], on_response: DeleteRecordsCallback
     ) -> None:
-        """Moves log start offsets up to `offsets` (-1: the high watermark), and responds when all replicas have moved
-        theirs, or after `timeout_ms`."""
+        """Moves log start offsets up to `offsets` (-1: the high watermark). Calls `on_response` with the result of each
+        partition when all replicas have moved their log start offsets, or after `timeout_ms`.
+        """
         results: dict[TopicPartition, DeleteRecordsResult] = {}
         required: dict[TopicPartition, int] = {}
         for topic_partition, offset in offsets.items():

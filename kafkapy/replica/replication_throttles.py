@@ -19,7 +19,9 @@ _EVERY_REPLICA = frozenset(["*"])
 
 
 def lists_replica(value: str | None, partition: int, broker: int) -> bool:
-    """Returns whether a list of throttled replicas, as in a topic's configuration, contains the replica."""
+    """Returns True if `value`, a topic's list of throttled replicas such as `0:101,1:102` or `*`, contains the replica
+    of `partition` on `broker`.
+    """
     if not value:
         return False
     listed = _replicas_in(value)
@@ -28,16 +30,18 @@ def lists_replica(value: str | None, partition: int, broker: int) -> bool:
 
 @lru_cache(maxsize=2)
 def _replicas_in(value: str) -> frozenset[str]:
-    """Returns the elements of a list of replicas.
+    """Returns the elements of a list of throttled replicas, such as "0:101" (partition and broker).
 
-    The lists of the last topic are cached: this function is called with them for each partition of the topic, and they
-    may name thousands of replicas.
+    The last lists are cached: this function is called with the same lists for each partition of a topic, and they may
+    name thousands of replicas.
     """
     return frozenset(each.strip() for each in value.split(","))
 
 
 class ReplicationThrottles:
-    """The two rates of a broker, and the choice of the partitions to which they apply. Owner thread only."""
+    """The limits of a broker's replication rates, one as leader and one as follower, and the choice of the partitions
+    to which they apply. Owner thread only.
+    """
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
@@ -46,7 +50,7 @@ class ReplicationThrottles:
         self.follower = QuotaSensor(config.follower_replication_throttled_rate, limit, sample_ms, is_simple=True)
 
     def follow_broker_config(self) -> None:
-        """Applies changed rates."""
+        """Applies the rates of the broker's configuration, after it has changed."""
         self.leader.bound = self._config.leader_replication_throttled_rate
         self.follower.bound = self._config.follower_replication_throttled_rate
 

@@ -129,7 +129,7 @@ class ConsumerInstance:
                 raise
 
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None) -> None:
-        """Commits the given offsets, or those of all received records."""
+        """Commits `offsets`; if that is None, commits the offsets after all records that were in responses."""
         if offsets is None:
             self._commit_received()
         else:
@@ -193,7 +193,9 @@ class ConsumerInstance:
 
 
 class ConsumerInstances:
-    """The instances of all groups. Any thread. An instance that no request uses for `idle_s` is removed."""
+    """The consumer instances of all groups. Any thread. An instance is removed after no request has used it for
+    `idle_s` seconds.
+    """
 
     def __init__(self, properties: Mapping[str, str], formats: Formats, *, most: int, idle_s: float) -> None:
         self._properties = dict(properties)
@@ -225,7 +227,9 @@ class ConsumerInstances:
         return name
 
     def _check_place(self, group: str, name: str) -> None:
-        """Raises RequestRefused if the group has an instance `name`, or if the proxy has its most instances already."""
+        """Raises RequestRefused if the group already has an instance `name`, or if the proxy has as many instances as
+        it may have.
+        """
         if (group, name) in self._instances:
             raise errors.instance_exists()
         if len(self._instances) >= self._most:

@@ -36,7 +36,9 @@ Decode = Callable[[bytes | None], Any]
 
 
 def encode_binary(topic: str, value: Any) -> bytes | None:
-    """Returns the bytes that a base64 text encodes; None for None. Raises RequestRefused for any other value."""
+    """Returns the bytes that the base64 text `value` encodes; None for None. Raises RequestRefused for any other value.
+    The result does not depend on `topic`, a parameter of all encoders.
+    """
     if value is None:
         return None
     if not isinstance(value, str):
@@ -48,19 +50,23 @@ def encode_binary(topic: str, value: Any) -> bytes | None:
 
 
 def encode_json(topic: str, value: Any) -> bytes | None:
-    """Returns a value as JSON; null becomes Kafka's null."""
+    """Returns the JSON text of `value`, encoded as UTF-8; None, which is Kafka's null, for None. The result does not
+    depend on `topic`, a parameter of all encoders.
+    """
     return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def encode_text(topic: str, value: Any) -> bytes | None:
-    """Encodes a text as UTF-8; returns None for None. Raises RequestRefused for any other value."""
+    """Returns the text `value` encoded as UTF-8; None for None. Raises RequestRefused for any other value. The result
+    does not depend on `topic`, a parameter of all encoders.
+    """
     if not isinstance(value, str | None):
         raise errors.unprocessable("a STRING must be a string")
     return None if value is None else value.encode()
 
 
 def decode_binary(data: bytes | None) -> str | None:
-    """Encodes bytes as base64; returns None for None."""
+    """Returns the base64 text by which the API represents `data`; None for None."""
     return None if data is None else base64.b64encode(data).decode()
 
 

@@ -45,7 +45,9 @@ class VersionTwo:
         self._largest_response = largest_response
 
     def routes(self) -> list[Route]:
-        """Returns the routes."""
+        """Returns the routes of version 2 for the web framework: the path, the HTTP method and the handler of each
+        request.
+        """
         topic, instance = "/topics/{topic}", "/consumers/{group}/instances/{instance}"
         table: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
             ("GET", "/brokers", self.brokers),

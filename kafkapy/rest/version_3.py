@@ -47,7 +47,9 @@ class VersionThree:
         self._cluster_id = ""
 
     def routes(self) -> list[Route]:
-        """Returns the routes."""
+        """Returns the routes of version 3 for the web framework: the path, the HTTP method and the handler of each
+        request.
+        """
         cluster = "/v3/clusters/{cluster}"
         topic = f"{cluster}/topics/{{topic}}"
         table: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
@@ -411,8 +413,8 @@ def _source(number: int) -> str:
 
 
 async def _objects(content: bytes) -> AsyncIterator[Any]:
-    """Yields the JSON values that follow each other in a body, and a RequestRefused at the end if the rest is not
-    JSON.
+    """Yields the JSON values that follow each other in a body. If the rest of the body is not JSON, yields a
+    RequestRefused as the last element instead of raising it.
     """
     decoder = json.JSONDecoder()
     try:

@@ -106,7 +106,8 @@ def roles_of(nodes: int | None, controllers: int | None, brokers: int | None) ->
     """Returns the roles of each node: `nodes` nodes with both roles (3 by default), or `controllers` and `brokers` with
     one role.
 
-    Raises ValueError if the numbers do not fit together.
+    Raises ValueError if `nodes` is given together with one of the others, if only one of `controllers` and `brokers` is
+    given, or if a number is below 1.
     """
     if controllers is None and brokers is None:
         count = 3 if nodes is None else nodes

@@ -78,7 +78,7 @@ class NodeProcess:
         return self._is_ready
 
     def last_line(self) -> str:
-        """Returns the last line that the process has printed."""
+        """Returns the last line that the process has printed, or a remark that it printed nothing."""
         lines = self.output.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it printed nothing"
 

@@ -125,9 +125,8 @@ class Supervisor:
             self._await_end(nodes)
 
     def carry_out(self, command: str, node_ids: Iterable[int]) -> list[str]:
-        """Carries out a command on the named nodes, or on all nodes if none is named, and returns the lines to print.
-
-        Raises ToolError.
+        """Carries out `command`, such as "status", "stop", "kill" or "restart", on the nodes `node_ids`, or on all
+        nodes if it is empty; returns the lines to print. Raises ToolError.
         """
         unknown = [node_id for node_id in node_ids if node_id not in self._nodes]
         if unknown:

@@ -17,7 +17,8 @@ Groups = dict[tuple[int, str], Group]
 class AclIndex:
     """The ACLs of a cluster by resource pattern and principal. Immutable; any thread.
 
-    `changed` shares every group that it does not change with the index that it is called on.
+    `changed` returns an index that has the ACLs of each unchanged resource pattern in common with the old index, so
+    that they are not copied.
     """
 
     __slots__ = ("_lengths", "_literal", "_prefixed", "_size")
@@ -55,8 +56,12 @@ class AclIndex:
         return index
 
     def groups(self, resource_type: int, name: str) -> list[Group]:
-        """Returns the ACLs whose pattern applies to a resource: those of its name, of its prefixes from the longest to
-        the shortest, and of the wildcard. This is the order in which Kafka looks at them."""
+        """Returns the ACLs whose pattern applies to a resource, as one dict for each pattern, with the ACLs by
+        principal.
+
+        The patterns are the literal name, then the prefixes from the longest to the shortest, then the wildcard. This
+        is the order in which Kafka looks at them.
+        """
         found = []
         group = self._literal.get((resource_type, name))
         if group is not None:

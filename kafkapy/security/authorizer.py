@@ -35,7 +35,9 @@ class Authorizer(Protocol):
 
     @property
     def generation(self) -> int:
-        """A number that changes whenever ACLs or super users change. Answers from an earlier number are outdated."""
+        """A number that changes whenever ACLs or super users change. A decision that was stored under an earlier number
+        must not be used any more.
+        """
 
     def authorize(self, requester: Requester, actions: Sequence[Action]) -> list[bool]:
         """Returns for each action whether it is allowed. Raises ApiError while the ACLs are not loaded."""

@@ -60,8 +60,9 @@ def parse_jaas_config(text: str) -> JaasEntry:
 
 
 def parse_jaas_file(text: str) -> dict[str, list[JaasEntry]]:
-    """Returns the login contexts of a JAAS file by name, each with its modules. Raises ConfigError for a malformed
-    file."""
+    """Returns the login contexts of a JAAS file: from the name of each to its login modules. Raises ConfigError for a
+    malformed file.
+    """
     tokens = _Tokens(text)
     contexts: dict[str, list[JaasEntry]] = {}
     while tokens.next is not None:
@@ -186,8 +187,9 @@ def _after_comment(text: str, pos: int) -> int:
 
 
 def _read_string(text: str, pos: int) -> tuple[str, int]:
-    """Returns the value of the quoted string at `pos` and the position after it. The string ends with its line at the
-    latest."""
+    """Returns the value of the quoted string at `pos` and the position after it. A string without a closing quote ends
+    at the end of its line.
+    """
     quote = text[pos]
     pos += 1
     found: list[str] = []

@@ -40,10 +40,12 @@ class PrincipalBuilder(Protocol):
         """Returns the principal of the client. An exception closes the connection."""
 
     def serialize(self, principal: Principal) -> bytes:
-        """Returns the bytes of the principal for the controller."""
+        """Encodes the principal for a request that this broker forwards to the controller."""
 
     def deserialize(self, data: bytes) -> Principal:
-        """Returns the principal that `serialize` has encoded. Any exception refuses the forwarded request."""
+        """Returns the principal that `serialize` has encoded on the forwarding broker. If it raises an exception, the
+        controller refuses the forwarded request.
+        """
 
 
 class DefaultPrincipalBuilder:

@@ -57,7 +57,9 @@ DEFAULT_DENY = Rule(False, "DefaultDeny")
 
 
 class Snapshot(NamedTuple):
-    """The state from which an answer is computed. Immutable: a change replaces the snapshot."""
+    """The state from which the authorizer computes its decisions: the ACLs, and a number that grows with every change
+    of them. Immutable: a change replaces the snapshot.
+    """
 
     generation: int
     acls: AclIndex
@@ -67,8 +69,8 @@ class Snapshot(NamedTuple):
 class StandardAuthorizer:
     """The authorizer whose ACLs are in the metadata. Any thread may ask; one thread calls `load` and `set_loaded`.
 
-    `generation` and `index` belong to the snapshot that the latest change has made. `requests` and `denied` count the
-    answers since the start.
+    `generation` and `index` are those after the latest change of the ACLs. `requests` is the number of decisions since
+    the start, `denied` the number of those that denied an operation.
     """
 
     def __init__(self) -> None:
@@ -171,7 +173,7 @@ def parse_super_users(text: str) -> frozenset[str]:
 
 
 def describe_acl(entry: AccessControlEntry) -> str:
-    """Returns an ACL as Kafka's log shows it."""
+    """Returns an ACL as Kafka's log shows it: `StandardAcl[resourceType=TOPIC, resourceName=orders, ...]`."""
     return (
         f"StandardAcl[resourceType={ResourceType(entry.resource_type).name}, resourceName={entry.resource_name}, "
         f"patternType={PatternType(entry.pattern_type).name}, principal={entry.principal}, host={entry.host}, "
@@ -222,8 +224,9 @@ def _order(entry: AccessControlEntry) -> tuple[int, str, str]:
 
 
 def _allows_some_name(entries: Iterable[AccessControlEntry]) -> bool:
-    """Returns whether ALLOW ACLs leave at least one name that no DENY ACL covers. `entries` match the request apart
-    from the resource's name."""
+    """Returns True if the ALLOW ACLs in `entries` permit at least one name of a resource that no DENY ACL in `entries`
+    covers. All of `entries` apply to the request apart from the resource's name.
+    """
     allowed: set[tuple[int, str]] = set()
     denied: set[tuple[int, str]] = set()
     for entry in entries:

@@ -86,9 +86,10 @@ class Authenticator:
             self._state = _State.VERSIONS_KNOWN
 
     def admits(self, request: Request, find: FindApi) -> bool:
-        """Returns whether the handlers have to serve the request. Otherwise this object has handled it.
+        """Returns True if the handlers have to serve the request. Otherwise this object has handled it: as a part of
+        the authentication, or with an error.
 
-        `find` returns the API with a key. It supplies the error answer to a request that may not be sent now.
+        `find` returns the API with a key, which is needed for the error response to a request that may not be sent now.
         """
         if request.has_invalid_size:
             self._fail("Failing SASL authentication due to invalid receive size")
@@ -103,7 +104,9 @@ class Authenticator:
         return False
 
     def _handle(self, request: Request, find: FindApi) -> bool:
-        """Handles a frame that arrives before the end of the authentication; returns True for ApiVersions."""
+        """Handles a frame that arrives before the end of the authentication. Returns True for an ApiVersions request
+        that the handlers have to serve, and False for everything else, which this method has handled.
+        """
         payload = request.payload
         if self._state is _State.ENDED:
             return False
@@ -168,8 +171,9 @@ class Authenticator:
         self._step(bytes(request.auth_bytes), partial(self._answer_authenticate, header))
 
     def _step(self, token: bytes, answer: Callable[[StepResult], None]) -> None:
-        """Calls `answer` with the mechanism's answer to a token, which is computed on the handler pool if the mechanism
-        may block."""
+        """Passes a token of the client to the mechanism, and calls `answer` with its result: the token to send back,
+        None for no token, or the exception that it raised. The mechanism runs on the handler pool if it may block.
+        """
         mechanism = self._mechanism
         assert mechanism is not None
         if not self._listener.makers[self._mechanism_name].blocks:
@@ -372,7 +376,9 @@ def _result_of(mechanism: ServerMechanism, token: bytes) -> StepResult:
 
 
 def _read(header: RequestHeader, payload: memoryview, pos: int) -> Any:
-    """Returns the request. Raises ProtocolViolation if its version is not served or its body cannot be read."""
+    """Returns the request message that `payload` has at `pos`, of the API and version in `header`. Raises
+    ProtocolViolation if the version is not served or the body cannot be read.
+    """
     key, version = ApiKey(header.request_api_key), header.request_api_version
     api = API_TABLE[key]
     if not api.lowest <= version <= api.highest:
@@ -388,7 +394,9 @@ def _encoded(header: RequestHeader, response: Any) -> list[Any]:
 
 
 def _error_answer(served: ServedApi | None, header: RequestHeader, request: Any) -> list[Any] | None:
-    """Returns the answer to a request that a client sent instead of a token; None if the API has no such answer."""
+    """Returns the error response (ILLEGAL_SASL_STATE) to a request that a client sent instead of a token; None if the
+    API is not served or has no error response.
+    """
     if served is None or served.on_error is None:
         return None
     response = served.on_error(request, header.request_api_version, Error.ILLEGAL_SASL_STATE, None)

@@ -139,7 +139,9 @@ def authorized_cluster_operations(context: RequestContext) -> int:
 
 
 def _ask(context: RequestContext, authorizer: Authorizer, actions: list[Action]) -> list[bool]:
-    """Asks the authorizer, and stores in the gate what it has allowed."""
+    """Asks the authorizer which of the actions are allowed and returns its answers. Stores the permissions in the gate
+    if the gate serves requests of this API.
+    """
     gate_rights = context.services.gate_rights
     if gate_rights is None or not gate_rights.concerns(context.api_key):
         return authorizer.authorize(_requester(context), actions)

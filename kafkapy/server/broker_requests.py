@@ -21,10 +21,10 @@ OnAnswer = Callable[[Any, Error], None]
 
 
 class BrokerRequests:
-    """Owns the channels of one purpose, one for each broker. Used, and calls its callbacks, on the reactor's thread
-    only.
+    """Sends requests to other brokers, over one channel for each of them. Used, and calls its callbacks, on the
+    reactor's thread only.
 
-    If a broker is fenced or changes its address while it has unanswered requests, those fail at once. The caller then
+    If a broker is fenced or changes its address while it has unanswered requests, they fail at once. The caller then
     looks up the leader again instead of waiting for a time-out.
     """
 

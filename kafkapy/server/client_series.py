@@ -37,8 +37,9 @@ class ClientSeriesTable:
         self.dropped = 0
 
     def store(self, instance_id: str, client_id: str, found: Points, monotonic_ms: int, interval_ms: int) -> None:
-        """Stores the points of one push. `interval_ms` is the client's push interval; a series expires after three
-        intervals without a push."""
+        """Stores the values of one push: `found` has the points, and the number of those that were dropped.
+        `interval_ms` is the client's push interval; a series expires after three intervals without a push.
+        """
         self.dropped += found.dropped
         for point in found.points:
             key = (instance_id, point.name, point.attributes)

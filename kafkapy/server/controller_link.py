@@ -27,8 +27,9 @@ Post = Callable[[Callable[[], None]], None]
 
 
 class Lifecycle(Protocol):
-    """The registration of this broker and its heartbeats, from its start to its stop; see BrokerLifecycle and
-    BrokerHeartbeats."""
+    """The registration of this broker with the controller and its heartbeats, from its start to its stop.
+    `broker_epoch` is the epoch of the registration, -1 before it.
+    """
 
     broker_epoch: int
 
@@ -43,8 +44,11 @@ class Lifecycle(Protocol):
 
 
 class ControllerPorts(NamedTuple):
-    """The ports of a broker to the active controller, either all direct calls or all requests. `forwarding` is None for
-    direct calls. Immutable."""
+    """The ports of a broker to the active controller, either all direct calls or all requests. Immutable.
+
+    `assign_directories` reports the directory id of each (topic id, partition); `allocate_producer_ids` requests a
+    block of producer ids. `forwarding` forwards requests of clients; it is None for direct calls.
+    """
 
     lifecycle: Lifecycle
     alter_partition: AlterPartitionPort

@@ -22,15 +22,16 @@ logger = logging.getLogger("kafka.controller.BrokerHeartbeatManager")
 
 
 class DeadBrokers:
-    """Detects brokers whose processes have died, and fences them. Reactor thread."""
+    """Detects brokers whose processes have died, by an attempt to connect to them, and fences them. Reactor thread."""
 
     def __init__(self, services: ControllerServices, thread: NodeThread) -> None:
         self._services = services
         self._thread = thread
 
     def connection_ended(self, connection: Connection) -> None:
-        """Probes the broker that sent heartbeats on this connection, unless it has registered again or this node is not
-        the active controller."""
+        """Tries to connect to the broker that sent heartbeats on this connection, to fence it if its process has died.
+        Does nothing if the broker has registered again, or if this node is not the active controller.
+        """
         services = self._services
         session: Session | None = connection.state
         if session is None or session.broker is None or not services.controller.is_active:
@@ -41,7 +42,9 @@ class DeadBrokers:
             self._probe(registered)
 
     def became_active(self) -> None:
-        """Probes all other brokers, after this node has become the active controller."""
+        """Tries to connect to all other brokers, to fence those whose processes have died, after this node has become
+        the active controller.
+        """
         services = self._services
         for registered in services.metadata.image.brokers.values():
             if registered.broker_id != services.node_id:

@@ -44,7 +44,9 @@ _PARTLY_FORWARDED = frozenset(
 
 
 class _MeasuredHold:
-    """The measurement of the work to hold one fetch, which is charged to the client once. Reactor thread only."""
+    """Measures the time that the broker works to hold one fetch, so that this time is charged to the client exactly
+    once. Reactor thread only.
+    """
 
     __slots__ = ("_serve", "is_charged", "started_ns")
 
@@ -55,10 +57,10 @@ class _MeasuredHold:
         self.is_charged = False  # True if the time since `started_ns` has been charged
 
     def serve(self, declined: Request) -> None:
-        """Serves the fetch, which the gate has declined, on the Python path.
+        """Serves the fetch `declined`, which the gate has declined, on the Python path.
 
-        If the gate declines the fetch while it is being held, the client is charged for the time since `started_ns`;
-        if later, only for the time from then on.
+        Charges the client for the time since this object was made, or, if that time has been charged already, only for
+        the time of this call.
         """
         self._serve(declined, perf_counter_ns() if self.is_charged else self.started_ns)
         self.is_charged = True

@@ -25,8 +25,11 @@ CompleteAnswer = Callable[[Connection, int, bytes, Sequence[int]], Iterable[byte
 
 
 def failed_produce_answers(services: Services) -> CompleteAnswer:
-    """Returns the function that completes an answer of the gate and returns the parts to send. The function gets the
-    error of each partition in the order of the answer."""
+    """Returns the function that completes an answer of the gate and returns the parts to send.
+
+    It is called with the connection, the Produce version, the encoded answer, and the error code of each partition in
+    the order of the answer. It counts the errors, and adds the current leaders to errors NOT_LEADER_OR_FOLLOWER.
+    """
 
     def complete(connection: Connection, version: int, answer: bytes, errors: Sequence[int]) -> Iterable[bytes]:
         header_size = CORRELATION_ID_BYTES + (version >= ProduceResponse.FLEXIBLE_VERSION)

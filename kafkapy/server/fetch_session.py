@@ -194,8 +194,9 @@ def _update(
     uses_topic_ids: bool,
     topic_name: TopicName,
 ) -> None:
-    """Adds the partitions of the request to `partitions`; where `partitions` has one already, updates the client's
-    position and limits in it."""
+    """Adds the partitions of the request to `partitions`; if `partitions` has one already, updates the client's
+    position and limits in it. With `uses_topic_ids`, topics are identified by their ids, otherwise by their names.
+    """
     for topic in request.topics:
         topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
         topic_key = topic_id if uses_topic_ids else topic.topic

@@ -71,7 +71,9 @@ class GateRights:
         return api_key in GATED_APIS
 
     def begin(self) -> int:
-        """Returns the generation for `learn`; to be called before the authorizer is asked."""
+        """Invalidates the stored permissions if the ACLs have changed, and returns the generation to pass to `learn`
+        later. To be called before the authorizer is asked.
+        """
         self.check()
         return self._gate.rights_generation
 

@@ -310,8 +310,9 @@ class LeaderFetcher:
         return advanced
 
     def _valid_answers(self, response: FetchResponse) -> list[Answer]:
-        """Returns the partitions of a response, each with its state, except those whose state has changed since the
-        request."""
+        """Returns a pair for each partition of the response: its state, and its data in the response. Leaves out
+        partitions whose state has changed since the request was sent, because the data are outdated for them.
+        """
         answers = []
         for topic in response.responses:
             name = topic.topic or self._topics.get(topic.topic_id)
@@ -333,11 +334,12 @@ class LeaderFetcher:
         return answers
 
     def _plan_ahead(self, answers: list[Answer]) -> FetchPlan | None:
-        """Returns the next request on the assumption that all records of the response will be appended.
+        """Returns the request to send before this response is handled, on the assumption that all its records will be
+        appended.
 
-        Returns None if the response has no records, if that request would acknowledge a record at or above the high
+        Returns None if the response has no records, if the next request would acknowledge a record at or above the high
         watermark, or if a partition has an error, has to be truncated, needs an offset of the leader, or is throttled.
-        If an append fails after all, the response to this request is ignored for the partition.
+        If an append fails after all, the response to the request that was sent ahead is ignored for the partition.
         """
         if self._truncating or self._asking or self._throttled:
             return None  # The bytes of throttled partitions are counted when they are appended.
@@ -365,7 +367,9 @@ class LeaderFetcher:
         return self._plan([*ahead], position_of)
 
     def _handle_answer(self, state: FollowedPartition, data: FetchResponse.PartitionData, monotonic_ms: int) -> None:
-        """Handles one partition of a response."""
+        """Handles `data`, the part of a Fetch response about one partition: appends its records, truncates the log
+        where it diverges from the leader's log, or handles the error.
+        """
         if self.partitions.get(state.topic_partition) is not state or not state.is_fetchable:
             return  # the failure of another partition's log has ended this one
         if data.error_code:
@@ -453,7 +457,9 @@ class LeaderFetcher:
             self._resume(state)
 
     def _truncate(self, state: FollowedPartition, offset: int) -> bool:
-        """Truncates the log; returns False, and marks the partition as failed, if its directory has failed."""
+        """Truncates the log to `offset`; returns False, and marks the partition as failed, if the log directory has
+        failed.
+        """
         log = state.log
         if offset < log.high_watermark:
             logger.warning(

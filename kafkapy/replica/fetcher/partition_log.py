@@ -29,8 +29,9 @@ class AppendCounters:
 
 
 class PartitionLog:
-    """The FollowerLog of a Partition. Each call uses the partition's current log, which a move between directories may
-    replace. Owner thread only."""
+    """Implements FollowerLog for a Partition. Each call uses the partition's current log, which is another object after
+    a move between log directories. Owner thread only.
+    """
 
     __slots__ = ("_counters", "_on_truncated", "_partition")
 

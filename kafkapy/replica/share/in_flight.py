@@ -54,9 +54,9 @@ class Acquired(NamedTuple):
 class Run:
     """A range of offsets with one state. `pending` is the state that is being stored, or None.
 
-    `count` is the number of deliveries. `batch_size` is the number of records that were first acquired together; 0 for
-    a hole. `change` is the list of all runs with the same pending change: when such a run is split, its second half is
-    added to the list.
+    `count` is the number of deliveries. `batch_size` is the number of records that were first acquired together, and 0
+    for a hole: offsets at which the log has no records. `change` is the list of all runs with the same pending change:
+    when such a run is split, its second half is added to the list.
     """
 
     __slots__ = ("batch_size", "change", "count", "deadline_ms", "first", "last", "member", "pending", "state")
@@ -106,7 +106,7 @@ class InFlightRecords:
 
     Invariants: the runs cover [start_offset, end_offset) in order and without gaps; the first run is not terminal,
     unless a change is pending; only acquired runs have a member, a deadline or a pending change. `complete_count` is
-    the number of records in the window, without holes, whose state or pending state is terminal.
+    the number of records in the window whose state or pending state is terminal; offsets without a record do not count.
     """
 
     __slots__ = ("_may_be_available", "complete_count", "runs", "start_offset")
@@ -229,9 +229,11 @@ class InFlightRecords:
     def _acquire_in_window(
         self, member: str, first: int, last: int, deadline_ms: int, wanted: int, limit: int, is_exact: bool
     ) -> tuple[list[Acquired], bool]:
-        """Acquires about `wanted` available records from `first` to `last` that are in the window; see `acquire`.
+        """Acquires about `wanted` available records from `first` to `last` that are in the window; with `is_exact`, no
+        more than `wanted`. `limit` is the largest delivery count; the locks end at `deadline_ms`.
 
-        Returns them, and True if no further records may be acquired with them, because they have been delivered often.
+        Returns the acquired offsets, and True if no further records may be acquired together with them, because they
+        have been delivered often.
         """
         acquired: list[Acquired] = []
         if not self._may_be_available or last < self.start_offset:
@@ -273,7 +275,9 @@ class InFlightRecords:
         batch_size: int,
         is_exact: bool,
     ) -> list[Acquired]:
-        """Acquires about `wanted` records after the window; see `acquire`.
+        """Acquires about `wanted` records after the window, with `is_exact` no more than `wanted`, in ranges of about
+        `batch_size` records. `batches` are the first and last offsets of the log's batches; the locks end at
+        `deadline_ms`.
 
         The window grows to the end of the batch of the log that contains the last acquired record.
         """
@@ -364,9 +368,8 @@ class InFlightRecords:
             _check_owner(self.runs[index], member)
 
     def _acquired_by(self, member: str, first: int, last: int) -> list[Run]:
-        """Returns the runs of the records, which the member may acknowledge.
-
-        Checks the runs again, because a record may be in two of the acknowledged batches.
+        """Returns the runs of the records from `first` to `last`. Raises ApiError unless the member may acknowledge all
+        of them: a second check is necessary, because a record may be in two of the acknowledged batches.
         """
         if last < self.start_offset:
             return []
@@ -497,7 +500,9 @@ class InFlightRecords:
 
 
 def _check_owner(run: Run, member: str) -> None:
-    """Raises ApiError INVALID_RECORD_STATE unless the member has acquired the run, or the run is a hole."""
+    """Raises ApiError INVALID_RECORD_STATE unless the member has acquired the run and no change of it is pending.
+    Accepts a hole, a run of offsets at which the log has no records.
+    """
     if run.is_hole:
         return
     if run.state is not ACQUIRED or run.pending is not None:

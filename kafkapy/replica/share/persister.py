@@ -34,7 +34,7 @@ class SharePartitionKey(NamedTuple):
 
     @property
     def coordinator_key(self) -> str:
-        """The key by which the share coordinator is found."""
+        """The key by which the share coordinator is found: `group:topic id:partition`."""
         return f"{self.group_id}:{uuid_to_string(self.topic_id)}:{self.partition}"
 
 
@@ -55,7 +55,8 @@ def batches_from(entries: Iterable[Any]) -> list[StateBatch]:
 
 
 def batch_entries(message_class: Any, batches: Iterable[StateBatch]) -> list[Any]:
-    """Returns an entry of the message or record for each batch."""
+    """Returns an entry of the message or record for each batch; `message_class` is the class of the message or record.
+    """
     return [
         message_class.StateBatch(
             first_offset=each.first_offset,
@@ -102,20 +103,30 @@ OnSummary = Callable[["StateSummary | None", Error], None]
 class Persister(Protocol):
     """Stores the state of share partitions at their coordinators. Owner thread only.
 
-    Every method calls its callback exactly once, perhaps before it returns.
+    Every method calls its callback exactly once, perhaps before it returns: `on_done` with the error and its message or
+    None, `on_state` and `on_summary` with the value (None after an error) and the error.
     """
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int, on_done: OnDone) -> None:
-        """Creates the state of a share partition, or replaces an existing state (InitializeShareGroupState)."""
+        """Creates the state of a share partition, or replaces an existing state (InitializeShareGroupState). Calls
+        `on_done` with the error and its message or None.
+        """
 
     def read(self, key: SharePartitionKey, leader_epoch: int, on_state: OnState) -> None:
-        """Reads the whole state for the leader of the partition, and stores `leader_epoch` (ReadShareGroupState)."""
+        """Reads the whole state for the leader of the partition, and stores `leader_epoch` (ReadShareGroupState). Calls
+        `on_state` with the state, or with None and the error.
+        """
 
     def write(self, key: SharePartitionKey, change: StateWrite, on_done: OnDone) -> None:
-        """Applies a change to the state (WriteShareGroupState)."""
+        """Applies a change to the state (WriteShareGroupState). Calls `on_done` with the error and its message or None.
+        """
 
     def delete(self, key: SharePartitionKey, on_done: OnDone) -> None:
-        """Deletes the state (DeleteShareGroupState). Succeeds if there is none."""
+        """Deletes the state (DeleteShareGroupState); succeeds if there is none. Calls `on_done` with the error and its
+        message or None.
+        """
 
     def summarize(self, key: SharePartitionKey, on_summary: OnSummary) -> None:
-        """Reads the epochs and the start offset, without the batches (ReadShareGroupStateSummary)."""
+        """Reads the epochs and the start offset, without the batches (ReadShareGroupStateSummary). Calls `on_summary`
+        with the summary, or with None and the error.
+        """

@@ -29,9 +29,9 @@ class ShareResult(NamedTuple):
 class ShareFetch(NamedTuple):
     """The parameters of a fetch. Immutable.
 
-    `on_results` is called once, with the results of the share partitions that are loaded. If `is_exact`, no more than
-    `max_records` are acquired. Nothing is acquired when `is_wanted` returns False, because the member's session has
-    ended while the fetch waited.
+    `on_results` is called once, with the results of the share partitions that are loaded. Records are acquired in
+    ranges of about `batch_size`; if `is_exact`, no more than `max_records` are acquired. Nothing is acquired when
+    `is_wanted` returns False, because the member's session has ended while the fetch waited.
     """
 
     member: str

@@ -220,8 +220,9 @@ class SharePartition:
     ) -> tuple[FileRange | bytes, list[Acquired]]:
         """Reads records and acquires them for the member; returns their batches and the acquired offsets.
 
-        `batch_size` and `is_exact` are those of `InFlightRecords.acquire`. If the log has been truncated, nothing is
-        acquired, and the window moves to the records that the log has. Raises ApiError.
+        Acquires whole batches with about `max_records` records, or with `is_exact` no more than `max_records`, in
+        ranges of about `batch_size` records. If the log has been truncated, nothing is acquired, and the window moves
+        to the records that the log has. Raises ApiError.
         """
         self.partition.check_access(-1, only_leader=True)
         log = self.partition.log
@@ -269,7 +270,9 @@ class SharePartition:
         return slice_records(records, first, last), acquired
 
     def _without_aborted(self, acquired: list[Acquired], aborted: list[tuple[int, int]]) -> list[Acquired]:
-        """Archives the records of aborted transactions, and returns the other acquired offsets."""
+        """Archives the records of aborted transactions, and returns the other acquired offsets. `aborted` has the first
+        and last offset of each batch of an aborted transaction.
+        """
         for first, last in aborted:
             left = []
             for each in acquired:
@@ -294,7 +297,9 @@ class SharePartition:
     # -- acknowledging
 
     def acknowledge(self, member: str, batches: Sequence[AckBatch], on_done: OnDone) -> None:
-        """Stores the member's acknowledgements; calls `on_done` when they are durable, or with the error."""
+        """Stores the member's acknowledgements. Calls `on_done(error, message)` when they are durable, with Error.NONE
+        and None, or with the error and its message if they are refused or cannot be stored.
+        """
         settings, group_id = self._ports.settings, self.key.group_id
         if any(AckType.RENEW in batch.types for batch in batches) and not settings.may_renew(group_id):
             on_done(Error.INVALID_RECORD_STATE, "Renewing of acquired records is disabled.")
@@ -308,12 +313,16 @@ class SharePartition:
         self._store(prepared, on_done)
 
     def release(self, member: str, on_done: OnDone) -> None:
-        """Makes the records of the member available again, because its session has ended."""
+        """Makes the records of the member available again, because its session has ended. Calls `on_done(error,
+        message)` when this is stored; the error is Error.NONE if it succeeded.
+        """
         limit = self._ports.settings.delivery_count_limit(self.key.group_id)
         self._store(self.in_flight.prepare_release(member, limit), on_done)
 
     def _store(self, prepared: list[Run], on_done: OnDone) -> None:
-        """Stores the pending changes; then applies them, or discards them after an error."""
+        """Stores the pending changes of the runs, then applies them, or discards them after an error; then calls
+        `on_done(error, message)`.
+        """
         if not prepared:
             on_done(Error.NONE, None)
             return

@@ -16,7 +16,9 @@ class ShareDeliverySettings(Protocol):
         """Returns the largest number of records of a partition that the group may have in flight."""
 
     def offset_reset(self, group_id: str) -> str:
-        """Returns latest, earliest, or by_duration: with an ISO 8601 duration."""
+        """Returns the group's policy for a partition without stored state: "latest", "earliest", or "by_duration:"
+        followed by an ISO 8601 duration.
+        """
 
     def reads_committed(self, group_id: str) -> bool: ...
 

@@ -22,7 +22,9 @@ class InvalidToken(Exception):
 
 
 class JsonWebToken(NamedTuple):
-    """A token that has been parsed; its signature has not been verified."""
+    """A token that has been parsed; its signature has not been verified. `signed` is the part of the token that
+    `signature` signs: the encoded header and claims.
+    """
 
     header: Mapping[str, Any]
     claims: Mapping[str, Any]

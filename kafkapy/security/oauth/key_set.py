@@ -90,7 +90,9 @@ class KeySet:
 
 
 def _verification_key(entry: Mapping[str, Any]) -> VerificationKey | None:
-    """Returns the key of an entry; None if tokens cannot be verified with it."""
+    """Returns the key that an entry of a JSON web key set describes; None if it is not meant for signatures, or is
+    malformed or of an unknown type.
+    """
     if entry.get("use") not in (None, "sig"):
         return None
     key_type, curve = entry.get("kty"), None

@@ -75,7 +75,9 @@ class KeyFile:
 
 
 class RefreshTimes(NamedTuple):
-    """The intervals at which the keys of an endpoint are retrieved."""
+    """The intervals in seconds at which the keys of an endpoint are retrieved: `interval_s` after a success, and after
+    a failure `retry_backoff_s`, which doubles with each further failure up to `retry_backoff_max_s`.
+    """
 
     interval_s: float
     retry_backoff_s: float

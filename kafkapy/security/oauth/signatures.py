@@ -65,7 +65,9 @@ class PublicKey:
             self._library.EVP_PKEY_free(self._key)
 
     def verify(self, algorithm: Algorithm, signed: bytes, signature: bytes) -> bool:
-        """Returns whether `signature` is that of the bytes `signed` by the private key. One by ECDSA is in DER form."""
+        """Returns True if `signature` is a signature of the bytes `signed` by the private key that belongs to this
+        public key. An ECDSA signature is expected in DER form.
+        """
         library = self._library
         context = library.EVP_MD_CTX_new()
         if not context:

@@ -110,9 +110,10 @@ class DigestMd5Server(ServerMechanism):
         return b"rspauth=" + self._proof(session, b":" + uri, client_nonce)
 
     def _check(self, directives: Mapping[str, bytes], uri: bytes) -> None:
-        """Raises AuthenticationFailed if the response has another realm, nonce, nonce count or qop than it must have.
+        """Raises AuthenticationFailed if a directive of the client's response (realm, nonce, nonce count or qop) has
+        another value than the server expects.
 
-        `uri` is the value of its directive digest-uri, which must name this server.
+        `uri` is the value of the response's directive digest-uri, which must name this server.
         """
         for key, expected in (("realm", self._realm), ("nonce", self._nonce), ("nc", _FIRST_NONCE_COUNT)):
             if directives.get(key) != expected:

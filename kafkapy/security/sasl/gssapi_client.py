@@ -22,11 +22,12 @@ class GssapiClient:
         self.is_complete = False
 
     def step(self, challenge: bytes | None) -> bytes | None:
-        """Returns the next token for the server; see `ClientMechanism`.
+        """Returns the next token for the server, or None if there is none to send. `challenge` is the server's last
+        token, None at the beginning.
 
-        While the security context is incomplete, this is the context's token. Afterwards it is the message that chooses
-        no security layer, and finally None. Raises ClientNotAuthenticated if the client has no ticket for the broker,
-        and ServerNotTrusted if the broker demands a layer.
+        While the security context is incomplete, the result is the context's token. Afterwards it is the message that
+        chooses no security layer, and finally None. Raises ClientNotAuthenticated if the client has no ticket for the
+        broker, and ServerNotTrusted if the broker demands a layer.
         """
         if self._has_chosen:
             self.is_complete = True

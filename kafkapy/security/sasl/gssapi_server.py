@@ -14,7 +14,8 @@ _OFFER = bytes((NO_LAYER, 0, 0, 0))
 
 
 class GssapiServer(ServerMechanism):
-    """The server's side of one GSSAPI exchange: the tokens of the context, an offer of layers, the client's choice.
+    """The server's side of one GSSAPI exchange: the tokens that establish the security context, then the server's offer
+    of security layers (only "none"), then the client's choice.
 
     Its steps may block. As in Kafka, the client's authorization id is ignored.
     """

@@ -24,7 +24,7 @@ def check_extensions(extensions: Mapping[str, str]) -> None:
 
 
 class OauthClient:
-    """Sends a token, with extensions (KIP-342)."""
+    """The client's side of one OAUTHBEARER exchange, which sends a token together with SASL extensions (KIP-342)."""
 
     name = "OAUTHBEARER"
 

@@ -40,7 +40,10 @@ class ScramClient:
         self.is_complete = False
 
     def step(self, challenge: bytes | None) -> bytes | None:
-        """Returns the client's first or final message, or None after the server's final one. See `ClientMechanism`."""
+        """Returns the client's first message if `challenge` is None, its final message for the server's first message,
+        and None after the server's final message. Raises ServerNotTrusted if the server does not prove that it knows
+        the password.
+        """
         self._steps += 1
         if self._steps == 1:
             return (GS2_HEADER + self._first_message_bare()).encode()

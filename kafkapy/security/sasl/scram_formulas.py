@@ -73,7 +73,7 @@ def new_nonce() -> str:
 
 
 def to_sasl_name(name: str) -> str:
-    """Returns the name with `=` and `,` escaped."""
+    """Returns the name with `=` written as `=3D` and `,` as `=2C`."""
     return name.replace("=", "=3D").replace(",", "=2C")
 
 

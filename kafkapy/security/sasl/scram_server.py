@@ -36,7 +36,9 @@ _LONGEST_MESSAGE = 8192
 
 
 class ScramIdentity(NamedTuple):
-    """A user or a delegation token: the keys, the principal, and when the token expires."""
+    """The credential of a user or of a delegation token: the keys, the principal, and the wall-clock time in
+    milliseconds at which a token expires (None for a user).
+    """
 
     keys: ScramKeys
     principal: Principal

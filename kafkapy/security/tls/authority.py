@@ -51,7 +51,7 @@ Name = Sequence[tuple[str, str]]
 
 
 class IssuedCertificate(NamedTuple):
-    """A certificate and its private key as PEM. Its representation is hidden."""
+    """A certificate and its private key as PEM. `repr` does not show them."""
 
     certificate: bytes
     private_key: bytes

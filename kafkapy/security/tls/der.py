@@ -58,13 +58,15 @@ class DerReader:
         return -1 if self.is_at_end else self._data[self._position]
 
     def enter(self, tag: int) -> DerReader:
-        """Returns a reader of the content of the next element, and moves on to the element after it."""
+        """Returns a reader of the content of the next element, which must have the tag `tag`, and moves to the element
+        after it.
+        """
         start, end = self._content(tag)
         self._position = end
         return DerReader(self._data, start, end)
 
     def read(self, tag: int) -> bytes:
-        """Returns the content of the next element."""
+        """Returns the content of the next element, which must have the tag `tag`, and moves to the element after it."""
         start, end = self._content(tag)
         self._position = end
         return self._data[start:end]

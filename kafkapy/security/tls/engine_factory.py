@@ -13,7 +13,7 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class TlsIdentity(NamedTuple):
-    """A private key and its certificate chain, leaf first, as PEM. Its representation is hidden."""
+    """A private key and its certificate chain, leaf first, as PEM. `repr` does not show them."""
 
     certificate_chain: bytes
     private_key: bytes
@@ -30,7 +30,9 @@ class SslEngineFactory(Protocol):
         """`configs` has the values of the `ssl.*` keys by name, with the listener's prefix removed."""
 
     def identity(self) -> TlsIdentity | None:
-        """Returns the key and certificate to present; None for a client without. Raises ValueError if unavailable."""
+        """Returns the private key and certificate to present to peers; None for a client that presents none. Raises
+        ValueError if they are unavailable.
+        """
 
     def trusted_certificates(self) -> bytes | None:
         """Returns the trusted certificates as PEM; None to trust the machine's authorities. Raises ValueError."""

@@ -84,7 +84,9 @@ def _library() -> ctypes.CDLL:
 
 @cache
 def _legacy_fetch() -> Callable[[bytes], int | None]:
-    """Returns a function that looks up a cipher of OpenSSL 3's legacy provider, in a library context of its own."""
+    """Returns a function that returns the cipher with a name of OpenSSL (bytes) from OpenSSL 3's legacy provider, as a
+    pointer, or None if it is not available. The provider is loaded into a library context of its own.
+    """
     library = _library()
     try:
         fetch, new_context, load = library.EVP_CIPHER_fetch, library.OSSL_LIB_CTX_new, library.OSSL_PROVIDER_load

@@ -67,7 +67,10 @@ _MAXIMUM_DEPTH = 4
 
 
 class _Bag(NamedTuple):
-    """A key or a certificate with its attributes. `protected` is an EncryptedPrivateKeyInfo."""
+    """A key or a certificate of the file with its attributes; a key and its certificate have the same `key_id`. Exactly
+    one of the last three fields is set: the certificate, an encrypted key (`protected`, an EncryptedPrivateKeyInfo), or
+    a key that is not encrypted (`plain_key`, a PrivateKeyInfo).
+    """
 
     alias: str | None
     key_id: bytes | None
@@ -233,7 +236,9 @@ def _check_mac(mac: DerReader, content: bytes, password: str) -> None:
 
 
 def _decrypt(algorithm: DerReader, content: bytes, password: str) -> bytes:
-    """Returns the plain text of `content`, which is encrypted by an AlgorithmIdentifier. Raises StoreError."""
+    """Returns the plain text of `content`. `algorithm` is at the content of the AlgorithmIdentifier that names the
+    cipher and its parameters. Raises StoreError if the password is wrong or the algorithm is not supported.
+    """
     kind = algorithm.oid()
     if kind == _PBES2:
         parameters = algorithm.enter(SEQUENCE)
@@ -314,6 +319,8 @@ def _derive(digest: str, purpose: int, password: str, salt: bytes, iterations: i
 
 
 def _repeated(content: bytes, block: int) -> bytes:
-    """Returns `content`, repeated until the length is the next multiple of `block`."""
+    """Returns repetitions of `content`, the last one cut off, whose total length is the length of `content` rounded up
+    to a multiple of `block`; b"" for b"".
+    """
     length = -(-len(content) // block) * block
     return (content * (length // len(content) + 1))[:length] if content else b""

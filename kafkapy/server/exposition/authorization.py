@@ -37,8 +37,8 @@ class _Count(NamedTuple):
 class AuthorizationMetrics:
     """The metrics of the authorizer. Used by one thread.
 
-    A rate covers the time since the oldest page of the last minute, because counts are read only when a page is
-    requested.
+    Counts are read only when a page is requested. A rate therefore covers the time since the oldest request of a page
+    in the last minute.
     """
 
     def __init__(self, services: Services) -> None:

@@ -102,8 +102,9 @@ class BrokerPage:
         return Response(memoryview(self._page), content_type=PAGE_TYPE)
 
     def live(self) -> Pending:
-        """Returns a pending page, which succeeds when the reactor's thread runs a callback, and fails if it does not
-        run one in time."""
+        """Returns a pending page, which succeeds when the reactor's thread runs a callback, and fails if the thread
+        does not run the callback in time.
+        """
         silence = Response(f"the reactor has not answered for {LIVENESS_TIMEOUT_S:g} seconds\n".encode(), 503)
         pending = Pending(silence, LIVENESS_TIMEOUT_S)
         self._services.reactor.post(lambda: pending.resolve(Response(b"live\n")))

@@ -24,7 +24,9 @@ STATE_METRICS = {
 
 
 class Progress(NamedTuple):
-    """A group's committed offset in one partition, and its lag."""
+    """A group's committed offset in one partition, and the number of records from there to the high watermark (`lag`)
+    and to the last stable offset (`stable_lag`).
+    """
 
     group: str
     topic: str

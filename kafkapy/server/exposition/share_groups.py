@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class ShareProgress(NamedTuple):
-    """The numbers of one share partition."""
+    """The numbers of one share partition: offsets in its window, runs of offsets with one state, locks that have
+    expired, records that wait for delivery or acknowledgement (`lag`), and records at their last permitted delivery.
+    """
 
     group: str
     topic: str

@@ -140,7 +140,9 @@ class TopicMetrics:
 
 
 class ReplicaLags:
-    """The largest lags of each follower, over the partitions that this broker leads, by the follower's broker id."""
+    """The largest lags, in records and in milliseconds, of each follower over the partitions that this broker leads, by
+    the follower's broker id.
+    """
 
     def __init__(self, monotonic_ms: int) -> None:
         self._monotonic_ms = monotonic_ms

@@ -8,7 +8,7 @@ from kafkapy.server.services import Services
 
 
 def write_zookeeper(page: Page, services: Services) -> None:
-    """Writes the metrics of the tree, if this broker serves it."""
+    """Writes the metrics of the ZooKeeper tree, if this broker serves it."""
     server = None if services.zookeeper is None else services.zookeeper.server
     if server is None:
         return

@@ -130,7 +130,7 @@ def _created(results: Sequence[ErrorMessage]) -> CreateAclsResponse:
 
 
 def _is_filter(entry: AccessControlEntry) -> bool:
-    """Returns whether an element has a code such as ANY, which only filters may have."""
+    """Returns True if a field of the ACL has a code such as ANY, which only filters may have."""
     codes = (entry.resource_type, entry.pattern_type, entry.operation, entry.permission_type)
     return any(code in refused for code, refused in zip(codes, _NOT_IN_ACLS, strict=True))
 

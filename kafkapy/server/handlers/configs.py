@@ -252,7 +252,8 @@ def _narrow(
     wanted: Container[ConfigResource],
     answer: Callable[[dict[ConfigResource, ErrorMessage]], Any],
 ) -> bool:
-    """Restricts the request to the `wanted` resources, in case it is forwarded to the active controller.
+    """Prepares a request of which this node serves a part itself: if it is forwarded to the active controller, only its
+    `wanted` resources are.
 
     The response to the client is `answer(results)` with the results of these resources. If the request could be
     forwarded but none of its resources is wanted, responds at once and returns False. Otherwise returns True.
@@ -355,7 +356,8 @@ def _submit_permitted(
     failed: dict[ConfigResource, ErrorMessage],
     operation: Callable[[MetadataImage, Mapping[ConfigResource, Changes]], ControllerResult[Results]],
 ) -> Future[Results]:
-    """Submits to this node's controller the changes that the client may make; adds the others to `failed`.
+    """Submits to this node's controller the changes that the client may make; adds the others to `failed`. The
+    controller calls `operation(image, changes)`. The result is the Future of the results by resource.
 
     Called only if the request is not forwarded: the active controller checks forwarded requests.
     """

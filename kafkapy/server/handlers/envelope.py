@@ -71,7 +71,8 @@ class EnvelopedContext(RequestContext):
 
     def hand_over(self, refuse: Callable[[Error, str | None], object]) -> bool:
         """Responds to the envelope with NOT_CONTROLLER, so that the broker that forwarded the request finds the active
-        controller."""
+        controller. Returns True: the request has been handled. `refuse` is never called.
+        """
         self.answered = True
         self._outer.respond(EnvelopeResponse(error_code=Error.NOT_CONTROLLER))
         return True

@@ -123,8 +123,9 @@ def _code_for(error: Error, version: int) -> Error:
 
 
 def _response(request: ListOffsetsRequest, answer: Answer) -> ListOffsetsResponse:
-    """Returns the response with the result of `answer` for each partition; of a partition that is repeated, only the
-    last entry counts."""
+    """Returns the response, in which `answer(topic, requested)` makes the entry of each partition of the request. If a
+    partition is repeated, only its last entry counts.
+    """
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.ListOffsetsTopicResponse(

@@ -284,8 +284,9 @@ def _denied(topic: str, partition: int) -> FetchedOffset:
 
 
 def _single_group_error(request: OffsetFetchRequest, version: int, error: Error) -> OffsetFetchResponse:
-    """Builds the response with `error` for the group; versions 0 and 1, which have no such field, get the error for
-    each partition."""
+    """Builds the response with `error` for the group. Versions 0 and 1 have no field for the error of the group; in
+    them each partition has the error.
+    """
     if version >= OffsetFetchResponse.FIRST_VERSION_WITH_ERROR_CODE:
         return OffsetFetchResponse(error_code=error)
     return OffsetFetchResponse(

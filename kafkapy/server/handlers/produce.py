@@ -242,7 +242,9 @@ class ProduceOperation:
 
 
 def transaction_support(version: int) -> ClientSupport:
-    """Returns how a client of this Produce version supports the verification of its transaction."""
+    """Returns what a client of this Produce version can do for its transaction: let the append add the partition
+    (ADD_PARTITIONS), handle abortable errors of the verification (VERIFY_ABORTABLE), or neither (VERIFY).
+    """
     if version >= ProduceRequest.FIRST_VERSION_WITH_IMPLICIT_PARTITIONS:
         return ClientSupport.ADD_PARTITIONS
     if version >= ProduceRequest.FIRST_VERSION_WITH_ABORTABLE_ERRORS:

@@ -128,10 +128,11 @@ def _fetch(
     refused: dict[PartitionId, Error],
     pending: _PendingResponse,
 ) -> None:
-    """Acquires records of the partitions `wanted`, and passes the results to `pending` when there are enough records
-    or when the time of the request has passed.
+    """Acquires records of the partitions `wanted`, and passes the results to `pending` when there are enough records or
+    when the waiting time of the request has passed.
 
-    All of `wanted` are in `permitted`. The partitions in `refused` get their error if the session has them.
+    All of `wanted` are in `permitted`, which has the id and name of each partition. The results of partitions in
+    `refused` are their errors, if the session has these partitions.
     """
     shares = context.services.shares
     failed = [
@@ -430,7 +431,9 @@ def _are_valid(batches: list[AckBatch], highest: int, is_renewal: bool) -> bool:
 
 
 def _not_loaded_error(context: RequestContext, topic_partition: TopicPartition) -> Error:
-    """Returns the error for records of a share partition that is not loaded here."""
+    """Returns the error for records of a share partition that is not loaded here: the partition's own error,
+    NOT_LEADER_OR_FOLLOWER if this broker does not lead it, otherwise UNKNOWN_TOPIC_OR_PARTITION.
+    """
     found = context.services.replica_manager.find_partition(topic_partition)
     if isinstance(found, Error):
         return found
