@@ -322,7 +322,7 @@ def failure_of(request: raft.Request, error: Exception) -> raft.Response | None:
 def _leader_fields(response: Any, listener: str) -> tuple[Error, int, int, raft.Endpoints]:
     """Returns error, leader id, epoch and endpoints of a response to Vote, BeginQuorumEpoch or EndQuorumEpoch.
 
-    The endpoints get the name `listener`, that of the listener to which the request was sent.
+    `listener` is the name of the listener to which the request was sent; the endpoints get this name.
     """
     if response.error_code:
         return Error.of(response.error_code), -1, -1, ()
@@ -345,8 +345,8 @@ def _only_partition(topics: list[Any], name_field: str) -> Any:
 
 
 def _endpoints(nodes: Iterable[Any], leader_id: int, listener: str) -> raft.Endpoints:
-    """Returns the endpoint of the leader among the `nodes` of a response, empty if they do not contain it.
+    """Returns the endpoint of the leader among the `nodes` of a response; empty if the leader is not among them.
 
-    It gets the name `listener`, that of the listener to which the request was sent.
+    `listener` is the name of the listener to which the request was sent; the endpoint gets this name.
     """
     return tuple(ControllerListener(listener, node.host, node.port) for node in nodes if node.node_id == leader_id)

@@ -23,7 +23,9 @@ class RaftTransport:
     """Owns the channels to the other voters and to the bootstrap servers. Quorum thread only."""
 
     def __init__(self, thread: NodeThread, *, client_id: str, listener_name: str, request_timeout_ms: int) -> None:
-        """`listener_name` is the name of the listener, on the other nodes, to which the requests are sent."""
+        """Makes a transport without connections, which `thread` will run. Requests are sent to the listener
+        `listener_name` of the other nodes, and fail after `request_timeout_ms`.
+        """
         self._thread = thread
         self._client_id = client_id
         self._listener_name = listener_name

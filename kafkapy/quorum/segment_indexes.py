@@ -56,7 +56,8 @@ class SegmentIndexes:
             self._last_time_entry = self._max_timestamp
 
     def position_before(self, offset: int) -> int:
-        """Returns the position in the file of the last batch that has an index entry and ends at or before `offset`.
+        """Returns the position in the segment file of the last batch that has an index entry and ends at or before
+        `offset`.
 
         Returns 0 if there is none.
         """

@@ -139,7 +139,9 @@ class SchemaStore:
     # Look-ups
 
     def subjects(self, *, deleted: bool = False) -> list[str]:
-        """Returns the names of all subjects, sorted; with `deleted` also those that have deleted versions only."""
+        """Returns the names of the subjects that have a version which is not deleted, sorted; with `deleted`, the names
+        of all subjects.
+        """
         return sorted(
             subject
             for subject, versions in list(self._versions.items())

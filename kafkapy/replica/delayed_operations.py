@@ -88,10 +88,10 @@ class DelayedOperations:
         """Calls `complete_all`, then sets the partition's fields `is_watched` and `is_commit_watched` for the
         operations that still wait, and clears them if there are none.
 
-        By these fields the gate knows whether a change of the partition may complete an operation. This method examines
-        all that wait; it is therefore called when the gate has reported a change because of the fields, and when the
-        role of the partition or its followers have changed. A held fetch sets the fields itself when it was tried and
-        continues to wait.
+        By these fields the gate knows whether a change of the partition may complete an operation. Since this method
+        examines all waiting operations, it is called only when the gate has reported a change because of the fields,
+        and when the role of the partition or its followers have changed. A held fetch sets the fields itself when it
+        was tried and continues to wait.
         """
         partition.is_watched = partition.is_commit_watched = False
         self.complete_all(partition, topic_partition)

@@ -219,9 +219,9 @@ class Partition(PartitionState):
     ) -> AppendInfo:
         """Appends records and raises the high watermark if possible.
 
-        With `required_acks` -1 the append is refused while the ISR is smaller than min.insync.replicas. `checked` has
-        what `Log.check_records` has returned or raised, None if it was not called. Raises ApiError if the records are
-        refused, or StorageError; neither makes any record visible.
+        With `required_acks` -1 the append is refused while the ISR is smaller than min.insync.replicas. `checked` is
+        the result of `Log.check_records` for these records, or the error that it raised; None if it was not called.
+        Raises ApiError if the records are refused, or StorageError; after an error, none of the records is visible.
         """
         if not self.is_leader:
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)

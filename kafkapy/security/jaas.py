@@ -141,7 +141,8 @@ class _Tokens:
 def _tokenize(text: str) -> Iterator[_Token]:
     """Yields the tokens of the text as Java's StreamTokenizer finds them.
 
-    A number becomes the mark "a number", which the grammar has nowhere, so that the parser refuses it.
+    A number is yielded as the punctuation mark "a number". The grammar does not contain it, so that the parser refuses
+    it.
     """
     pos, end = 0, len(text)
     while pos < end:

@@ -190,9 +190,9 @@ def _decide(
 ) -> Rule:
     """Returns the rule that decides about an operation on a resource.
 
-    It is the first DENY ACL that applies, in Kafka's order, otherwise the last ALLOW ACL, otherwise a default denial.
-    Each of `groups` has the ACLs of one resource pattern that matches the resource; without any, `no_acl_rule` decides.
-    `principals` are those whose ACLs apply to the client.
+    The result is the first DENY ACL that applies, in Kafka's order, otherwise the last ALLOW ACL, otherwise the default
+    denial. Each of `groups` has the ACLs, by principal, of one resource pattern that matches the resource; if there is
+    no group, `no_acl_rule` decides. `principals` are the principals whose ACLs apply to the client.
     """
     allowing, denying = _ALLOWING[operation], _DENYING[operation]
     allowed: AccessControlEntry | None = None

@@ -57,9 +57,9 @@ class GateRights:
         self.check()
 
     def poll(self, schedule: Callable[[int, Callable[[], None]], object]) -> None:
-        """Calls `check` now and every GENERATION_POLL_MS, unless only the metadata changes the authorizer.
-
-        `schedule(delay_ms, callback)` is that of the reactor.
+        """Calls `check` now. If the authorizer is the administrator's own class, also calls it every
+        GENERATION_POLL_MS, by `schedule(delay_ms, callback)`, a function of the reactor; otherwise `on_metadata` is
+        sufficient.
         """
         self.check()
         if not isinstance(self._authorizer, StandardAuthorizer):

@@ -40,7 +40,9 @@ class Connections:
         return max(until_ms, monotonic_ms)
 
     def expire(self, monotonic_ms: int) -> None:
-        """Gives up the requests whose timeout has passed, as if they had failed."""
+        """Gives up each request whose timeout has passed, and begins the back-off time of its connection, as after a
+        failure.
+        """
         if monotonic_ms < self._expiry_ms:
             return
         for node_id in [node_id for node_id, (_, until_ms) in self._in_flight.items() if until_ms <= monotonic_ms]:
@@ -55,11 +57,13 @@ class Connections:
         return node_id not in self._in_flight and self._resume_ms.get(node_id, 0) > monotonic_ms
 
     def is_fetching(self, monotonic_ms: int) -> bool:
-        """Returns True if a Fetch or FetchSnapshot is in flight."""
+        """Returns True if a Fetch or FetchSnapshot is in flight whose timeout has not passed yet."""
         return self.fetch_deadline_ms > monotonic_ms
 
     def sent(self, node_id: int, request: Request, monotonic_ms: int) -> None:
-        """Adds a request, which is sent now, to those in flight."""
+        """Records that `request` is sent to the node now, so that no other request is sent to it before the response or
+        the request timeout.
+        """
         self._in_flight[node_id] = (request, monotonic_ms + self._timeout_ms)
         self._expiry_ms = min(self._expiry_ms, monotonic_ms + self._timeout_ms)
         if isinstance(request, FetchRequest | FetchSnapshotRequest):

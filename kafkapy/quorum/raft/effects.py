@@ -69,7 +69,9 @@ class AppendControl(NamedTuple):
 
 
 class WriteSnapshotChunk(NamedTuple):
-    """Writes a piece of a snapshot into its part file; position 0 begins the file."""
+    """Writes a piece of a snapshot at `position` (in bytes) of the file into which the snapshot is downloaded; position
+    0 begins the file.
+    """
 
     snapshot_id: OffsetAndEpoch
     position: int
@@ -77,14 +79,15 @@ class WriteSnapshotChunk(NamedTuple):
 
 
 class DropSnapshotPart(NamedTuple):
-    """Removes the part file of a snapshot whose download was given up."""
+    """Removes the incomplete file of a snapshot whose download was given up."""
 
     snapshot_id: OffsetAndEpoch
 
 
 class StartAtSnapshot(NamedTuple):
-    """Completes the part file as a snapshot and replaces the whole log with an empty log that begins at the snapshot's
-    end offset; durable. The driver then calls `started_at_snapshot`; the machine does not fetch before that."""
+    """Makes the downloaded file a complete snapshot, and replaces the whole log with an empty log that begins at the
+    snapshot's end offset; durable. The driver then calls `started_at_snapshot`; the machine does not fetch before that.
+    """
 
     snapshot_id: OffsetAndEpoch
 

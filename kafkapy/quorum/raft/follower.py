@@ -8,7 +8,7 @@ from kafkapy.types import OffsetAndEpoch
 
 
 class SnapshotDownload:
-    """A snapshot that a follower fetches; `position` is the number of bytes that its part file has already."""
+    """A snapshot that a follower downloads; `position` is the number of bytes that have been written already."""
 
     __slots__ = ("is_complete", "position", "snapshot_id")
 

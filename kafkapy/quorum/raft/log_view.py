@@ -85,7 +85,9 @@ class LogView:
         return self._voter_sets[-1][1] if self._voter_sets else None
 
     def voters_offset(self) -> int:
-        """Returns the offset of the newest KRaftVoters record, -1 if there is none or if it is in the snapshot 0-0."""
+        """Returns the offset of the newest KRaftVoters record; -1 if there is none, or if it is in the snapshot 0-0,
+        which formatting wrote.
+        """
         return self._voter_sets[-1][0] if self._voter_sets else -1
 
     def former_voters(self) -> VoterSet | None:

@@ -138,9 +138,10 @@ class VoterChange(NamedTuple):
 class FetchResponse(NamedTuple):
     """The response to a Fetch: an error, a diverging epoch with its end offset, a snapshot id, or records.
 
-    The machine of a leader sets `read_from` and `max_bytes`, and the driver reads whole batches from there, at least
-    one, up to the end of the log. `read_from` -1 means that the response contains no records. In a received response
-    the driver sets `records`, `batches` and `changes`: the batches before the first one that is corrupt or incomplete.
+    In a response to be sent, the machine sets `read_from` and `max_bytes`: the driver reads whole batches from the
+    offset `read_from` on, at least one, up to the end of the log. `read_from` -1 means that the response contains no
+    records. In a received response the driver sets `records`, `batches` and `changes`: the batches before the first one
+    that is corrupt or incomplete.
     """
 
     error: Error

@@ -204,10 +204,11 @@ class AvroSchema:
     """A parsed Avro schema. Immutable. `canonical` is its text as Avro's Java library prints it."""
 
     def __init__(self, text: str, referred: Iterable[str] = (), *, is_new: bool = True) -> None:
-        """Parses `text`. `referred` has the texts of the schemas that it refers to, directly or not.
+        """Parses `text`. `referred` has the texts of all schemas that it refers to, directly or through other schemas,
+        in an order in which each text comes after those that it needs. The default values of fields are checked only if
+        `is_new`.
 
-        Each of these texts comes after the texts that it refers to itself. The default values of fields are checked
-        only if `is_new`. Raises InvalidSchema.
+        Raises InvalidSchema.
         """
         parser = _Parser(checks_defaults=is_new)
         try:

@@ -28,9 +28,8 @@ def differences(reader: AvroSchema, writer: AvroSchema) -> list[Difference]:
 
 
 class _Comparison:
-    """A comparison of two schemas, which remembers the pairs of types that it has compared or is comparing.
-
-    A pair is compared once, so that recursive types end.
+    """A comparison of two schemas. It remembers the pairs of types that it has compared or is comparing, and compares
+    each pair once, so that the comparison of recursive types ends.
     """
 
     def __init__(self) -> None:

@@ -44,10 +44,11 @@ def parse(schema: Schema, resolve: Resolve, *, is_new: bool) -> ParsedSchema:
 
 
 def referred_schemas(schema: Schema, resolve: Resolve) -> dict[str, str]:
-    """Returns the texts of all schemas that a schema refers to, directly or not, by the names of the references.
+    """Returns the texts of all schemas that a schema refers to, directly or through other schemas, by the names of the
+    references. Each schema comes after the schemas that it needs.
 
-    Each schema comes after the schemas that it refers to itself. `resolve` returns the schema that a reference names,
-    None if it does not exist. Raises InvalidSchema for a reference to an unknown schema, and for too many references.
+    `resolve` returns the schema that a reference names, None if it does not exist. Raises InvalidSchema for a reference
+    to an unknown schema, and for too many references.
     """
     found: dict[str, str] = {}
 

@@ -448,8 +448,10 @@ class LeaderFetcher:
                 self._changed[state.topic_partition] = None
 
     def _truncate_diverging(self, state: FollowedPartition, diverging: OffsetAndEpoch) -> None:
-        """Truncates the log to its common part with the leader's log. The other offsets of the response are not
-        used."""
+        """Truncates the log to the part that it has in common with the leader's log. `diverging` is the largest epoch
+        that both logs may have in common, with its end offset in the leader's log. The response's other offsets are not
+        used.
+        """
         log = state.log
         own_end = log.end_offset_for_epoch(diverging.epoch)
         offset = truncation_offset(diverging, own_end, log.log_end_offset)

@@ -16,8 +16,9 @@ _UNITS_MS = (86_400_000, 3_600_000, 60_000, 1000)
 
 
 def initial_offset(partition: Partition, reset: str, wall_ms: int) -> int:
-    """Returns the start offset for the policy `reset`: latest, earliest, or by_duration:P..., which begins with the
-    records of this duration before `wall_ms`. Raises ApiError."""
+    """Returns the start offset for the policy `reset`: latest, earliest, or by_duration:P..., with which the group
+    begins at the first record that is at most this duration older than `wall_ms`. Raises ApiError.
+    """
     timestamp = LATEST_TIMESTAMP
     if reset.lower() == "earliest":
         timestamp = EARLIEST_TIMESTAMP

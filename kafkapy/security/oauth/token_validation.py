@@ -17,7 +17,10 @@ class ValidToken(NamedTuple):
 
 
 class ClaimRules(NamedTuple):
-    """The audiences, the issuer and the names of claims that a broker requires, and the tolerated clock difference."""
+    """The rules for the claims of a token: it must have one of the `audiences` (a token with an audience is refused if
+    this is empty), and the `issuer` unless that is None. The next two fields name the claims with the scopes and with
+    the client's name. Times may differ by `clock_skew_s` from this machine's clock.
+    """
 
     audiences: Collection[str] = ()
     issuer: str | None = None
@@ -30,7 +33,9 @@ class SignedTokenValidator:
     """Accepts tokens with a valid signature and valid claims. Any thread; `verify` may block."""
 
     def __init__(self, verify: Callable[[JsonWebToken], None], rules: ClaimRules, wall_ms: Callable[[], int]) -> None:
-        """`verify` raises InvalidToken if the signature is wrong."""
+        """Makes a validator that checks the claims by `rules`. `verify` raises InvalidToken if the signature is wrong;
+        `wall_ms` returns the present time in milliseconds since 1970.
+        """
         self._verify = verify
         self._rules = rules
         self._wall_ms = wall_ms

@@ -158,7 +158,9 @@ def _required(directives: Mapping[str, bytes], key: str) -> bytes:
 
 
 def _hashed_bytes(text: str) -> bytes:
-    """Returns the bytes of a name or password that are hashed, in ISO 8859-1 if possible (RFC 2831, 2.1.2.1)."""
+    """Returns the bytes of a name or password that are hashed: ISO 8859-1 if all characters exist in it, otherwise
+    UTF-8 (RFC 2831, 2.1.2.1).
+    """
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:

@@ -495,5 +495,7 @@ def _incrementally_altered(
 def _in_order(
     keys: list[ConfigResource], results: Mapping[ConfigResource, ErrorMessage], default: ErrorMessage | None
 ) -> list[tuple[ConfigResource, ErrorMessage]]:
-    """Returns each resource of the request once, with its result; if `default` is not None, all have `default`."""
+    """Returns each of `keys`, the resources of the request, once and in order, with its result in `results`; if
+    `default` is not None, every resource has the result `default`.
+    """
     return [(key, results[key] if default is None else default) for key in dict.fromkeys(keys)]

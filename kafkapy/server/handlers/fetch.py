@@ -122,8 +122,9 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
 def _permitted(
     context: RequestContext, params: FetchParams, partitions: Iterable[FetchPartition], refused: Results
 ) -> list[FetchPartition]:
-    """Returns the partitions that the client may fetch, and those of unknown topic ids; adds the others to
-    `refused`."""
+    """Returns the partitions that the client may fetch, including those whose topic id is unknown. Adds each of the
+    others to `refused`, with the result TOPIC_AUTHORIZATION_FAILED.
+    """
     wanted = list(partitions)
     if params.is_from_follower:
         is_allowed = is_cluster_allowed(context, Operation.CLUSTER_ACTION)

@@ -374,10 +374,11 @@ def _acknowledge(
     *,
     is_renewal: bool,
 ) -> None:
-    """Acknowledges records; calls `on_results` when all acknowledgements are durable or refused.
+    """Acknowledges records; calls `on_results` with the error and message of each partition when all acknowledgements
+    are durable or refused.
 
-    `acks` are the batches of each partition, which is in `permitted` or, with its error, in `refused`. Only a request
-    with `is_renewal` may renew locks.
+    `acks` are the acknowledged batches by partition. A partition in `refused` gets the error there; every other one is
+    in `permitted`. Only a request with `is_renewal` may renew locks.
     """
     results: AckResults = {}
     remaining = len(acks)
