@@ -59,8 +59,7 @@ class Plan(NamedTuple):
 
     @property
     def principal(self) -> str:
-        """The subject of the client's certificate, such as `CN=alice,O=...`, which is the client's name for the broker.
-        """
+        """The subject of the client's certificate, such as `CN=alice,O=...`: the name by which the broker knows it."""
         return f"CN={self.user},O={ORGANIZATION}"
 
 
@@ -109,7 +108,7 @@ def _is_address(host: str) -> bool:
 
 
 def _certificates(plan: Plan) -> dict[str, bytes]:
-    """Returns the contents of the files with keys and certificates, by name."""
+    """Returns the contents of the files with keys and certificates, by the name of the file."""
     names = dict.fromkeys((*plan.hosts, LOOPBACK_HOST, LOOPBACK_ADDRESS))
     try:
         authority = CertificateAuthority((("O", ORGANIZATION), ("CN", "kafkapy CA")), AUTHORITY_DAYS)
@@ -131,7 +130,7 @@ def _certificates(plan: Plan) -> dict[str, bytes]:
 
 
 def _configurations(plan: Plan) -> dict[str, bytes]:
-    """Returns the contents of the configuration files, by name."""
+    """Returns the contents of the configuration files, by the name of the file."""
     jaas = f'{LOGIN_MODULE} required username="{plan.user}" password="{plan.password}";'
     address = f"{_bracketed(plan.hosts[0])}:{plan.port}"
     authority = str(plan.directory / "ca.crt")

@@ -33,7 +33,7 @@ EXTRA_MISSING = "this program needs the libraries of an extra: pip install 'kafk
 
 
 def run(arguments: Arguments) -> int:
-    """Runs a registry until SIGINT or SIGTERM."""
+    """Runs a registry until SIGINT or SIGTERM; returns the exit code 0."""
     configuration = Configuration(arguments, KEYS, (STORE_PREFIX,), OLD_NAMES)
     properties, clients = configuration.values, configuration.of_clients(STORE_PREFIX)
     level = properties["schema.compatibility.level"].upper()

@@ -203,8 +203,8 @@ class RegistryService:
         """Deletes a version of a subject and returns its number; LATEST_NUMBER stands for the greatest number.
 
         Without `permanent` the deletion is soft: the version is marked as deleted. With `permanent` a version that was
-        deleted softly before is removed. Raises RegistryError if the version is not in the required state, or is
-        referred to.
+        deleted softly before is removed. Raises RegistryError if the version is not in this state, or if
+        another schema refers to it.
         """
         self._check_writable(subject)
         version = self.version(subject, number, deleted=True)
@@ -231,8 +231,8 @@ class RegistryService:
         """Deletes all versions of a subject and returns their numbers.
 
         Without `permanent` the deletion is soft: the versions are marked as deleted. With `permanent` a subject that
-        was deleted softly before is removed. Raises RegistryError if it is not in the required state, or is referred
-        to.
+        was deleted softly before is removed. Raises RegistryError if the subject is not in this state, or if
+        another schema refers to one of its versions.
         """
         self._check_writable(subject)
         every, left = self.store.versions(subject, deleted=True), self.store.versions(subject)

@@ -28,7 +28,7 @@ REST_EXTRA_MISSING = "this program needs the libraries of an extra: pip install 
 
 
 def run(arguments: Arguments) -> int:
-    """Runs a REST proxy until SIGINT or SIGTERM."""
+    """Runs a REST proxy until SIGINT or SIGTERM; returns the exit code 0."""
     prefixes = (CLIENT_PREFIX, PRODUCER_PREFIX, CONSUMER_PREFIX, ADMIN_PREFIX)
     configuration = Configuration(arguments, KEYS, prefixes)
     settings = http_settings.read_settings(configuration.values, REST_LISTENER)

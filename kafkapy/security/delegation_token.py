@@ -13,5 +13,5 @@ def token_hmac(secret_key: str, token_id: str) -> bytes:
 
 
 def token_password(secret_key: str, token_id: str) -> str:
-    """Returns the password with which a client logs in by SCRAM under the token's id."""
+    """Returns the password with which a client logs in by SCRAM under the token's id: the token's HMAC in base64."""
     return b64encode(token_hmac(secret_key, token_id)).decode()

@@ -108,8 +108,8 @@ class GateRights:
     def _rights(self, connection: Connection, requester: Requester, generation: int) -> ClientRights:
         """Returns the rights of the client, and attaches them to its connection.
 
-        The connections of a listener with the same principal and address share them. They are cleared if they are of
-        another `generation` of the authorizer.
+        Connections to the same listener with the same principal and client address have one object in common. If its
+        rights were stored under another `generation` of the authorizer, they are removed first.
         """
         key = (requester.principal, requester.host, requester.listener)
         rights = self._shared.get(key)

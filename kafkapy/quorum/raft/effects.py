@@ -144,8 +144,9 @@ class KRaftVersionResult(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """The shutdown is complete: another node leads, this node is not a voter or the only one, or the timeout has
-    passed."""
+    """The shutdown of this node is complete, for one of these reasons: another node leads, this node is no voter, this
+    node is the only voter, or the timeout of `shutdown` has passed.
+    """
 
 
 class Fatal(NamedTuple):

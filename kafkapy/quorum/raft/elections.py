@@ -231,7 +231,9 @@ def handle_begin(node: RaftNode, request: BeginQuorumEpochRequest) -> BeginQuoru
 
 
 def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
-    """Returns whether the sender of a request can be the leader of `epoch`, and follows the sender in this case."""
+    """Returns False if the sender of a request cannot be the leader of `epoch`: it names this node, or this node knows
+    another leader of the epoch. Otherwise follows the sender if the epoch is not over, and returns True.
+    """
     return leader_id != node.config.node_id and learn_leader(node, leader_id, epoch, endpoints)
 
 

@@ -170,7 +170,9 @@ class Leader:
         return self.voter_set.is_voter(self.own_key)
 
     def is_caught_up(self, key: ReplicaKey, monotonic_ms: int) -> bool:
-        """Returns True if the observer has caught up once, and has fetched within the last hour."""
+        """Returns True if the observer has reached the end of the leader's log at least once, and has sent a Fetch
+        within the last hour.
+        """
         progress = self.observers.get(key)
         return (
             progress is not None

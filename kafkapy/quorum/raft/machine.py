@@ -102,7 +102,9 @@ class RaftMachine:
 
     @property
     def log(self) -> LogView:
-        """The machine's view of the log; only the machine changes it."""
+        """The offsets, epochs, snapshots and voter sets of the log, as this machine knows them; only the machine
+        changes them.
+        """
         return self._node.log
 
     @property

@@ -245,8 +245,7 @@ class RaftNode:
 
     @property
     def check_quorum_timeout_ms(self) -> int:
-        """The milliseconds after which a leader resigns if a majority of the voters has not sent a Fetch in this time.
-        """
+        """The milliseconds after which a leader resigns if no majority of the voters has sent a Fetch in this time."""
         return int(self.config.fetch_timeout_ms * CHECK_QUORUM_FACTOR)
 
     def enter_first(self, state: State, saved: ElectionState | None) -> None:

@@ -272,7 +272,9 @@ class FetchConnection:
         self._schedule(monotonic_ms, min(self._deadline_ms, self._give_up_ms))
 
     def _sleep(self) -> None:
-        """Schedules the timer for the time at which the next delay of a partition ends."""
+        """Starts the timer for the time at which the next back-off of a partition ends, or a throttle permits the next
+        request. Cancels the timer if there is no such time.
+        """
         deadline_ms = self.fetcher.next_deadline_ms()
         if deadline_ms is None:
             self._cancel_timer()

@@ -165,18 +165,20 @@ class LeaderFetcher:
         return plan
 
     def next_deadline_ms(self) -> int | None:
-        """Returns the time at which the next delay of a partition ends, or a throttle permits the next request; None if
-        no partition is delayed or withheld."""
+        """Returns the monotonic time in milliseconds at which the next delay of a partition ends, or a throttle permits
+        the next request; None if no partition is delayed or withheld by a throttle.
+        """
         ends_ms = [self._next_delay_ends_ms] if self._delayed else []
         if self._withheld_until_ms != NOT_DELAYED:
             ends_ms.append(self._withheld_until_ms)
         return min(ends_ms, default=None)
 
     def next_urgent_retry_ms(self) -> int | None:
-        """Returns the earliest end of a delay after a transient error; None if no partition has such a delay.
+        """Returns the monotonic time in milliseconds at which the earliest delay after a transient error ends; None if
+        no partition has such a delay.
 
-        Only partitions with at most URGENT_RETRIES such errors count: their retries must not wait for the response to a
-        Fetch that the leader holds.
+        Only partitions with at most URGENT_RETRIES such errors in succession count: their retries must not wait for the
+        response to a Fetch that the leader holds.
         """
         delayed = [self.partitions[topic_partition] for topic_partition in self._delayed]
         urgent = [state.delayed_until_ms for state in delayed if 0 < state.transient_errors <= URGENT_RETRIES]
@@ -244,7 +246,9 @@ class LeaderFetcher:
             self._changed[state.topic_partition] = None
 
     def _retry(self, state: FollowedPartition, monotonic_ms: int) -> None:
-        """Delays a partition after a transient error."""
+        """Excludes a partition from fetches for a while after a transient error; the time doubles with each further
+        error.
+        """
         backoff_ms = min(FIRST_RETRY_MS << min(state.transient_errors, 16), self._backoff_ms)
         state.transient_errors += 1
         self._delay(state, monotonic_ms, backoff_ms)
@@ -262,7 +266,7 @@ class LeaderFetcher:
         self._next_delay_ends_ms = min(ends_ms, default=NOT_DELAYED)
 
     def _fail(self, state: FollowedPartition) -> None:
-        """Stops a partition until its leader epoch rises."""
+        """Stops fetching a partition until its leader epoch rises."""
         logger.warning("Partition %s marked as failed", state.topic_partition)
         state.phase = Phase.FAILED
         state.delayed_until_ms = NOT_DELAYED

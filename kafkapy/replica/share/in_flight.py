@@ -94,7 +94,7 @@ class Run:
         return self.state is ACKNOWLEDGED or self.state is ARCHIVED
 
     def settle(self, state: DeliveryState) -> None:
-        """Sets the state of the run, and ends its acquisition and its pending change."""
+        """Sets the state of the run; after this no member has acquired it, and it has no pending change."""
         self.state = state
         self.member = None
         self.deadline_ms = NO_DEADLINE

@@ -55,8 +55,7 @@ def batches_from(entries: Iterable[Any]) -> list[StateBatch]:
 
 
 def batch_entries(message_class: Any, batches: Iterable[StateBatch]) -> list[Any]:
-    """Returns an entry of the message or record for each batch; `message_class` is the class of the message or record.
-    """
+    """Returns an entry for each batch; `message_class` is the class of the message or record that has the entries."""
     return [
         message_class.StateBatch(
             first_offset=each.first_offset,
@@ -118,8 +117,7 @@ class Persister(Protocol):
         """
 
     def write(self, key: SharePartitionKey, change: StateWrite, on_done: OnDone) -> None:
-        """Applies a change to the state (WriteShareGroupState). Calls `on_done` with the error and its message or None.
-        """
+        """Applies a change to the state (WriteShareGroupState); calls `on_done` with the error and its message."""
 
     def delete(self, key: SharePartitionKey, on_done: OnDone) -> None:
         """Deletes the state (DeleteShareGroupState); succeeds if there is none. Calls `on_done` with the error and its

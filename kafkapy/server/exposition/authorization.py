@@ -46,7 +46,7 @@ class AuthorizationMetrics:
         self._counts = [_Count(services.clock.monotonic_ms(), 0, 0)]
 
     def write(self, page: Page) -> None:
-        """Writes the metrics; they have no values unless the authorizer is the one that follows the ACLs."""
+        """Writes the metrics. They have no values unless the authorizer is Kafka's StandardAuthorizer."""
         authorizer = _standard(self._services.authorizer)
         if authorizer is None:
             for metric in _METRICS:
@@ -64,10 +64,8 @@ class AuthorizationMetrics:
         page.family(table.AUTHORIZATIONS, [(("allowed",), now.requests - now.denied), (("denied",), now.denied)])
 
     def _before(self, now: _Count) -> _Count:
-        """Stores `now`, and returns the earlier counts with which a rate compares it.
-
-        These are the oldest counts of the last minute; if no page was requested in that minute, they are the newest
-        counts.
+        """Stores `now`, and returns the counts with which a rate compares it: the oldest counts of the last minute or,
+        if no page was requested in that minute, those of the last page before it.
         """
         recent = [each for each in self._counts if now.monotonic_ms - each.monotonic_ms <= LONGEST_MS]
         before = (recent or self._counts[-1:])[0]
@@ -76,7 +74,7 @@ class AuthorizationMetrics:
 
 
 def _standard(authorizer: Authorizer | None) -> StandardAuthorizer | None:
-    """Returns the authorizer if it follows the ACLs of the metadata, otherwise None."""
+    """Returns the authorizer if it is Kafka's StandardAuthorizer, otherwise None."""
     if authorizer is None:
         return None
     from kafkapy.security.standard_authorizer import StandardAuthorizer  # not imported without an authorizer

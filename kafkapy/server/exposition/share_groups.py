@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 class ShareProgress(NamedTuple):
     """The numbers of one share partition: offsets in its window, runs of offsets with one state, records whose locks
-    have expired, records that wait for delivery or acknowledgement (`lag`), and records at their last permitted delivery.
+    have expired, records that wait for delivery or acknowledgement (`lag`), and records at their last permitted
+    delivery.
     """
 
     group: str
