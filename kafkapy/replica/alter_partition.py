@@ -14,7 +14,7 @@ class IsrChange(NamedTuple):
     """A change of the ISR that a leader proposes. The controller refuses it if one of the epochs is not current.
 
     `broker_epochs` has an entry for each member of `new_isr` (KIP-903): the broker epoch that the member sent with its
-    last Fetch, or -1, which the controller does not compare. The entry of the leader is -1 too; whoever sends the
+    last Fetch, or -1, which the controller does not compare. The entry of the leader is -1 too; the sender of the
     request replaces it by this broker's epoch.
     """
 
