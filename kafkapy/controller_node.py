@@ -54,8 +54,10 @@ class ControllerNode(ClusterNode):
         self._loop: ControllerLoop | None = None
 
     def start(self) -> None:
-        """Starts the controller and enters the quorum. Raises ConfigError, StorageError or OSError; the caller then
-        calls `abort`."""
+        """Opens the listeners, joins the metadata quorum and starts all threads.
+
+        Raises ConfigError, StorageError or OSError; the caller then calls `abort`.
+        """
         config, foundation = self.config, self._foundation
         for warning in config.warnings:
             logger.warning("%s", warning)
@@ -95,7 +97,7 @@ class ControllerNode(ClusterNode):
         logger.info("[ControllerServer id=%d] Kafka Server started", config.node_id)
 
     def _open_when_loaded(self, names: list[str], loop: ControllerLoop) -> None:
-        """Loads the ACLs, and opens the listeners `names` after that."""
+        """Begins to load the ACLs, and opens the listeners called `names` after the ACLs have been loaded."""
         assert self._socket_server is not None, "the controller was not started"
         socket_server = self._socket_server
 

@@ -32,10 +32,11 @@ class PolicyViolation(ApiError):
 
 
 class CreateTopicRequest(NamedTuple):
-    """A topic to be created.
+    """The description of a topic to be created, as the create-topic policy receives it.
 
-    Either `num_partitions` and `replication_factor` are set, to the defaults if the client named none, or
-    `replica_assignments` is: partition -> broker ids.
+    If the client assigned the replicas itself, `replica_assignments` maps each partition id to its broker ids, and
+    `num_partitions` and `replication_factor` are None. Otherwise the two numbers are set, to the broker's defaults if
+    the client named none, and `replica_assignments` is None.
     """
 
     topic: str
@@ -59,14 +60,19 @@ class AlterConfigRequest(NamedTuple):
 
 
 class Policy(Protocol):
-    """The interface of a policy class, which the configuration names. It is constructed without arguments."""
+    """The interface of the policy classes that create.topic.policy.class.name and alter.config.policy.class.name name.
+    A policy class is constructed without arguments.
+    """
 
     def configure(self, configs: dict[str, str]) -> None:
         """Is called once, before `validate`, with the keys and values of the broker's configuration file."""
 
     def validate(self, request: Any) -> None:
-        """Raises PolicyViolation to refuse the change. If it raises another ApiError, the client gets that
-        error; after any other exception it gets UNKNOWN_SERVER_ERROR."""
+        """Raises PolicyViolation to refuse `request`, a CreateTopicRequest or an AlterConfigRequest.
+
+        If it raises another ApiError, the client gets that error; after any other exception it gets
+        UNKNOWN_SERVER_ERROR.
+        """
 
     def close(self) -> None:
         """Is called once, when the broker stops."""
@@ -82,7 +88,9 @@ class PolicyFailure(ApiError):
 
 
 class Policies:
-    """Owns the two policies, either of which may be None. Called on the quorum thread."""
+    """Owns the policy for new topics and the policy for changes of configuration; each is None if none is configured.
+    Used on the quorum thread.
+    """
 
     def __init__(self, create_topic: Policy | None = None, alter_config: Policy | None = None) -> None:
         self._create_topic = create_topic
@@ -90,16 +98,22 @@ class Policies:
 
     @classmethod
     def from_config(cls, config: BrokerConfig) -> Policies:
-        """Constructs and configures the policies. Raises ConfigError, which names the key."""
+        """Constructs and configures the policies that `config` names.
+
+        Raises ConfigError, which names the configuration key, if a policy class cannot be used.
+        """
         return cls(_made(config, CREATE_TOPIC_KEY), _made(config, ALTER_CONFIG_KEY))
 
     def check_new_topic(self, request: CreateTopicRequest) -> None:
-        """Raises ApiError if the policy refuses the topic."""
+        """Raises ApiError if the create-topic policy refuses the topic; without such a policy every topic is accepted.
+        """
         if self._create_topic is not None:
             _ask(self._create_topic, request)
 
     def check_config_change(self, request: AlterConfigRequest) -> None:
-        """Raises ApiError if the policy refuses the change."""
+        """Raises ApiError if the alter-config policy refuses the change; without such a policy every change is
+        accepted.
+        """
         if self._alter_config is not None:
             _ask(self._alter_config, request)
 

@@ -128,8 +128,10 @@ def _reassign(
     partition: PartitionImage,
     replicas: Sequence[int],
 ) -> MessageAndVersion | None:
-    """Returns the record that begins a reassignment, or completes it at once if the ISR contains the target replicas;
-    None if nothing changes."""
+    """Returns the record that begins a reassignment to the brokers in `replicas`, or None if nothing changes.
+
+    If the ISR already contains all of `replicas`, the record completes the reassignment at once.
+    """
     check_replicas(image, partition_id, replicas, None, even_if_fenced=True)
     assignment = reassigned(partition, replicas)
     change = changes.change(topic, partition_id, partition)

@@ -15,7 +15,9 @@ DISABLED = (0, 0)
 
 
 def check_cluster_id(expected: str, received: str) -> None:
-    """Raises ApiError(INCONSISTENT_CLUSTER_ID) if a broker belongs to another cluster."""
+    """Raises ApiError(INCONSISTENT_CLUSTER_ID) if the cluster id `received` from a broker is not this cluster's,
+    `expected`.
+    """
     if received != expected:
         raise ApiError(Error.INCONSISTENT_CLUSTER_ID, f"Expected cluster ID {expected}, but got cluster ID {received}")
 
@@ -49,8 +51,11 @@ def _check_directories(image: MetadataImage, registration: BrokerRegistration) -
 
 
 def _check_features(image: MetadataImage, announced: Mapping[str, tuple[int, int]], kraft_version: int) -> None:
-    """Checks that every announced range contains the finalized level of the feature, and that every finalized feature
-    is announced."""
+    """Raises ApiError(UNSUPPORTED_VERSION) unless the broker supports the finalized level of every feature.
+
+    `announced` maps the name of each feature that the broker announces to its lowest and highest supported level.
+    Raises ApiError(INVALID_REGISTRATION) if metadata.version is missing from it.
+    """
     finalized = image.features | {
         levels.METADATA_VERSION: image.metadata_version,
         levels.KRAFT_VERSION: kraft_version,

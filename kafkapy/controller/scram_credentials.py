@@ -38,9 +38,10 @@ class ScramUpsertion(NamedTuple):
 def alter_scram_credentials(
     image: MetadataImage, deletions: Sequence[ScramDeletion], upsertions: Sequence[ScramUpsertion]
 ) -> ControllerResult[dict[str, ErrorMessage]]:
-    """Stores and deletes credentials. The response has the result of each user, by the user's name.
+    """Deletes and stores credentials. The response maps the name of each user in the request to the result.
 
-    If a user occurs more than once, none of its changes is made. An error of one user does not affect the others.
+    If a user occurs more than once, none of the changes of that user is made. An error of one user does not affect the
+    others.
     """
     changes: dict[str, MessageAndVersion] = {}
     errors: dict[str, ErrorMessage] = {}

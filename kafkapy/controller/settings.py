@@ -40,14 +40,15 @@ def effective_min_isr(image: MetadataImage, topic: str, settings: ControllerSett
 
 
 def may_elect_uncleanly(image: MetadataImage, topic: str, settings: ControllerSettings = DEFAULT_SETTINGS) -> bool:
-    """Returns the unclean.leader.election.enable of a topic."""
+    """Returns True if the effective value of unclean.leader.election.enable is `true` for the topic."""
     text = _override(image, topic, UNCLEAN_ELECTION, settings)
     return text.strip().lower() == "true" if text else settings.unclean_leader_election
 
 
 def _override(image: MetadataImage, topic: str, key: str, settings: ControllerSettings) -> str | None:
-    """Returns the override of the topic, otherwise that of the controller's node, otherwise that of the cluster,
-    otherwise None."""
+    """Returns the text of the override of configuration `key`: that of the topic, otherwise that of the controller's
+    node, otherwise that of the cluster. Returns None if there is no override.
+    """
     for resource in ((TOPIC_RESOURCE, topic), (BROKER_RESOURCE, str(settings.node_id)), (BROKER_RESOURCE, "")):
         text = image.config(*resource).get(key)
         if text:

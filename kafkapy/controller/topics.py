@@ -42,7 +42,10 @@ class NewTopic(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """The outcome of a NewTopic; the other fields are valid only if the code of `error` is 0."""
+    """The outcome of creating one topic. The fields except `error` are valid only if the code of `error` is 0.
+
+    `overrides` has the topic's own configuration, without defaults.
+    """
 
     error: ErrorMessage
     topic_id: bytes = ZERO_UUID
@@ -140,7 +143,11 @@ def _create_topic(
 def _create_topic_request(
     topic: NewTopic, assignments: dict[int, tuple[int, ...]], overrides: Mapping[str, str]
 ) -> CreateTopicRequest:
-    """Returns the new topic as the create-topic policy receives it."""
+    """Returns the description of the new topic that the create-topic policy receives.
+
+    `assignments` maps partition ids to replicas. They are included if the client chose them; otherwise the description
+    has only the numbers of partitions and replicas.
+    """
     if topic.assignments:
         return CreateTopicRequest(topic.name, None, None, assignments, overrides)
     return CreateTopicRequest(topic.name, len(assignments), len(assignments[0]), None, overrides)
@@ -200,8 +207,11 @@ def check_replicas(
     *,
     even_if_fenced: bool = False,
 ) -> None:
-    """Raises ApiError(INVALID_REPLICA_ASSIGNMENT) for an invalid assignment; `factor` is the required number of
-    replicas, if given. With `even_if_fenced`, all brokers of the assignment may be fenced."""
+    """Raises ApiError(INVALID_REPLICA_ASSIGNMENT) unless `replicas` are distinct, registered brokers.
+
+    `factor` is the required number of replicas; None permits any number except 0. At least one of the brokers must be
+    active unless `even_if_fenced` is True.
+    """
     if not replicas:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     for replica in sorted(replicas):

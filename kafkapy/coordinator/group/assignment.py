@@ -13,7 +13,11 @@ E = TypeVar("E")
 
 
 def topic_entries(entry_class: Callable[..., E], assignment: Mapping[bytes, Iterable[int]]) -> list[E]:
-    """Returns an object of `entry_class`, a part of a message, for each topic with at least one assigned partition."""
+    """Returns one `entry_class` object for each topic with at least one assigned partition.
+
+    `assignment` maps topic ids to partitions. `entry_class`, a class of message entries, is called with `topic_id` and
+    the sorted `partitions`.
+    """
     return [
         entry_class(topic_id=topic_id, partitions=sorted(partitions))
         for topic_id, partitions in assignment.items()
@@ -24,8 +28,9 @@ def topic_entries(entry_class: Callable[..., E], assignment: Mapping[bytes, Iter
 def named_topic_entries(
     entry_class: Callable[..., E], assignment: Assignment, topics: Mapping[bytes, TopicImage]
 ) -> list[E]:
-    """Returns an object of `entry_class`, a part of a response, with the name of each topic that exists.
+    """Returns one `entry_class` object for each assigned topic that still exists.
 
+    `entry_class`, a class of message entries, is called with `topic_id`, `topic_name` and the sorted `partitions`.
     `topics` are all topics of the cluster by id.
     """
     return [
@@ -36,5 +41,7 @@ def named_topic_entries(
 
 
 def assignment_from(entries: Iterable[Any]) -> dict[bytes, frozenset[int]]:
-    """Returns the assignment that the entries of a message describe."""
+    """Returns the assignment that the entries of a message describe: partitions by topic id. Each entry has a
+    `topic_id` and `partitions`.
+    """
     return {entry.topic_id: frozenset(entry.partitions) for entry in entries}

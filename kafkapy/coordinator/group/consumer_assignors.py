@@ -75,7 +75,9 @@ ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_ran
 
 
 def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
-    """Returns the partitions of each member; the numbers of partitions differ by at most one."""
+    """Assigns all partitions of the topics, to which every member subscribes, so that the members' numbers of
+    partitions differ by at most one. Returns a set of (topic id, partition) for each member id.
+    """
     everything = [(topic_id, p) for topic_id in sorted(members[0].topic_ids) for p in topics[topic_id].partitions]
     share, extra = divmod(len(everything), len(members))
     # The members with the largest previous targets keep one partition more.
@@ -95,8 +97,10 @@ def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[st
 def _keep(
     members: Sequence[AssignedMember], everything: Sequence[Partition], quotas: Mapping[str, int]
 ) -> tuple[dict[str, set[Partition]], list[Partition]]:
-    """Returns, for each member, the partitions of its previous target that it keeps, at most its quota; and all
-    partitions that no member keeps."""
+    """Lets each member keep partitions of its previous target, at most `quotas[member id]` of them.
+
+    Returns the kept partitions by member id, and the list of those in `everything` that no member keeps.
+    """
     free = set(everything)
     owned: dict[str, set[Partition]] = {}
     for member in members:
@@ -118,8 +122,11 @@ def _assign_within_racks(
     quotas: Mapping[str, int],
     unassigned: Sequence[Partition],
 ) -> list[Partition]:
-    """Assigns each partition to a member in the rack of one of its replicas, if a member there is below its quota;
-    returns the partitions that remain unassigned."""
+    """Adds each partition of `unassigned` to `owned` for a member in the rack of one of its replicas, if such a member
+    has fewer partitions than its quota. Returns the partitions that remain unassigned.
+
+    `owned` has the partitions, and `quotas` the highest permitted number of partitions, of each member by its id.
+    """
     by_rack: dict[str, list[str]] = {}
     for member in reversed(members):
         if member.rack_id:
@@ -142,7 +149,11 @@ def _assign_within_racks(
 
 
 def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
-    """Returns the partitions of each member, balanced by moving partitions between the subscribers of a topic."""
+    """Assigns the partitions of all topics to members that subscribe to different topics.
+
+    Balances the members by moving partitions between the subscribers of a topic. Returns a set of (topic id, partition)
+    for each member id.
+    """
     subscribers = {
         topic_id: [member.member_id for member in members if topic_id in member.topic_ids] for topic_id in topics
     }
@@ -165,8 +176,11 @@ def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[
 
 
 def _balance_topic(topic_id: bytes, subscribers: Sequence[str], owned: Mapping[str, set[Partition]]) -> bool:
-    """Moves partitions of the topic from its most to its least loaded subscriber, until their loads (numbers of
-    partitions of all topics) differ by at most one. Returns whether a partition was moved."""
+    """Moves partitions of the topic from its most to its least loaded subscriber, until the loads of all its
+    subscribers differ by at most one. Returns True if a partition was moved.
+
+    The load of a member is its number of partitions of all topics, in `owned`, which has the partitions by member id.
+    """
     has_moved = False
     while subscribers:
         least_loaded = min(subscribers, key=lambda member_id: len(owned[member_id]))

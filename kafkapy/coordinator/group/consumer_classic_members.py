@@ -31,7 +31,9 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ClassicMembers:
-    """The handlers of requests of classic members. Owner thread only. It has no state; only replay changes members."""
+    """The handlers of requests of classic members. Owner thread only. It has no state: members change only when the
+    records that a handler returns are replayed.
+    """
 
     def __init__(
         self,
@@ -171,7 +173,9 @@ class ClassicMembers:
     def leave(
         self, group: ConsumerGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
     ) -> CoordinatorResult[LeaveGroupResponse]:
-        """Removes members of either protocol; administrators remove static members by their instance ids."""
+        """Removes the members in `leaving`, of the classic or of the consumer protocol; the response has a result for
+        each one. An administrator names a static member by its instance id and no member id.
+        """
         responses, gone = [], {}
         for identity in leaving:
             error = Error.NONE
@@ -192,14 +196,18 @@ class ClassicMembers:
         self._membership.start_timers(group)
 
     def on_unloaded(self, group: ConsumerGroup) -> None:
-        """Does nothing: JoinGroup and SyncGroup of these members never wait for other members."""
+        """Does nothing when this broker stops leading the group's partition: JoinGroup and SyncGroup of the classic
+        members of a consumer group never wait for other members.
+        """
 
     def tombstones(self, group: ConsumerGroup) -> list[CoordinatorRecord]:
         return group_tombstones(group)
 
 
 def _join_callback(call: JoinCall, member_id: str, generation_id: int) -> Callable[[Error], None]:
-    """Returns the callback that responds to JoinGroup. No member is the leader, because the broker assigns."""
+    """Returns the callback that responds to JoinGroup when the member's change is committed or has failed. The response
+    names no member as the leader, because the broker computes the assignment.
+    """
     response = JoinGroupResponse(
         generation_id=generation_id,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
@@ -239,8 +247,9 @@ def _classic_member(
 
 
 def _must_join_again(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Returns whether the member has to join again, because its epoch is old, because it has to revoke partitions, or
-    because other members have released partitions of its target."""
+    """Returns True if a heartbeat has to make the classic member join again: its epoch is old, it has to revoke
+    partitions, or other members have released all partitions of its target.
+    """
     if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED:
         return True
     return member.state is MemberState.UNRELEASED and not group.waits_for_others(member)

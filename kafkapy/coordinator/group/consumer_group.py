@@ -33,14 +33,14 @@ class ResolvedRegex(NamedTuple):
 
 
 class ConsumerGroup(CommittingGroup[ConsumerMember]):
-    """A group of the consumer protocol, with its members. Only replay changes it. Owner thread only.
+    """A group of the consumer protocol, with its members. It changes only when records are replayed. Owner thread only.
 
     Invariants: `static_members` maps each member's instance id to its member id; `owners` has, for each partition, the
     only member that may consume it; `topic_subscribers` counts the members that subscribe to each topic, by name or by
     a resolved regular expression.
 
-    `resolving` holds the expressions that are being evaluated on another thread;
-    `regexes_topics` and `regexes_checked_ms` are the image and the monotonic time of the last evaluation.
+    `resolving` holds the expressions that are being evaluated on another thread; `regexes_topics` and
+    `regexes_checked_ms` are the image and the monotonic time of the last evaluation.
     """
 
     group_type = protocol_type = "consumer"

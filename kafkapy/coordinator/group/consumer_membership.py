@@ -87,7 +87,7 @@ class ConsumerHeartbeatCall(NamedTuple):
 class ConsumerMembership:
     """The handler of the heartbeats of consumer groups; the shard owns `groups`. Owner thread only.
 
-    Only replay changes members: a method reads the group and returns the records of the change.
+    A method reads the group and returns the records of the change; the members change when these records are replayed.
     """
 
     def __init__(
@@ -220,7 +220,11 @@ class ConsumerMembership:
     def _with_changes(
         self, group: ConsumerGroup, member: ConsumerMember, call: ConsumerHeartbeatCall
     ) -> ConsumerMember:
-        """Returns the member with the fields that the request contains, and with its other fields unchanged."""
+        """Returns the member with the fields that the request contains; fields that are None, or -1 for the timeout,
+        stay.
+
+        Raises ApiError INVALID_REGULAR_EXPRESSION if the request has a new, invalid expression.
+        """
         names, regex = call.subscribed_topic_names, call.subscribed_topic_regex
         if regex and regex != member.subscribed_topic_regex and regex not in group.regexes:
             check_regex(regex)
@@ -263,10 +267,10 @@ class ConsumerMembership:
     def remove(
         self, group: ConsumerGroup, members: Iterable[ConsumerMember], why: str, response: R | None = None
     ) -> CoordinatorResult[R]:
-        """Returns the records that remove members, with `response`, and cancels the members' timers.
+        """Returns the records that remove `members`, with `response` for the client, and cancels the members' timers.
 
         If only classic members are left and the configuration permits it, the group becomes a classic group. `why` is
-        the reason for the log.
+        the reason that is logged.
         """
         gone = [member.member_id for member in members]
         if not gone:
@@ -287,7 +291,9 @@ class ConsumerMembership:
         return CoordinatorResult(records, response, on_committed)
 
     def is_last_consumer_protocol_member(self, group: ConsumerGroup, member_id: str) -> bool:
-        """Returns whether the group becomes a classic group if a classic member replaces the member `member_id`."""
+        """Returns True if the group becomes a classic group when the member `member_id` is replaced by a classic
+        member.
+        """
         if group.members[member_id].classic is not None:
             return False
         is_alone = len(group.members) == 1 and self._settings.can_downgrade

@@ -54,7 +54,11 @@ class GroupMigration:
         return upgraded
 
     def _upgraded(self, group: ClassicGroup) -> ConsumerGroup:
-        """Returns the consumer group; raises ApiError GROUP_ID_NOT_FOUND if the group cannot become one."""
+        """Returns the consumer group that replaces `group`, before any record is written.
+
+        Raises ApiError GROUP_ID_NOT_FOUND if upgrades are disabled, the members are not consumers, the group is too
+        large, or a member's metadata is malformed.
+        """
         refusal = None
         if not self._settings.can_upgrade:
             refusal = "online upgrade is disabled"
@@ -105,8 +109,9 @@ class GroupMigration:
     # -- consumer -> classic
 
     def is_downgrade_due(self, group: ConsumerGroup, gone: Collection[str]) -> bool:
-        """Returns whether the group has to become a classic group, because only classic members remain when the members
-        in `gone` are removed."""
+        """Returns True if the group has to become a classic group: the configuration permits it, and only classic
+        members, at least one, remain when the members with the ids in `gone` are removed.
+        """
         left = [member for member_id, member in group.members.items() if member_id not in gone]
         return self._settings.can_downgrade and bool(left) and all(member.classic is not None for member in left)
 

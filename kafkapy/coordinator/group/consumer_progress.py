@@ -44,9 +44,12 @@ def advance_member(
     wall_ms: int,
     records: list[CoordinatorRecord],
 ) -> ConsumerMember:
-    """Returns the member after its next step toward its target, and appends the records of the change to `records`.
+    """Handles a change of one member: appends the records of the member, the group epoch and the target assignments,
+    where they change, to `records`.
 
-    The group itself changes when the records are replayed; only `group.checked_topics` is set at once.
+    Returns the member as it will be, one step closer to its target: it revokes partitions, gets free ones, or enters
+    the target's epoch. The group itself changes when the records are replayed; only `group.checked_topics` is set at
+    once.
     """
     image = settings.image()
     before, after = change.before, change.after
@@ -89,7 +92,8 @@ def _check_step(
     permitted_owners: tuple[str | None, ...],
     group_epoch: int,
 ) -> None:
-    """Asserts that the member's epoch does not exceed the group's, and that its new partitions belong to nobody else.
+    """Asserts that the member's new epoch does not exceed `group_epoch`, and that no other member owns its new
+    partitions.
 
     `permitted_owners` are the owners that a new partition may have had: None, the member, and the id that it replaces.
     """
@@ -109,9 +113,8 @@ def _check_step(
 def epoch_after_removal(
     group: ConsumerGroup, removed: Iterable[str], settings: ConsumerGroupSettings
 ) -> list[CoordinatorRecord]:
-    """Returns the records to write after those that remove the members with the ids `removed`.
-
-    These are tombstones of regular expressions that no other member uses, and a new group epoch.
+    """Returns the records that must follow the tombstones of the members with the ids `removed`: tombstones of regular
+    expressions that no remaining member uses, and a new group epoch.
     """
     gone = set(removed)
     records = []
@@ -141,10 +144,10 @@ def _group_epoch(
     has_changed: bool,
     records: list[CoordinatorRecord],
 ) -> int:
-    """Returns the group's epoch for the member `after`. `has_changed` says that the member's topics have changed.
+    """Returns the group's epoch after a request of the member `after`.
 
-    If it is True, or if the metadata of the subscribed topics have changed, increases the epoch and appends its record
-    to `records`.
+    If `has_changed` (the member's topics have changed), or if the metadata of the subscribed topics have changed, the
+    epoch is increased, and its record is appended to `records`.
     """
     if not has_changed and group.checked_topics is image.topics:
         return group.group_epoch
@@ -169,7 +172,11 @@ def _assign(
     image: MetadataImage,
     records: list[CoordinatorRecord],
 ) -> dict[str, dict[bytes, frozenset[int]]]:
-    """Returns the new target of all members, and appends the targets that have changed to `records`."""
+    """Computes the target assignment of all members after `change`, and appends the targets that have changed to
+    `records`.
+
+    Returns the partitions by topic id, by member id.
+    """
     changed = change.after
     members = {**group.members, changed.member_id: changed}
     previous = dict(group.target)

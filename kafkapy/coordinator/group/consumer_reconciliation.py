@@ -50,10 +50,12 @@ def _toward_target(
     reported: Assignment | None,
     subscribed_topic_ids: frozenset[bytes] | None,
 ) -> ConsumerMember:
-    """Returns the member's next state; see `next_step` for the arguments.
+    """Returns the member one step closer to `target`, its target assignment of the epoch `target_epoch`.
 
-    The member is in UNREVOKED if it must still give up partitions. Otherwise it has the epoch of the target and those
-    partitions of the target that no other member owns.
+    The member is in UNREVOKED if it must still revoke partitions. Otherwise it has the epoch of the target and those
+    partitions of the target that no other member owns. `is_taken(topic_id, partition)` returns True if another member
+    owns the partition. `reported` are the partitions that the client says it has; None if it says nothing.
+    `subscribed_topic_ids`, unless None, are the only topics whose partitions the member may keep.
     """
     kept: dict[bytes, dict[int, int]] = {}
     revoked: dict[bytes, dict[int, int]] = {}

@@ -128,7 +128,7 @@ def regex_tombstone(group_id: str, pattern: str) -> CoordinatorRecord:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """Returns the tombstones of a member."""
+    """Returns the tombstones of all records of one member: current assignment, target and subscription."""
     return tombstones(_MEMBER_KEYS, group_id=group_id, member_id=member_id)
 
 
@@ -156,7 +156,9 @@ def whole_group(group: ConsumerGroup) -> list[CoordinatorRecord]:
 
 
 def replay_into(group: ConsumerGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
-    """Applies the record of type `kind` to its group; returns True if it is the tombstone that deletes the group."""
+    """Applies a record of type `kind` (the number at the start of its key) to its group. Returns True if the record is
+    the tombstone that deletes the group.
+    """
     return replay(_REPLAYS, group, kind, key_bytes, value_bytes)
 
 

@@ -77,7 +77,8 @@ class ConsumerGroupSettings:
     # -- groups of every kind
 
     def serves(self, protocol: str, feature: str) -> bool:
-        """Returns whether group.coordinator.rebalance.protocols contains the protocol, and the finalized level of the
-        feature is at least 1."""
+        """Returns True if group.coordinator.rebalance.protocols contains `protocol`, and the finalized level of
+        `feature`, such as group.version, is at least 1.
+        """
         is_configured = protocol in self.config.group_coordinator_rebalance_protocols
         return is_configured and self.image().features.get(feature, 0) > 0

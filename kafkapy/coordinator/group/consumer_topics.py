@@ -28,7 +28,8 @@ def metadata_hash(image: MetadataImage, names: Iterable[str]) -> int:
     """Returns a signed 64-bit digest of the metadata that an assignment depends on: topic ids, partitions and racks.
     Returns 0 if there are no topics.
 
-    Apache Kafka computes a different digest, so each group computes its target again after a swap.
+    Apache Kafka computes a different digest. Each group therefore computes its target again after Apache Kafka has been
+    replaced by kafkapy, or the reverse.
     """
     digest = hashlib.blake2b(digest_size=8)
     has_topics = False

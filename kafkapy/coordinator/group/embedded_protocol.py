@@ -15,7 +15,9 @@ _HIGHEST_VERSION = 3
 
 
 class Subscription(NamedTuple):
-    """A decoded subscription. The member's assignment has to be encoded in the same `version`."""
+    """A decoded subscription. `owned` are the partitions that the client says it has. The member's assignment has to be
+    encoded in the same `version`.
+    """
 
     version: int
     topics: tuple[str, ...]
@@ -24,7 +26,7 @@ class Subscription(NamedTuple):
 
 
 def decode_subscription(data: bytes, topics: TopicsImage) -> Subscription:
-    """Returns the subscription in `data`, without owned partitions of unknown topics.
+    """Returns the subscription that `data` encodes. Owned partitions of topics that do not exist are left out.
 
     Raises ValueError if `data` is not a subscription.
     """
@@ -39,7 +41,8 @@ def decode_subscription(data: bytes, topics: TopicsImage) -> Subscription:
 
 
 def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset[int]]:
-    """Returns the assigned partitions in `data` by topic id, without unknown topics. An empty `data` contains none.
+    """Returns the assigned partitions that `data` encodes, by topic id. Topics that do not exist are left out. Empty
+    `data` is an empty assignment.
 
     Raises ValueError if `data` is not an assignment.
     """
@@ -74,8 +77,9 @@ def encode_assignment(owned: Mapping[bytes, Iterable[int]], version: int, topics
 
 
 def _version(reader: Reader) -> int:
-    """Returns the version in which to decode the data: at most the highest known version, because newer versions only
-    add fields at the end."""
+    """Reads the version from the data, and returns the version in which to decode them: at most the highest known
+    version, because newer versions only add fields at the end. Raises ValueError if the version is negative.
+    """
     version = reader.read_int16()
     if version < 0:
         raise ValueError(f"version {version}")

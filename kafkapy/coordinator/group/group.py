@@ -30,7 +30,7 @@ class Group(Protocol):
 
     @property
     def protocol_type(self) -> str | None:
-        """The protocol type in ListGroups; None if the group has none yet."""
+        """The protocol type in ListGroups; None for a classic group whose protocol type no member has set yet."""
 
     @property
     def state_name(self) -> str:
@@ -53,7 +53,9 @@ class Group(Protocol):
         """
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Raises ApiError when the member may not fetch offsets, or when groups of this kind have no offsets."""
+        """Raises ApiError when the member may not fetch the group's offsets, or when the group is a share group, which
+        has no committed offsets. `member_id` is None if the request names no member.
+        """
 
     def validate_offset_deletion(self) -> None:
         """Raises ApiError when OffsetDelete must not delete any offset of the group."""
@@ -82,11 +84,12 @@ G = TypeVar("G", bound=Group, contravariant=True)
 
 
 class GroupProtocol(Protocol[G]):
-    """The handlers of the classic APIs, the timers and the deletion of groups of one kind. The shard owns the groups.
-    Owner thread only."""
+    """The interface of the handlers of all groups of one type (classic, consumer, share or streams): the classic
+    requests, the timers and the deletion. The shard owns the groups. Owner thread only.
+    """
 
     def join(self, group: G, call: JoinCall) -> CoordinatorResult[None]:
-        """Handles JoinGroup; responds through `call.respond`."""
+        """Handles JoinGroup; the response is sent by `call.respond`, now or later."""
 
     def sync(self, group: G, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult[SyncGroupResponse]:
         """Handles SyncGroup; a result without a response means that `respond` is called later. Raises ApiError if the
@@ -101,7 +104,8 @@ class GroupProtocol(Protocol[G]):
         """Handles LeaveGroup. Raises ApiError if the whole request is refused."""
 
     def on_commit(self, group: G, member_id: str) -> None:
-        """Is notified of a valid OffsetCommit of the member; `member_id` is "" for an administrator."""
+        """Is called after an OffsetCommit of the member has been found valid; `member_id` is "" for an administrator.
+        """
 
     def on_loaded(self, group: G) -> None:
         """Starts the timers of a group that was read from the log: each member has one session timeout to send a

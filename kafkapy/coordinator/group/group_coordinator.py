@@ -99,11 +99,15 @@ class GroupCoordinator:
         self._runtime.resign(partition)
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """Is notified of partitions that this broker leads now, or no longer leads."""
+        """Begins to coordinate the groups of the partitions in `led`, which this broker leads now, and ends the
+        coordination for the partitions in `followed`, which it no longer leads.
+        """
         self._runtime.on_leadership(led, followed)
 
     def forget_topics(self, names: Iterable[str], topic_ids: Collection[bytes]) -> None:
-        """Deletes the committed offsets of deleted topics, and removes the topics from share groups."""
+        """Deletes the committed offsets of the deleted topics `names`, and removes the deleted topics `topic_ids` from
+        share groups.
+        """
         topics = frozenset(names)
         self._runtime.execute_on_all(lambda shard: shard.forget_topics(topics, topic_ids))
 
@@ -233,7 +237,9 @@ class GroupCoordinator:
             return described
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> ListGroupsResponse:
-        """Lists the groups of all partitions led here. Filters ignore case; an empty filter matches all groups."""
+        """Returns the groups of all partitions of `__consumer_offsets` that this broker leads, if their state is in
+        `states` and their type in `types`. The case of letters does not matter; an empty sequence matches all groups.
+        """
         if self._runtime.is_any_loading:
             return ListGroupsResponse(error_code=Error.COORDINATOR_LOAD_IN_PROGRESS)
         wanted_states = {state.lower() for state in states}
@@ -283,7 +289,9 @@ class GroupCoordinator:
     # -- offsets
 
     def commit_offsets(self, call: CommitCall, respond: Callable[[list[Error]], None]) -> None:
-        """Commits offsets; responds when they are durable, with one error for each offset of the call, in order."""
+        """Commits offsets. Calls `respond` when they are durable, with one error for each offset of the call, in the
+        same order.
+        """
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond([error] * len(call.offsets))
@@ -314,7 +322,9 @@ class GroupCoordinator:
         self._runtime.end_transaction(partition, marker, producer_id, committed=committed, on_done=on_done)
 
     def fetch_offsets(self, call: FetchCall) -> list[FetchedOffset]:
-        """Returns the committed offsets of the group. Raises ApiError when this broker cannot serve the group."""
+        """Returns the committed offsets of the group. Raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS
+        when this broker cannot serve the group, or another error when the request is refused.
+        """
         return self._runtime.shard(self.partition_for(call.group_id)).fetch(call)
 
     def delete_offsets(
@@ -330,14 +340,16 @@ class GroupCoordinator:
         self.execute(group_id, lambda shard: shard.delete_offsets(group_id, partitions), respond, refuse)
 
     def is_share_group(self, group_id: str) -> bool:
-        """Returns whether this broker coordinates the group and it is a share group."""
+        """Returns True if this broker coordinates the group and the group is a share group."""
         try:
             return isinstance(self.shard_of(group_id).groups.get(group_id), ShareGroup)
         except ApiError:
             return False
 
     def shard_of(self, group_id: str) -> GroupShard:
-        """Returns the shard of the group. Raises ApiError when this broker cannot serve the group."""
+        """Returns the shard of the group. Raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS when this
+        broker does not lead the group's partition or has not loaded it completely.
+        """
         return self._runtime.shard(self.partition_for(group_id))
 
     def execute(

@@ -25,7 +25,7 @@ def tombstone(key: Any) -> CoordinatorRecord:
 
 
 def tombstones(key_classes: Iterable[Any], **ids: str) -> list[CoordinatorRecord]:
-    """Returns one tombstone for each class of keys, in their order; `ids` are the fields of every key."""
+    """Returns one tombstone for each key class, in the order of `key_classes`; `ids` are the fields of every key."""
     return [tombstone(key_class(**ids)) for key_class in key_classes]
 
 
@@ -33,10 +33,10 @@ def tombstones(key_classes: Iterable[Any], **ids: str) -> list[CoordinatorRecord
 
 
 def replay(replays: Mapping[int, Replay], group: Any, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
-    """Applies the record of type `kind` to its group; returns True if it is the tombstone that deletes the group.
+    """Applies a record of type `kind` to its group. Returns True if the record is the tombstone that deletes the group.
 
-    `replays` has, by record type, a function that is called with the group, the key and the value. A record whose type
-    it lacks has no effect.
+    `replays` maps each record type to a function that is called with the group, the decoded key and the decoded value
+    (None for a tombstone). A record of another type has no effect.
     """
     apply = replays.get(kind)
     if apply is None:
@@ -58,7 +58,10 @@ def replay_target_epoch(group: Any, key: Any, value: Any) -> None:
 
 
 def target_replay(target_from: Callable[[Any], Any]) -> Replay:
-    """Returns a function that applies the record of a member's target, which `target_from` makes from its value."""
+    """Returns a function that applies the record of a member's target assignment, or its tombstone, to a group.
+
+    `target_from` is called with the decoded value of the record and returns the target.
+    """
 
     def apply(group: Any, key: Any, value: Any) -> None:
         if value is None:
@@ -70,9 +73,9 @@ def target_replay(target_from: Callable[[Any], Any]) -> Replay:
 
 
 def subscription_replay(member_class: Any, fields_from: Callable[[Any], Mapping[str, Any]]) -> Replay:
-    """Returns a function that applies the record of a member's subscription; its tombstone removes the member.
+    """Returns a function that applies the record of a member's subscription to a group; a tombstone removes the member.
 
-    `fields_from` returns fields of `member_class` from the record's value.
+    `fields_from` is called with the decoded value of the record and returns the fields of `member_class` to set.
     """
 
     def apply(group: Any, key: Any, value: Any) -> None:
@@ -88,10 +91,10 @@ def subscription_replay(member_class: Any, fields_from: Callable[[Any], Mapping[
 def current_replay(
     member_class: Any, fields_from: Callable[[Any], Mapping[str, Any]], no_fields: Mapping[str, Any]
 ) -> Replay:
-    """Returns a function that applies the record of a member's current assignment.
+    """Returns a function that applies the record of a member's current assignment to a group.
 
-    `fields_from` returns fields of `member_class`, except the epochs, from the record's value; `no_fields` are the
-    fields after a tombstone.
+    `fields_from` is called with the decoded value of the record and returns the fields of `member_class` to set, except
+    the epochs, which are set in any case. A tombstone sets the epochs to -1, and the fields `no_fields`.
     """
 
     def apply(group: Any, key: Any, value: Any) -> None:
@@ -107,9 +110,10 @@ def current_replay(
 
 
 def with_assignment_epochs(entry: Any, member_epoch: int) -> dict[int, int]:
-    """Returns the epoch in which each partition of a record's entry was assigned.
+    """Returns the epoch in which each partition of a record's entry was assigned, by partition id.
 
-    Records from before 4.3 have no assignment epochs. The member epoch of the record replaces them.
+    Records of Apache Kafka before 4.3 have no assignment epochs; `member_epoch`, the member epoch in the same record,
+    is then the epoch of every partition.
     """
     epochs = entry.assignment_epochs
     if epochs is None or len(epochs) != len(entry.partitions):

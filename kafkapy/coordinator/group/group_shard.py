@@ -91,7 +91,7 @@ class GroupShard:
 
     @cached_property
     def consumers(self) -> ConsumerMembership:
-        """The handler of the heartbeats of consumer groups."""
+        """The handler of the ConsumerGroupHeartbeat requests of this partition's groups."""
         from kafkapy.coordinator.group.consumer_membership import ConsumerMembership
         from kafkapy.coordinator.group.consumer_migration import GroupMigration
 
@@ -106,7 +106,7 @@ class GroupShard:
 
     @cached_property
     def shares(self) -> ShareMembership:
-        """The handler of the heartbeats of share groups."""
+        """The handler of the ShareGroupHeartbeat requests of this partition's groups."""
         from kafkapy.coordinator.group.share_membership import ShareMembership
         from kafkapy.coordinator.group.share_settings import ShareGroupSettings
 
@@ -115,13 +115,13 @@ class GroupShard:
 
     @cached_property
     def streams(self) -> StreamsProtocol:
-        """The handler of streams groups."""
+        """The handler of all requests of streams groups of this partition."""
         from kafkapy.coordinator.group.streams.streams_protocol import StreamsProtocol
 
         return StreamsProtocol(self._context, self._settings, self.groups)
 
     def _protocol_of(self, group: Group) -> GroupProtocol[Any]:
-        """Returns the handler of the classic protocol's requests (JoinGroup and the others) for the group's type.
+        """Returns the handler of JoinGroup, SyncGroup, Heartbeat and LeaveGroup for a group of this type.
 
         `_classic` serves classic groups. `_classic_members` serves the members of a consumer group that still use the
         classic protocol (KIP-848).
@@ -141,7 +141,7 @@ class GroupShard:
         return group if isinstance(group, kind) else None
 
     def _existing(self, group_id: str, missing: Error) -> Group:
-        """Returns the group; raises ApiError `missing` if it does not exist."""
+        """Returns the group; raises ApiError with the error `missing` if the group does not exist."""
         group = self.groups.get(group_id)
         if group is None:
             raise ApiError(missing)
@@ -238,8 +238,9 @@ class GroupShard:
     # -- members of the classic protocol
 
     def join(self, call: JoinCall) -> CoordinatorResult[None]:
-        """Handles JoinGroup. A new member creates a classic group if there is no group, or if the group
-        `is_replaceable`."""
+        """Handles JoinGroup. A new member creates a classic group if the group does not exist, or if it is an empty
+        group of another type that a classic group may replace.
+        """
         group = self.groups.get(call.group_id)
         if group is not None and not group.is_replaceable:
             return self._protocol_of(group).join(group, call)
@@ -312,8 +313,11 @@ class GroupShard:
     def _commit_result(
         self, call: CommitCall, producer: tuple[int, int] | None, member_errors: Sequence[Error]
     ) -> CoordinatorResult[list[Error]]:
-        """Returns the records of the valid offsets, with one error for each offset; an empty `member_errors` means that
-        the member may commit all of them."""
+        """Returns the records of the valid offsets; the response has one error for each offset of the call.
+
+        `member_errors` has the error of each offset, or is empty if the member may commit all of them. `producer` is
+        (producer id, epoch), or None outside a transaction.
+        """
         wall_ms = self._context.clock.wall_ms()
         expire_ms = -1 if call.retention_ms == -1 else wall_ms + call.retention_ms
         errors: list[Error] = []

@@ -18,14 +18,15 @@ INITIAL_EPOCH = 1
 
 
 class Member(Protocol):
-    """A member of a consumer, share or streams group, which has a member epoch."""
+    """The fields that a member of a consumer, a share and a streams group have in common."""
 
     @property
     def member_epoch(self) -> int: ...
 
 
 class CommittingMember(Member, Protocol):
-    """A member of a consumer or streams group: it commits offsets, and moves to its target assignment in steps.
+    """The fields that a member of a consumer and a streams group have in common: such a member commits offsets, and
+    reaches its target assignment in several steps.
 
     `state` is the member's progress toward this target.
     """
@@ -40,7 +41,7 @@ K = TypeVar("K", bound="MemberGroup[Any]")
 
 
 class MemberGroup(Generic[M]):
-    """A group whose members have epochs. Only replay changes it. Owner thread only.
+    """A group whose members have epochs. It changes only when records are replayed. Owner thread only.
 
     `checked_topics` is the topics image that `metadata_hash` was last compared with: while it is the same object, the
     group's topics have not changed.
@@ -78,7 +79,9 @@ class MemberGroup(Generic[M]):
 
 
 class CommittingGroup(MemberGroup[C], ABC):
-    """A group whose members commit offsets, and move to their targets in steps, because a partition has one owner."""
+    """A group whose members commit offsets. The members reach their target assignments in several steps, because a
+    partition must be released by one member before it is assigned to another.
+    """
 
     @abstractmethod
     def is_subscribed_to(self, topic: str) -> bool:
@@ -86,8 +89,9 @@ class CommittingGroup(MemberGroup[C], ABC):
 
     @abstractmethod
     def assignment_epoch_of(self, member: C, entry: OffsetToCommit) -> int | None:
-        """Returns the assignment epoch in which the member got the partition of the offset, or None if the member does
-        not have the partition."""
+        """Returns the epoch in which the partition of the offset `entry` was assigned to the member, or None if the
+        member does not have the partition.
+        """
 
     @property
     def is_replaceable(self) -> bool:
@@ -129,7 +133,10 @@ class CommittingGroup(MemberGroup[C], ABC):
         return False
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Validates TxnOffsetCommit like `validate_commit`, but with ILLEGAL_GENERATION for a stale epoch."""
+        """Returns the error of each offset of a TxnOffsetCommit, or an empty sequence when all may be committed.
+
+        Raises ApiError when the member may not commit any offset: ILLEGAL_GENERATION if the request has a stale epoch.
+        """
         if not call.names_member or (call.generation_id < 0 and self.is_empty):
             return ()
         errors = self.commit_errors(self.member(call.member_id), call)
@@ -170,7 +177,9 @@ class CommittingGroup(MemberGroup[C], ABC):
         """Does nothing, because offsets of topics that no member consumes can be deleted at any time."""
 
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """Returns the time of the commit, or None while a member consumes the topic."""
+        """Returns the time at which the offset was committed (milliseconds since 1970), or None while a member consumes
+        the topic, because the offset does not expire in that time.
+        """
         return None if self.is_subscribed_to(topic) else committed.commit_timestamp_ms
 
 
@@ -190,5 +199,5 @@ def of_kind(group: Group | MemberGroup[Any], kind: type[K]) -> K:
 
 
 def is_reconciled(member: CommittingMember, assignment_epoch: int) -> bool:
-    """Returns whether the member has reached its target assignment of this epoch."""
+    """Returns True if the member has all partitions or tasks of its target assignment of `assignment_epoch`."""
     return member.state is MemberState.STABLE and member.member_epoch == assignment_epoch

@@ -16,7 +16,9 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class NoClassicMembers:
-    """The part of a GroupProtocol that refuses the classic APIs. It has no state."""
+    """The base class of the handlers of share and streams groups: it refuses JoinGroup, SyncGroup, Heartbeat and
+    LeaveGroup. It has no state.
+    """
 
     def join(self, group: Group, call: JoinCall) -> CoordinatorResult[None]:
         call.respond(join_error(NO_MEMBER_ID, Error.INCONSISTENT_GROUP_PROTOCOL))
@@ -36,7 +38,9 @@ class NoClassicMembers:
         raise ApiError(Error.UNKNOWN_MEMBER_ID)
 
     def on_commit(self, group: Group, member_id: str) -> None:
-        """Does nothing: the groups have no committed offsets that belong to a classic member."""
+        """Does nothing after an OffsetCommit, because it does not renew the session of a member of these groups."""
 
     def on_unloaded(self, group: Group) -> None:
-        """Does nothing: no request of a member waits for a response."""
+        """Does nothing when this broker stops leading the group's partition: no request of a member waits for a
+        response.
+        """

@@ -7,10 +7,10 @@ from kafkapy.coordinator.group.group import Group
 
 
 def is_expired(group: Group, topic: str, committed: CommittedOffset, wall_ms: int, retention_ms: int) -> bool:
-    """Returns whether the offset may be deleted.
+    """Returns True if the offset may be deleted at the time `wall_ms`.
 
-    An offset that was committed with its own expiry time (by clients before 2.1) expires at that time. For other
-    offsets, the group determines when the retention begins.
+    An offset that was committed with its own expiry time (by clients before 2.1) expires at that time. Any other offset
+    expires `retention_ms` after the time at which the group says that its retention begins.
     """
     if committed.expire_timestamp_ms != -1:
         return wall_ms >= committed.expire_timestamp_ms

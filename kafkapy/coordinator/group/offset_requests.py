@@ -32,7 +32,9 @@ class CommitCall(NamedTuple):
 
     @property
     def names_member(self) -> bool:
-        """True if a member of the group commits, rather than an administrator or a simple consumer."""
+        """True if the request names a member by its id, instance id or generation; False for an administrator or a
+        consumer without group membership.
+        """
         return self.generation_id >= 0 or self.member_id != "" or self.group_instance_id is not None
 
 

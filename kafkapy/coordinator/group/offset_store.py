@@ -14,11 +14,12 @@ _OffsetKey = tuple[str, str, int]
 
 
 class OffsetStore:
-    """The committed offsets of all groups of one partition. Owner thread only, except `committed`.
+    """The committed offsets of all groups of one partition of `__consumer_offsets`. Owner thread only, except
+    `committed`.
 
     An entry above the high watermark refers to the older entry as `previous`, so that a reader never sees a commit that
-    a new leader may not have. Deletions are stored as entries until they are committed. Offsets committed in an open
-    transaction wait in `_pending` for its marker.
+    a new leader may not have. A deletion is stored as an entry until it is committed. Offsets that were committed in an
+    open transaction are in `_pending` until the transaction ends.
     """
 
     def __init__(self, committed_offset: Callable[[], int]) -> None:
@@ -86,13 +87,17 @@ class OffsetStore:
                 yield topic, partition, visible
 
     def newest(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """Yields (topic, partition, entry) of each offset that exists once all replayed records are committed."""
+        """Yields (topic, partition, entry) of each offset, including offsets above the high watermark, except deleted
+        offsets.
+        """
         for (topic, partition), entry in list(self._groups.get(group_id, {}).items()):
             if not entry.is_deleted:
                 yield topic, partition, entry
 
     def partitions(self, group_id: str) -> set[tuple[str, int]]:
-        """Returns (topic, partition) of each offset of a group, including offsets that are pending in a transaction."""
+        """Returns the (topic, partition) of each offset of the group, including offsets that are pending in a
+        transaction.
+        """
         known = {(topic, partition) for topic, partition, _ in self.newest(group_id)}
         return known | self.pending_partitions(group_id)
 
@@ -120,7 +125,7 @@ class OffsetStore:
         return None if found is None or found.is_deleted else found
 
     def _purge(self, high_watermark: int) -> None:
-        """Removes the entries of deleted offsets whose tombstones are committed."""
+        """Removes the entries of offsets whose tombstones are below `high_watermark`, and therefore committed."""
         while self._tombstones and self._tombstones[0][1].log_offset < high_watermark:
             (group_id, topic, partition), entry = self._tombstones.popleft()
             offsets = self._groups.get(group_id)

@@ -14,7 +14,7 @@ Job = tuple[list[str], list[str], Callable[[Matches], None]]
 
 
 def evaluate(expressions: list[str], names: list[str]) -> Matches:
-    """Returns, for each expression, the topic names of `names` that it matches as a whole.
+    """Returns the matching topic names by expression: those of `names` that the expression matches as a whole.
 
     Internal topics are included, as in Apache Kafka. An expression that is too expensive to match matches no name.
     """
@@ -33,14 +33,17 @@ def evaluate(expressions: list[str], names: list[str]) -> Matches:
 
 
 def evaluate_here(expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
-    """Evaluates the expressions and calls `on_matches` at once, on the caller's thread."""
+    """Evaluates the expressions on the caller's thread, and calls `on_matches` before it returns.
+
+    The argument of `on_matches` has, for each expression, those of the topic `names` that it matches as a whole.
+    """
     on_matches(evaluate(expressions, names))
 
 
 class RegexResolver:
     """A queue of expressions to evaluate, and the thread that evaluates them and ends when the queue is empty.
 
-    `post(work)` runs work on the owner thread.
+    `post(work)` makes the owner thread call `work()`; it is called on the evaluating thread.
     """
 
     def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
@@ -50,7 +53,7 @@ class RegexResolver:
         self._is_running = False
 
     def __call__(self, expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
-        """Evaluates the expressions on the thread; then calls `on_matches` on the owner thread.
+        """Evaluates the expressions on another thread; then calls `on_matches` on the owner thread.
 
         The argument of `on_matches` has, for each expression, those of the topic `names` that it matches as a whole.
         """

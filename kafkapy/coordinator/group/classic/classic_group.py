@@ -87,7 +87,9 @@ class ClassicGroup:
         self.state_timestamp_ms = wall_ms
 
     def init_next_generation(self, wall_ms: int) -> None:
-        """Ends the join phase: increases the generation and enters CompletingRebalance, or Empty without members."""
+        """Ends the join phase of a rebalance: increases the generation, and enters CompletingRebalance, or Empty if the
+        group has no members. `wall_ms` is the time of the change of state, in milliseconds since 1970.
+        """
         self.generation_id += 1
         self.pending_sync_members.clear()
         if self.members:
@@ -129,8 +131,10 @@ class ClassicGroup:
             self.static_members[member.group_instance_id] = member.member_id
 
     def remove(self, member_id: str) -> ClassicMember | None:
-        """Removes a member or a pending id. When the leader is removed, the member that joined first becomes the
-        leader."""
+        """Removes a member or a pending id. Returns the removed member, or None if no member has this id.
+
+        When the leader is removed, the member that joined first becomes the leader.
+        """
         self.pending_members.discard(member_id)
         self.pending_sync_members.discard(member_id)
         member = self.members.pop(member_id, None)
@@ -143,8 +147,10 @@ class ClassicGroup:
         return member
 
     def replace_static_member(self, group_instance_id: str, old_member_id: str, new_member_id: str) -> ClassicMember:
-        """Replaces the member id of a static member, and returns the member. The caller has to answer requests that
-        wait under the old id with FENCED_INSTANCE_ID."""
+        """Changes the member id of a static member from `old_member_id` to `new_member_id`, and returns the member.
+
+        The caller has to respond with FENCED_INSTANCE_ID to requests that wait under the old id.
+        """
         member = self.members.pop(old_member_id)
         self.pending_sync_members.discard(old_member_id)
         member.member_id = new_member_id
@@ -155,8 +161,9 @@ class ClassicGroup:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Keeps the leader if it has joined the next generation, otherwise elects a member that has; returns False if
-        no member has joined."""
+        """Makes a member that has joined the next generation the leader, unless the present leader has joined it.
+        Returns False if no member has joined the next generation.
+        """
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_responder is not None:
             return True
@@ -169,8 +176,9 @@ class ClassicGroup:
     def validate_member(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
         """Returns the member with this id.
 
-        Raises ApiError UNKNOWN_MEMBER_ID if there is none, and FENCED_INSTANCE_ID if the instance id belongs to
-        another member id now.
+        Raises ApiError: UNKNOWN_MEMBER_ID if no member has the id or no member has the instance id, and
+        FENCED_INSTANCE_ID if a member with another id has the instance id. `group_instance_id` is None for a dynamic
+        member.
         """
         if group_instance_id is not None:
             current = self.static_members.get(group_instance_id)
@@ -202,8 +210,10 @@ class ClassicGroup:
         return {name for name, count in self._tally.supporters.items() if count == len(self.members)}
 
     def supports(self, protocol_type: str, protocols: list[tuple[str, bytes]]) -> bool:
-        """Returns whether a member with this protocol type and these protocols may join. At least one of the protocols
-        must be supported by every present member."""
+        """Returns True if a member with this protocol type and these protocols may join.
+
+        `protocols` are pairs (name, metadata). At least one of them must be supported by every present member.
+        """
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         # If the group has only pending ids and no members, both counts are 0 and every protocol is accepted.

@@ -131,7 +131,9 @@ class ClassicMember:
         return not self.is_new and (self.join_responder is not None or self.sync_responder is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Returns the member's metadata for the protocol; b"" if the member does not support the protocol."""
+        """Returns the member's metadata for the protocol, or b"" if the member does not support it or `protocol_name`
+        is None.
+        """
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata

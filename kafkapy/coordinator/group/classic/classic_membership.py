@@ -54,8 +54,9 @@ class ClassicMembership:
         return self._join_existing(group, call)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """Returns whether group.max.size permits the JoinGroup. While a rebalance is being prepared, only the members
-        that have joined again are counted."""
+        """Returns True if group.max.size permits the JoinGroup of `member_id`. While a rebalance is being prepared,
+        only the members that have already joined the next generation are counted.
+        """
         maximum = self._config.max_group_size
         member = group.members.get(member_id)
         if group.is_in(GroupState.PREPARING_REBALANCE):
@@ -180,8 +181,9 @@ class ClassicMembership:
     def sync(
         self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncResponder
     ) -> CoordinatorResult[SyncGroupResponse]:
-        """Handles SyncGroup: responds at once in a stable group; otherwise the member waits for the leader's
-        assignment."""
+        """Handles SyncGroup. In a stable group the member gets its assignment at once; otherwise `respond` is called
+        once the leader's assignment has been committed.
+        """
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(request.member_id, request.group_instance_id)
@@ -204,7 +206,7 @@ class ClassicMembership:
         return self._assign(group, {given.member_id: bytes(given.assignment) for given in request.assignments})
 
     def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> CoordinatorResult[SyncGroupResponse]:
-        """Writes the leader's assignment, which is opaque, to the log.
+        """Writes the leader's `assignments`, opaque bytes by member id, to the log.
 
         Once the record is committed, responds to all waiting SyncGroups.
         """
@@ -257,7 +259,10 @@ class ClassicMembership:
         return CoordinatorResult(result.records, response, result.on_committed, result.state_change)
 
     def _leave_one(self, group: ClassicGroup, member_id: str, group_instance_id: str | None) -> Error:
-        """Removes one member or pending id, and returns the error for its part of the response."""
+        """Removes one member or pending id, and returns the error code of that member in the LeaveGroup response.
+
+        An empty `member_id` with an instance id names a static member by its instance id.
+        """
         if member_id == NO_MEMBER_ID and group_instance_id is not None:
             # An administrator removes a static member by its instance id.
             member_id = group.static_members.get(group_instance_id, NO_MEMBER_ID)
@@ -277,7 +282,7 @@ class ClassicMembership:
     # -- load, commit and unload
 
     def on_commit(self, group: ClassicGroup, member_id: str) -> None:
-        """Renews the member's session, because an OffsetCommit counts as a heartbeat."""
+        """Renews the session of `member_id`, if it is a member, because an OffsetCommit counts as a heartbeat."""
         member = group.members.get(member_id)
         if member is not None:
             self._rebalance.reschedule_heartbeat(group, member)

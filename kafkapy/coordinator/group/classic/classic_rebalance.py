@@ -118,9 +118,10 @@ class ClassicRebalance:
         return EMPTY_RESULT
 
     def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        """Ends the join phase after `delay_ms`, or waits again if members have joined in that time.
+        """Starts the timer of a new group's join phase.
 
-        `remaining_ms` is the limit of the sum of all further waits.
+        When `delay_ms` have passed, the join phase ends, unless members have joined in that time and `remaining_ms` is
+        above 0; then the timer starts again. `remaining_ms` limits the sum of these further delays.
         """
 
         def expire() -> CoordinatorResult[None]:
@@ -158,7 +159,9 @@ class ClassicRebalance:
         self._context.schedule(_sync_key(group), group.rebalance_timeout_ms, expire)
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
-        """Is notified of the SyncGroup of a member. The timer of the sync phase ends with the last SyncGroup."""
+        """Records that the member has sent SyncGroup. After the last member's SyncGroup, cancels the timer that would
+        remove members without one.
+        """
         group.pending_sync_members.discard(member_id)
         if not group.pending_sync_members:
             self._context.cancel(_sync_key(group))
@@ -194,7 +197,9 @@ class ClassicRebalance:
         )
 
     def await_pending_member(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-        """Adds a pending member id, which is removed if no client joins with it within `timeout_ms`."""
+        """Adds a member id that a client has received, but not joined with. The id is removed if no client joins with
+        it within `timeout_ms`.
+        """
         group.pending_members.add(member_id)
         self._context.schedule(
             _heartbeat_key(group, member_id), timeout_ms, lambda: self.expire_heartbeat(group, member_id)

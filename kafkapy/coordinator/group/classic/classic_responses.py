@@ -81,7 +81,7 @@ def respond_to_join(member: ClassicMember, response: JoinGroupResponse) -> None:
 
 
 def respond_to_sync(member: ClassicMember, response: SyncGroupResponse) -> bool:
-    """Responds to the member's waiting SyncGroup; returns False when there is none."""
+    """Responds to the member's waiting SyncGroup and returns True; returns False if no SyncGroup waits."""
     responder, member.sync_responder = member.sync_responder, None
     if responder is None:
         return False
