@@ -35,7 +35,7 @@ class PartitionLoader:
         self._batches: Iterator[RecordBatch] = iter(())
 
     def step(self) -> bool:
-        """Replays one slice of the log; returns whether the end of the log has been reached.
+        """Replays the next slice of the log; returns True if the end of the log has been reached.
 
         Raises ApiError if the log cannot be read, and any error that replaying an invalid record raises.
         """

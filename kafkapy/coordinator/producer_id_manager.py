@@ -45,12 +45,12 @@ def blocks_from_controller(
 
 
 class ProducerIdManager:
-    """The source of this broker's producer ids: the current block, the next block, and the requests that wait.
+    """The source of this broker's producer ids: the current block, the next block, and the callers that wait for an id.
 
     Owner thread only.
 
-    No id is returned twice: a block is durable in the metadata log before this broker gets it, and the rest of the
-    block is lost at a restart. Invariant: requests wait only while a block is being requested.
+    No id is returned twice: a block is durable in the metadata log before this broker gets it, and the unused ids of
+    the block are lost at a restart. Invariant: callers wait only while a block is being requested.
     """
 
     def __init__(self, allocate_block: AllocateBlock) -> None:
@@ -76,7 +76,9 @@ class ProducerIdManager:
         assert self._is_requesting or not self._waiting, "a request waits for a block that nobody has requested"
 
     def _ensure_id(self) -> bool:
-        """Returns whether an id is available. Begins the next block when the current block is used up."""
+        """Returns True if an id is available. If the current block is used up, replaces it by the next block before
+        that.
+        """
         if self._next_id < self._end_id:
             return True
         block = self._next_block

@@ -106,7 +106,9 @@ class ActivePartition(ShardContext, Generic[S]):
 
 
 class CoordinatorRuntime(Generic[S]):
-    """The coordinator of one internal topic on this broker, which owns the shards. Owner thread only."""
+    """The coordinator of one internal topic on this broker. It owns a shard, the state in memory, for each partition
+    that the broker leads. Owner thread only.
+    """
 
     def __init__(
         self,
@@ -122,6 +124,7 @@ class CoordinatorRuntime(Generic[S]):
     ) -> None:
         """Creates the coordinator of the internal topic `topic`, which leads no partition yet.
 
+        `make_shard` is called with the port through which the new shard runs and schedules operations.
         `load_buffer_bytes` is the most that a load reads at a time. `base_sequence` is the base sequence of every
         batch; it differs between Apache Kafka's coordinators. `on_elected` is called after each election of this
         broker.
@@ -139,7 +142,8 @@ class CoordinatorRuntime(Generic[S]):
     # -- leadership
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """Is notified by the replica manager of partitions that this broker leads now, or no longer leads.
+        """Begins to load the partitions in `led`, which this broker leads now, and unloads the partitions in
+        `followed`, which it no longer leads. Called by the replica manager.
 
         Partitions of other topics are ignored.
         """
@@ -156,7 +160,9 @@ class CoordinatorRuntime(Generic[S]):
         self._on_elected()
 
     def _elect(self, partition: int, leader_epoch: int) -> None:
-        """Begins to load the partition. If its shard is loaded already, only the leader epoch changes."""
+        """Begins to load the partition. If it is loaded already and the leader epoch is higher than before, only the
+        epoch changes.
+        """
         current = self._partitions.get(partition)
         if current is not None:
             if current.leader_epoch >= leader_epoch:
@@ -234,9 +240,10 @@ class CoordinatorRuntime(Generic[S]):
         on_response: Callable[[R], None],
         on_error: ErrorResponder,
     ) -> None:
-        """Runs `operation` on the partition's shard, and calls `on_response` or `on_error` once.
+        """Runs `operation(shard)` on the partition's shard. Calls `on_response(response)` when the records are
+        committed, or `on_error(error, message)`; never both.
 
-        Calls neither if the result has no response because the operation keeps the caller waiting.
+        Calls neither if the operation responds later through the member's callback (JoinGroup, SyncGroup).
         """
         try:
             active = self._active(partition)
@@ -246,13 +253,14 @@ class CoordinatorRuntime(Generic[S]):
         self.run(active, operation, on_response, on_error)
 
     def execute_on_all(self, operation: Callable[[S], CoordinatorResult[Any]]) -> None:
-        """Runs `operation` on each loaded shard, without a response. Errors are ignored, because the caller runs the
-        operation again at its next interval."""
+        """Runs `operation(shard)` on each loaded shard, without a response. Errors are ignored, because the caller runs
+        the operation again at its next interval.
+        """
         for partition, _ in self.loaded_partitions():
             self.execute_unanswered(partition, operation)
 
     def execute_unanswered(self, partition: int, operation: Callable[[S], CoordinatorResult[Any]]) -> None:
-        """Runs `operation` on the partition's shard, without a response. Errors are ignored."""
+        """Runs `operation(shard)` on the partition's shard, without a response. Errors are ignored."""
         self.execute(partition, operation, ignore_response, _ignore_error)
 
     def run(
@@ -262,7 +270,9 @@ class CoordinatorRuntime(Generic[S]):
         on_response: Callable[[R], None],
         on_error: ErrorResponder,
     ) -> None:
-        """Runs `operation` on the shard, appends its records, and responds when they are committed."""
+        """Runs `operation(shard)`, appends its records, and calls `on_response(response)` when they are committed, or
+        `on_error(error, message)` after a failure.
+        """
         try:
             result = operation(active.shard)
         except ApiError as error:
@@ -309,7 +319,9 @@ class CoordinatorRuntime(Generic[S]):
         on_response: Callable[[R], None],
         on_error: ErrorResponder,
     ) -> None:
-        """Appends the records of the result, replays them into the shard, and responds when they are committed."""
+        """Appends the records of the result, replays them into the shard, and calls `on_response` when they are
+        committed, or `on_error(error, message)` if they could not be written.
+        """
         try:
             base_offset = self.log.log_end_offset(active.partition)
         except ApiError as failure:
@@ -370,16 +382,17 @@ def build_batch(result: CoordinatorResult[Any], base_offset: int, wall_ms: int, 
 
 
 def ignore_response(response: object) -> None:
-    """Serves as the response callback when no client waits."""
+    """Ignores the response; used as the response callback of an operation for which no client waits."""
 
 
 def _ignore_error(error: Error, message: str | None) -> None:
-    """Serves as the error callback of an operation that is repeated regularly, so that an error needs no handling."""
+    """Ignores the error; used as the error callback of an operation that is repeated regularly."""
 
 
 def _check(result: CoordinatorResult[Any]) -> None:
-    """Asserts that a result whose `state_change` is ON_COMMIT has `on_committed`, and that the `state_change` of a
-    transactional result is REPLAY."""
+    """Asserts that a result whose changes are made at the commit (ON_COMMIT) has an `on_committed` callback to make
+    them, and that the changes of a transactional result are made by replaying its records.
+    """
     if result.state_change is StateChange.ON_COMMIT:
         assert result.on_committed is not None, "a change on commit needs on_committed"
     if result.producer is not None:
@@ -393,7 +406,9 @@ def _settle(
     on_response: Callable[[R], None],
     on_error: ErrorResponder,
 ) -> None:
-    """Calls `on_committed` of the result with the outcome of the append, then responds to the client."""
+    """Calls `on_committed` of the result with `error`, the outcome of the append; then calls `on_response` or
+    `on_error`.
+    """
     if active.is_resigned:
         error = Error.NOT_COORDINATOR
     if result.on_committed is not None:

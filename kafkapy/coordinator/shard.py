@@ -16,10 +16,12 @@ class CoordinatorShard(Protocol):
         """Applies one record of the log; `producer_id` is -1 outside transactions."""
 
     def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None:
-        """Applies the marker, at `offset`, that ends the producer's transaction; `committed` is False for an abort."""
+        """Applies the marker at `offset` that ends the producer's transaction; `committed` is False if the transaction
+        is aborted.
+        """
 
     def on_loaded(self) -> None:
-        """Is notified that the whole log has been replayed; timers may start."""
+        """Is called when the whole log has been replayed; timers may be started from now on."""
 
     def on_unloaded(self) -> None:
         """Responds to the waiting requests, because this broker no longer leads the partition."""
@@ -32,10 +34,10 @@ class ShardContext(Protocol):
     leader_epoch: int
 
     def run(self, operation: Callable[[], CoordinatorResult[Any]]) -> None:
-        """Runs `operation` now and appends its records as for a request, but sends no response."""
+        """Runs `operation` now and appends the records that it returns; its response is dropped."""
 
     def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]) -> None:
-        """Calls `run(operation)` after `delay_ms`; replaces the timer of the same key."""
+        """Calls `run(operation)` after `delay_ms`; cancels the earlier timer with the same key, if there is one."""
 
     def schedule_unless_scheduled(
         self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]
@@ -49,4 +51,6 @@ class ShardContext(Protocol):
         """Cancels the timer of the key, if there is one."""
 
     def committed_offset(self) -> int:
-        """Returns the high watermark of the shard's partition; clients may see the records below it."""
+        """Returns the high watermark of the shard's partition: records below it are committed, and readers may see
+        them.
+        """

@@ -81,10 +81,11 @@ def _add_members(
     desired: Mapping[str, int],
     unfilled: list[str],
 ) -> None:
-    """Assigns the partition to further members, in turn, until it has `members_per_partition` of them.
+    """Assigns the partition to the members at the front of `unfilled`, until the partition has `members_per_partition`
+    members or each member of the queue has been tried once.
 
-    `owners` are the members that have it. `unfilled` is the queue of the members with fewer partitions than `desired`.
-    Changes `owners`, `assigned` (partitions by member id) and `unfilled`.
+    `owners` are the members that have the partition. `assigned` has the partitions, and `desired` their wanted number,
+    by member id. `unfilled` is the queue of the members that have fewer. Changes `owners`, `assigned` and `unfilled`.
     """
     for _ in range(len(unfilled)):
         if len(owners) >= members_per_partition:

@@ -14,7 +14,9 @@ from kafkapy.protocol.messages.share_group_describe import ShareGroupDescribeRes
 def described_share_group(
     group: ShareGroup, topics: Mapping[bytes, TopicImage]
 ) -> ShareGroupDescribeResponse.DescribedGroup:
-    """Returns the description; `topics` are all topics by id. Deleted topics have no name and are left out."""
+    """Returns the description of the group in the ShareGroupDescribe response. `topics` are all topics of the cluster
+    by id; deleted topics have no name and are left out.
+    """
     return ShareGroupDescribeResponse.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,

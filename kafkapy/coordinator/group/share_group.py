@@ -34,7 +34,9 @@ class ShareMember(NamedTuple):
 
     @property
     def subscription(self) -> tuple[object, ...]:
-        """The fields of the member's subscription record."""
+        """The tuple of the member's fields that its subscription record contains, for the comparison of two states of a
+        member.
+        """
         return self.rack_id, self.client_id, self.client_host, self.subscribed_topic_names
 
 
@@ -56,12 +58,12 @@ class StatePartitions(NamedTuple):
 
     @property
     def assignable(self) -> dict[bytes, frozenset[int]]:
-        """The partitions that may be assigned, by topic id."""
+        """The partitions that may be assigned to members, by topic id: those whose states are initialized."""
         return {topic_id: topic.partitions for topic_id, topic in self.initialized.items()}
 
 
 class ShareGroup(MemberGroup[ShareMember]):
-    """A share group with its members. Only replay changes it. Owner thread only."""
+    """A share group with its members. It changes only when records are replayed. Owner thread only."""
 
     group_type = protocol_type = "share"
     is_replaceable = False
@@ -140,7 +142,9 @@ class ShareGroup(MemberGroup[ShareMember]):
 def with_partitions(
     topics: Mapping[bytes, TopicPartitions], added: Mapping[bytes, TopicPartitions]
 ) -> dict[bytes, TopicPartitions]:
-    """Returns the union of the partitions, with the names and times of `added` where both have a topic."""
+    """Returns the partitions that are in `topics` or `added`, by topic id. A topic in both has the name and time of
+    `added`.
+    """
     union = dict(topics)
     for topic_id, topic in added.items():
         known = union.get(topic_id)
@@ -151,7 +155,9 @@ def with_partitions(
 def without_partitions(
     topics: Mapping[bytes, TopicPartitions], removed: Mapping[bytes, Iterable[int]]
 ) -> dict[bytes, TopicPartitions]:
-    """Returns the partitions of `topics` that are not in `removed`."""
+    """Returns the partitions of `topics` that are not in `removed`, by topic id; a topic without such a partition is
+    left out.
+    """
     left = {}
     for topic_id, topic in topics.items():
         kept = topic.partitions.difference(removed.get(topic_id, ()))

@@ -72,8 +72,8 @@ class ShareHeartbeatResult(NamedTuple):
 class ShareMembership(NoClassicMembers):
     """The handler of the heartbeats of share groups; the shard owns `groups`. Owner thread only.
 
-    Only replay changes groups: a method reads the group and returns the records of the change. The classic APIs are
-    refused as for all groups without classic members.
+    A method reads the group and returns the records of the change; the group changes when these records are replayed.
+    JoinGroup, SyncGroup, Heartbeat and LeaveGroup are refused.
     """
 
     def __init__(self, context: ShardContext, settings: ShareGroupSettings, groups: dict[str, Group]) -> None:
@@ -121,8 +121,11 @@ class ShareMembership(NoClassicMembers):
         return existing_group(self._groups, group_id, ShareGroup)
 
     def _group_for(self, call: ShareHeartbeatCall) -> ShareGroup:
-        """Returns the group of the request, a new one for a member that joins a group that does not exist. Raises
-        ApiError GROUP_ID_NOT_FOUND if it is not a share group, and GROUP_MAX_SIZE_REACHED if it is full."""
+        """Returns the group of the request; creates it for a member that joins a group that does not exist.
+
+        Raises ApiError: GROUP_ID_NOT_FOUND if the group is not a share group, or does not exist and the member does not
+        join; GROUP_MAX_SIZE_REACHED if the group is full.
+        """
         group = self._groups.get(call.group_id)
         if group is None and call.member_epoch != 0:
             raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Share group {call.group_id} not found.")
@@ -145,7 +148,7 @@ class ShareMembership(NoClassicMembers):
     def _group_epoch(
         self, group: ShareGroup, before: ShareMember, after: ShareMember, records: list[CoordinatorRecord]
     ) -> tuple[int, bool]:
-        """Returns the group's epoch, and whether this method has increased it and appended its record to `records`.
+        """Returns the group's epoch, and True if this method has increased it and appended its record to `records`.
 
         The epoch is increased if the subscription or the topics have changed, or if partitions are initialized but not
         assigned yet.
@@ -167,10 +170,10 @@ class ShareMembership(NoClassicMembers):
     def _target(
         self, group: ShareGroup, epoch: int, changed: ShareMember, records: list[CoordinatorRecord]
     ) -> tuple[int, Mapping[bytes, frozenset[int]]]:
-        """Returns the assignment epoch and the target of the member `changed`.
+        """Returns the epoch of the target assignment, and the partitions of `changed`'s target by topic id.
 
-        If the assignment epoch is below `epoch` and the assignment interval has passed, computes the targets of all
-        members and appends their records to `records`.
+        If the target's epoch is below `epoch`, the group's, and the assignment interval has passed, computes the
+        targets of all members and appends their records to `records`.
         """
         wall_ms = self._context.clock.wall_ms()
         elapsed_ms = wall_ms - group.assignment_timestamp_ms
@@ -207,8 +210,12 @@ class ShareMembership(NoClassicMembers):
         *,
         is_epoch_bumped: bool,
     ) -> ShareMember:
-        """Returns the member with its target. If the group epoch was increased, but the member's target is still the
-        old one, the member only loses the topics that it no longer subscribes to."""
+        """Returns the member with `target` as its assignment, in `target_epoch`; appends its record to `records` if it
+        changes.
+
+        If the member is in that epoch already, it keeps its assignment; if then `is_epoch_bumped` is True (the group's
+        epoch was increased), it only loses the topics that it no longer subscribes to.
+        """
         reconciled = member
         if member.member_epoch != target_epoch:
             reconciled = member._replace(
@@ -275,7 +282,9 @@ class ShareMembership(NoClassicMembers):
         return CoordinatorResult([states_record(group_id, changed)], True)
 
     def forget_topics(self, group: ShareGroup, topic_ids: Collection[bytes]) -> list[CoordinatorRecord]:
-        """Returns the record that removes the states of deleted topics from the group; empty if the group has none."""
+        """Returns the record that removes the states of the deleted topics from the group, in a list; the list is empty
+        if the group has no state of these topics.
+        """
         left = without_deleted_topics(group.states, topic_ids)
         return [] if left == group.states else [states_record(group.group_id, left)]
 
@@ -288,9 +297,10 @@ class ShareMembership(NoClassicMembers):
         return self._remove(group, member.member_id, "it left", ShareHeartbeatResult(response))
 
     def _remove(self, group: ShareGroup, member_id: str, why: str, response: R | None = None) -> CoordinatorResult[R]:
-        """Cancels the session timer of the member, and returns the records that remove the member, with `response`.
+        """Cancels the session timer of the member, and returns the records that remove the member, with `response` for
+        the client.
 
-        `why` is the reason for the log.
+        `why` is the reason that is logged.
         """
         group_id = group.group_id
         logger.info("Member %s of share group %s is removed: %s.", member_id, group_id, why)

@@ -38,7 +38,7 @@ class ShareOffset(NamedTuple):
 
 
 class ShareOffsets:
-    """Serves the requests for offsets of share groups. Reactor thread only."""
+    """Serves the requests that describe, alter and delete the start offsets of share groups. Reactor thread only."""
 
     def __init__(self, groups: ShareGroups, end_offsets: EndOffsets) -> None:
         self._groups = groups
@@ -47,8 +47,10 @@ class ShareOffsets:
     # -- describing
 
     def initialized(self, group_id: str) -> Mapping[bytes, frozenset[int]]:
-        """Returns the partitions of the group that have a state; none if there is no such share group. Raises ApiError
-        if this broker cannot serve the group."""
+        """Returns the partitions of the group that have a state, by topic id; none if there is no such share group.
+
+        Raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS if this broker cannot serve the group.
+        """
         try:
             return self._groups.existing(group_id).states.assignable
         except ApiError as error:
@@ -59,7 +61,9 @@ class ShareOffsets:
     def describe(
         self, keys: Collection[SharePartitionKey], on_offsets: Callable[[Mapping[SharePartitionKey, ShareOffset]], None]
     ) -> None:
-        """Finds the offsets of share partitions. A partition without a state has the offset -1."""
+        """Calls `on_offsets` once with the start offset, leader epoch and lag of each share partition in `keys`. A
+        partition without a state has the start offset -1.
+        """
         found: dict[SharePartitionKey, ShareOffset] = {}
 
         def done(key: SharePartitionKey, offset: ShareOffset) -> None:
@@ -73,7 +77,9 @@ class ShareOffsets:
             self._describe(key, lambda offset, key=key: done(key, offset))  # type: ignore[misc]
 
     def _describe(self, key: SharePartitionKey, on_offset: Callable[[ShareOffset], None]) -> None:
-        """Reads the state of one share partition, and then the high watermark, from which the lag is computed."""
+        """Reads the state of one share partition and then its high watermark, from which the lag is computed; then
+        calls `on_offset`.
+        """
         topic = self._groups.settings.image().topics.by_id.get(key.topic_id)
 
         def summarized(summary: StateSummary | None, error: Error) -> None:
@@ -104,8 +110,9 @@ class ShareOffsets:
     ) -> None:
         """Sets the start offsets of partitions of a group without members, which is created if it does not exist.
 
-        `offsets` has the offset by topic id and partition. `on_errors` gets the error of each partition; `refuse` is
-        called if the group does not permit the change.
+        `offsets` has the offset by topic id and partition id. Either `on_errors` is called with the error of each
+        (topic id, partition id), or `refuse(error, message)` if the whole request is refused, for example because the
+        group has members.
         """
         topics = self._groups.settings.image().topics.by_id
         wall_ms = self._groups.clock.wall_ms()
@@ -133,9 +140,10 @@ class ShareOffsets:
         on_errors: Callable[[Mapping[bytes, Error]], None],
         refuse: ErrorResponder,
     ) -> None:
-        """Deletes the states of topics, by id and name, of a group without members; None means all of its topics.
+        """Deletes the states of topics of a group without members. `topics` maps ids to names; None means all topics.
 
-        `on_errors` gets the error of each topic that has states; `refuse` is called if the group does not permit it.
+        Either `on_errors` is called with the error of each topic id that has states, or `refuse(error, message)` if the
+        whole request is refused, for example because the group has members.
         """
         by_id = self._groups.settings.image().topics.by_id
 
@@ -150,8 +158,11 @@ class ShareOffsets:
         self._groups.coordinator.execute(group_id, begin, begun, refuse)
 
     def delete_all(self, group_ids: Sequence[str], on_done: Callable[[Mapping[str, Error]], None]) -> None:
-        """Deletes all states of groups that are about to be deleted; then calls `on_done` with the error of each group
-        whose states remain, and which must therefore not be deleted. Without groups it is called at once."""
+        """Deletes all states of share groups that are about to be deleted; then calls `on_done`.
+
+        `on_done` gets an error for each group whose states could not all be deleted; the caller must not delete such a
+        group. If `group_ids` is empty, `on_done` is called at once.
+        """
         if not group_ids:
             on_done({})
             return
@@ -179,7 +190,10 @@ class ShareOffsets:
         to_delete: Mapping[bytes, Iterable[int]],
         on_errors: Callable[[Mapping[bytes, Error]], None],
     ) -> None:
-        """Deletes the states of the partitions, and then removes the topics without an error from the group."""
+        """Deletes the states of the partitions in `to_delete` (topic id -> partition ids), and removes the topics whose
+        states were all deleted from the group; then calls `on_errors` with the error of each topic id, NONE after
+        success.
+        """
         errors = dict.fromkeys(to_delete, Error.NONE)
         keys = [
             SharePartitionKey(group_id, topic_id, number)
@@ -204,7 +218,9 @@ class ShareOffsets:
     def _end_deletion(
         self, group_id: str, errors: Mapping[bytes, Error], on_errors: Callable[[Mapping[bytes, Error]], None]
     ) -> None:
-        """Removes the topics without an error from the group, and then calls `on_errors`."""
+        """Removes the topics whose error is NONE from the group; then calls `on_errors` with the error of each topic
+        id.
+        """
         done = {topic_id for topic_id, error in errors.items() if error is Error.NONE}
         if not done:
             on_errors(errors)

@@ -109,7 +109,7 @@ def states_record(group_id: str, states: StatePartitions) -> CoordinatorRecord:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """Returns the tombstones of a member."""
+    """Returns the tombstones of all records of one member: current assignment, target and subscription."""
     return tombstones(_MEMBER_KEYS, group_id=group_id, member_id=member_id)
 
 
@@ -124,7 +124,8 @@ def group_tombstones(group: ShareGroup) -> list[CoordinatorRecord]:
 
 
 def replay_into(group: ShareGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None, wall_ms: int) -> bool:
-    """Applies the record of type `kind` to its group; returns True if it is the tombstone that deletes the group.
+    """Applies a record of type `kind` (the number at the start of its key) to its group. Returns True if the record is
+    the tombstone that deletes the group.
 
     `wall_ms` is the current time. It replaces the time at which an initialization began, which is not in the record.
     """

@@ -24,7 +24,9 @@ logger = logging.getLogger("kafka.coordinator.group")
 
 
 class ShareGroups:
-    """Serves the requests of share groups. Reactor thread only."""
+    """Serves the heartbeats and descriptions of share groups, and initializes the states of their partitions. Reactor
+    thread only.
+    """
 
     def __init__(
         self, coordinator: GroupCoordinator, settings: ShareGroupSettings, persister: Persister, clock: Clock
@@ -40,7 +42,9 @@ class ShareGroups:
         respond: Callable[[ShareGroupHeartbeatResponse], None],
         refuse: ErrorResponder,
     ) -> None:
-        """Handles a heartbeat. The states of new partitions are initialized after the response has been sent."""
+        """Handles a heartbeat: calls `respond` with the response, or `refuse(error, message)` if the request is
+        refused. The states of new partitions are initialized after the response has been sent.
+        """
 
         def done(heartbeat: ShareHeartbeatResult) -> None:
             respond(heartbeat.response)
@@ -60,8 +64,11 @@ class ShareGroups:
         offsets: Mapping[bytes, Mapping[int, int]],
         on_errors: Callable[[Mapping[tuple[bytes, int], Error]], None],
     ) -> None:
-        """Creates the states of partitions with these start offsets, by topic id and partition, and records in the
-        group which of them exist; then calls `on_errors` with the error of each partition."""
+        """Creates the states of partitions, and writes to the group's record which of them exist now.
+
+        `offsets` has the start offset by topic id and partition id. At the end `on_errors` is called with the error of
+        each (topic id, partition id), NONE after success.
+        """
         errors: dict[tuple[bytes, int], Error] = {}
         count = sum(map(len, offsets.values()))
         if not count:
@@ -87,7 +94,11 @@ class ShareGroups:
     def _record(
         self, group_id: str, errors: Mapping[tuple[bytes, int], Error], on_recorded: Callable[[], None]
     ) -> None:
-        """Writes to the group's record which partitions have a state now, and which could not be initialized."""
+        """Writes to the group's record which partitions have a state now, and which could not be initialized.
+
+        `errors` has the outcome by (topic id, partition id). `on_recorded` is called when the record is committed, and
+        also if it could not be written.
+        """
         succeeded: dict[bytes, set[int]] = {}
         failed: dict[bytes, set[int]] = {}
         for (topic_id, number), error in errors.items():

@@ -32,7 +32,7 @@ class ShareGroupSettings:
 
     @property
     def max_sessions(self) -> int:
-        """The largest number of share sessions of this broker."""
+        """The largest number of share sessions that this broker stores at a time."""
         return int(self._config.group_share_max_share_sessions)
 
     def session_timeout_ms(self, group_id: str) -> int:
@@ -64,11 +64,12 @@ class ShareGroupSettings:
         return self._text(group_id, "share.auto.offset.reset")
 
     def reads_committed(self, group_id: str) -> bool:
-        """Returns whether the group receives only records of committed transactions."""
+        """Returns True if the group receives only records of committed transactions and records without a transaction.
+        """
         return self._text(group_id, "share.isolation.level").lower() == "read_committed"
 
     def may_renew(self, group_id: str) -> bool:
-        """Returns whether members may renew the locks of records."""
+        """Returns True if members of the group may extend the time for which a record is locked (KIP-1222)."""
         return self._text(group_id, "share.renew.acknowledge.enable").lower() == "true"
 
     def _number(self, group_id: str, name: str) -> int:

@@ -77,7 +77,9 @@ _HEXADECIMAL = re.compile(r"\\x(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{2}))|\\([0
 
 
 class _Alphabet:
-    """Assigns a bit to each character; characters that the expression does not distinguish share a bit."""
+    """Assigns a bit to each character, so that a set of characters is an int. Characters that the expression does not
+    distinguish share a bit.
+    """
 
     def __init__(self, expression: str) -> None:
         points = {ord(character) for character in expression if ord(character) > 127}
@@ -93,7 +95,9 @@ class _Alphabet:
         return 128 + 2 * index + is_named
 
     def set_of(self, low: int, high: int) -> int:
-        """Returns the set of the characters from `low` to `high`; both are ASCII or occur in the expression."""
+        """Returns the set of the characters from `low` to `high` (code points, inclusive) as an int with one bit for
+        each character. `low` and `high` are ASCII or occur in the expression.
+        """
         return (2 << self.bit(high)) - (1 << self.bit(low))
 
 
@@ -101,10 +105,10 @@ class TopicPattern:
     """A compiled expression. Not thread-safe, because a match stores states of the automaton."""
 
     def __init__(self, expression: str, max_work: int = MAX_WORK) -> None:
-        """Compiles the expression; raises PatternError with RE2's text.
+        """Compiles the expression. Raises PatternError, whose message is RE2's, if it is invalid.
 
-        `max_work` limits the work of all calls of `matches` together, in instructions of the automaton; states that
-        were computed before cost nothing.
+        `max_work` limits the work of all calls of `matches` together, as a number of executed instructions. The
+        automaton stores the states that it has computed; using a stored state again costs nothing.
         """
         program = _Program()
         self._alphabet = _Alphabet(expression)
@@ -157,8 +161,9 @@ class TopicPattern:
         return self._closure(taken)
 
     def _closure(self, start: Iterable[int]) -> frozenset[int]:
-        """Returns the instructions that are reachable from `start` by following jumps and splits: sets of characters,
-        assertions, and the match."""
+        """Returns the indexes of the instructions that consume a character, test an assertion or report a match, and
+        that are reachable from the indexes `start` by jumps and splits only.
+        """
         seen: set[int] = set()
         stack = list(start)
         while stack:
@@ -174,8 +179,11 @@ class TopicPattern:
         return frozenset(pc for pc in seen if self._instructions[pc][0] in (_SET, _MATCH, _AT))
 
     def _pass_assertions(self, threads: frozenset[int], before: str, after: str) -> set[int]:
-        """Returns `threads`, which are indexes of instructions, and the instructions after each of their assertions
-        that holds between the characters `before` and `after`; "" is the beginning or end of the name."""
+        """Returns the indexes in `threads`, and the indexes of the instructions after each of their assertions that is
+        true between the characters `before` and `after`.
+
+        `before` is "" at the beginning of the name, and `after` is "" at its end.
+        """
         resolved: set[int] = set()
         stack = list(threads)
         while stack:
@@ -199,7 +207,8 @@ def _checked_tree(expression: str, alphabet: _Alphabet) -> _Tree:
 
 
 def _size(tree: _Tree) -> int:
-    """Returns an upper bound of the number of instructions for `tree`, which also bounds the calls of `emit`."""
+    """Returns an upper bound of the number of instructions that `emit` produces for the syntax tree, and of its calls.
+    """
     kind = tree[0]
     if kind in ("set", "at"):
         return 1
@@ -411,8 +420,9 @@ class _Parser:
         return tree
 
     def _group_start(self) -> bool:
-        """Reads the part of a group after `(?`; returns False if it only sets flags, as in `(?i)`, and begins no
-        group."""
+        """Reads what follows `(?`: a name and `:`, or flags. Returns False if the parenthesis only sets flags, as in
+        `(?i)`, and True if a group begins.
+        """
         start = self._pos - 1
         self._pos += 1
         if self._peek() == "<" or self._peek(2) == "P<":
@@ -450,9 +460,10 @@ class _Parser:
         return ("set", self._folded(mask))
 
     def _escaped_set(self) -> tuple[int, str | None]:
-        """Reads the rest of an escape; returns the set of characters that it denotes, and the character itself.
+        """Reads the rest of an escape after the backslash. Returns the set of characters that it denotes, one bit for
+        each, and the character itself.
 
-        The character is None if the escape is a class such as `\\d`.
+        The character is None if the escape is a class such as `\d`.
         """
         start = self._pos - 1
         if self._pos >= len(self._text):
@@ -507,7 +518,9 @@ class _Parser:
         return code if (code := int(digits, 16)) <= 0x10FFFF else None
 
     def _class(self) -> int:
-        """Reads the rest of a character class after its opening bracket, and returns the set."""
+        """Reads the rest of a character class after its opening bracket, and returns the set of its characters, one bit
+        for each.
+        """
         start = self._pos - 1
         is_negated = self._peek() == "^"
         self._pos += is_negated
@@ -525,7 +538,11 @@ class _Parser:
         return _ALL & ~mask if is_negated else mask
 
     def _class_part(self, start: int) -> int:
-        """Reads one part of a character class: a named class, a character or a range."""
+        """Reads one element of a character class, which is a named class, a character or a range, and returns the set
+        of its characters, one bit for each.
+
+        `start` is the position of the class in the expression, which error messages quote from there on.
+        """
         if self._peek(2) == "[:":
             end = self._text.find(":]", self._pos + 2)
             if end >= 0:

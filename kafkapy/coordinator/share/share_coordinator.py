@@ -45,7 +45,11 @@ class ShareCoordinator:
         clock: Clock,
         image: Callable[[], MetadataImage],
     ) -> None:
-        """Creates a coordinator that leads no partition yet."""
+        """Creates a coordinator that leads no partition yet.
+
+        `prune` deletes the records of a partition of `__share_group_state` below an offset. `image` returns the newest
+        metadata.
+        """
         self._config = config
         self._image = image
         self._prune = prune
@@ -78,7 +82,9 @@ class ShareCoordinator:
         return self._runtime.is_coordinator_of(partition)
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """Is notified of partitions that this broker leads now, or no longer leads."""
+        """Begins to load the partitions in `led`, which this broker leads now, and unloads the partitions in
+        `followed`, which it no longer leads. Partitions of topics other than `__share_group_state` are ignored.
+        """
         self._runtime.on_leadership(led, followed)
 
     def elect(self, partition: int, leader_epoch: int) -> None:

@@ -38,9 +38,9 @@ NO_SUMMARY = StateSummary(0, 0, UNINITIALIZED_START_OFFSET, UNKNOWN_COMPLETE_COU
 
 
 class ShareShard:
-    """The states of one partition's share partitions. Owner thread only.
+    """The states of the share partitions that belong to one partition of `__share_group_state`. Owner thread only.
 
-    An operation returns a CoordinatorResult or raises ApiError; only `replay` changes the states.
+    An operation returns a CoordinatorResult or raises ApiError; the states change when `replay` applies the records.
     """
 
     def __init__(
@@ -71,18 +71,18 @@ class ShareShard:
             self.states[share_partition].update(record)
 
     def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None:
-        """Does nothing: the topic has no transactions."""
+        """Does nothing: no record of `__share_group_state` is written within a transaction."""
 
     def on_loaded(self) -> None:
-        """Does nothing: the states have no timers."""
+        """Does nothing after the log has been loaded: the states have no timers."""
 
     def on_unloaded(self) -> None:
-        """Does nothing: no request waits."""
+        """Does nothing when this broker stops leading the partition: no request waits for a response."""
 
     # -- operations
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> CoordinatorResult[Error]:
-        """Creates the state of a share partition, or replaces it by an empty one.
+        """Creates the state of a share partition, without batches; an existing state is replaced.
 
         Raises ApiError FENCED_STATE_EPOCH if the existing state has a higher state epoch.
         """
@@ -140,7 +140,7 @@ class ShareShard:
         return CoordinatorResult(records, Error.NONE)
 
     def summarize(self, key: SharePartitionKey) -> CoordinatorResult[StateSummary]:
-        """Returns the state of the share partition `key` without its batches."""
+        """Returns the state of the share partition `key` without its batches: its epochs and start offset."""
         _check_partition(key)
         self._check_topic(key)
         state = self.states.get(key)

@@ -37,13 +37,18 @@ class AssignedSubtopology(NamedTuple):
 def assign(
     members: Mapping[str, AssignedMember], subtopologies: Mapping[str, AssignedSubtopology], standby_replicas: int
 ) -> dict[str, TaskAssignment]:
-    """Returns the target assignment of each member, by member id."""
+    """Returns the target assignment of each member, by member id.
+
+    `members` are by member id, `subtopologies` by subtopology id; `standby_replicas` is the wanted number of standby
+    copies of each stateful task.
+    """
     return _Assignment(members, subtopologies, standby_replicas).result()
 
 
 class _Heap(Generic[T]):
-    """A binary heap whose order of equal elements is that of Java's PriorityQueue, which decides which of several
-    equally loaded processes or members gets a task."""
+    """A binary heap of elements, ordered by their load, which returns equally loaded elements in the order of Java's
+    PriorityQueue. This order decides which of several equally loaded processes or members gets a task.
+    """
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, T]] = []
@@ -82,7 +87,9 @@ class _Heap(Generic[T]):
 
 
 class _Process:
-    """The members of one process with their tasks."""
+    """One instance of a Kafka Streams application: its members (threads), the numbers of their tasks, and the tasks of
+    all.
+    """
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -121,9 +128,10 @@ class _Process:
 
 
 class _Share:
-    """The largest number of tasks that each member may have, so that they have about equally many.
+    """The largest number of tasks that each member may have, so that the members have about equally many tasks.
 
-    When a member reaches its share, the share of the other members is computed again from the other tasks.
+    When a member has reached this number, the largest number for the other members is computed from the remaining
+    tasks.
     """
 
     def __init__(self, tasks: int, members: int) -> None:
@@ -135,9 +143,9 @@ class _Share:
         self.per_member = -(-self._tasks // self._members) if self._members else 0
 
     def count(self, tasks_of_member: int) -> None:
-        """Is notified that a member has got a task and now has `tasks_of_member` tasks.
+        """Must be called after a member has got a task; `tasks_of_member` is the number of tasks that it has now.
 
-        Computes the share of the other members again if this member has reached its share.
+        If this member has the largest permitted number, computes that number again for the other members.
         """
         if tasks_of_member == self.per_member:
             self._members -= 1
@@ -203,9 +211,9 @@ class _Assignment:
             heap.push(process.load, process)
 
     def _keep_active(self, task: TaskId, member_id: str | None) -> bool:
-        """Assigns the task to the member and returns True.
+        """Assigns the active task to the member and returns True.
 
-        Returns False if `member_id` is None, or if the member has reached its share.
+        Returns False if `member_id` is None, or if the member has the largest permitted number of tasks.
         """
         if member_id is None or self._process_of[member_id].counts[member_id] >= self._active_share.per_member:
             return False
@@ -226,8 +234,9 @@ class _Assignment:
     # -- standby tasks
 
     def _assign_standby(self) -> None:
-        """Assigns the standby tasks to their previous members where possible, and the others to the least loaded
-        processes."""
+        """Assigns the standby copies of all stateful tasks: to members that had the task before where possible, and the
+        remaining copies to the least loaded processes.
+        """
         tasks = [
             (name, partition)
             for name, each in self._subtopologies.items()
@@ -249,7 +258,9 @@ class _Assignment:
                     break
 
     def _keep_standby(self, task: TaskId) -> bool:
-        """Assigns the standby task to its previous active or standby member; returns False if neither may get it."""
+        """Assigns one standby copy of the task to a member that had the task before as active or standby task; returns
+        False if no such member may get it.
+        """
         member_id = self._previous_active.get(task)
         if member_id is not None and task not in self._process_of[member_id].tasks and self._has_room(member_id):
             self._record_standby(member_id, task, self._process_of[member_id].add(member_id, task))
@@ -268,7 +279,9 @@ class _Assignment:
         self._share.count(count)
 
     def _add_standby(self, heap: _Heap[_Process], task: TaskId) -> bool:
-        """Assigns the standby task to the least loaded process that lacks it; returns False if there is none."""
+        """Assigns one standby copy of the task to the least loaded process that does not have the task; returns False
+        if every process has it.
+        """
         popped = []
         is_added = False
         while len(heap) and not is_added:
@@ -285,8 +298,9 @@ class _Assignment:
     def _least_loaded_standby(self, task: TaskId, *, without_task: bool = False) -> str | None:
         """Returns the least loaded of the members that had the task as standby task; None if no member had it.
 
-        With `without_task`, a member whose process has the task is skipped. As in Apache Kafka, the result is None if
-        the process of the first member has the task, even if the process of another member does not.
+        With `without_task`, a member whose process has been assigned the task already is skipped. As in Apache Kafka,
+        the result is None if the process of the first such member has the task, even if that of another member does
+        not.
         """
         members = self._previous_standby.get(task)
         if not members:

@@ -23,10 +23,10 @@ from kafkapy.coordinator.group.streams.topology import Topology
 class StreamsGroup(CommittingGroup[StreamsMember]):
     """A group of a Kafka Streams application, with its members. Owner thread only.
 
-    Replay changes the group, except the fields that are not in the log: `configured`, the topology with the numbers of
-    partitions of its topics, which was computed from the topics image `checked_topics`; `endpoint_epoch`, which counts
-    the changes of the tasks of members with an endpoint for queries; and `shutdown_member_id`, the member that
-    requested the shutdown of the application.
+    The group changes when records are replayed, except the fields that are not in the log: `configured`, the topology
+    with the numbers of partitions of its topics, which was computed from the topics image `checked_topics`;
+    `endpoint_epoch`, which counts the changes of the tasks of members with an endpoint for queries; and
+    `shutdown_member_id`, the member that requested the shutdown of the application.
 
     Invariants: `active_processes` has, for each active task, the process of the member that has it; for standby and
     warm-up tasks `standby_processes` and `warmup_processes` have all such processes.

@@ -26,7 +26,9 @@ class TaskAssignment(NamedTuple):
 
 
 class OwnedTasks(NamedTuple):
-    """The tasks that a member has."""
+    """The tasks that a member has: partitions by subtopology id. An active task also has the epoch in which it was
+    assigned.
+    """
 
     active: TasksWithEpochs = {}
     standby: Tasks = {}
@@ -77,7 +79,9 @@ class StreamsMember(NamedTuple):
 
     @property
     def metadata(self) -> tuple[object, ...]:
-        """The fields of the member's metadata record."""
+        """The tuple of the member's fields that its metadata record contains, for the comparison of two states of a
+        member.
+        """
         return (
             self.instance_id,
             self.rack_id,

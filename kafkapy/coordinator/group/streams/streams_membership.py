@@ -57,7 +57,7 @@ class StreamsHeartbeatCall(NamedTuple):
     """One validated StreamsGroupHeartbeat.
 
     None, or -1 for the timeout, means that the field has not changed since the member's previous request.
-    `endpoint_epoch` is the epoch of the endpoints that the member knows.
+    `endpoint_epoch` is the epoch of the interactive-query endpoints that the client has received last.
     """
 
     group_id: str
@@ -86,7 +86,7 @@ class StreamsHeartbeatResult(NamedTuple):
 class StreamsMembership:
     """The handler of the heartbeats of streams groups; the shard owns `groups`. Owner thread only.
 
-    Only replay changes members: a method reads the group and returns the records of the change.
+    A method reads the group and returns the records of the change; the members change when these records are replayed.
     """
 
     def __init__(self, context: ShardContext, settings: StreamsGroupSettings, groups: dict[str, Group]) -> None:
@@ -169,8 +169,9 @@ class StreamsMembership:
         return None if found is None else len(found.partitions)
 
     def _configure(self, group: StreamsGroup, topology: Topology) -> tuple[ConfiguredTopology, int]:
-        """Returns the topology with the numbers of partitions of its topics, and the hash of the topics' metadata. Both
-        are computed again only if topics have changed."""
+        """Returns `topology` with the numbers of partitions of its topics, and the hash of the topics' metadata.
+        Returns the results of the previous call for the group if no topic has changed in the cluster.
+        """
         topics = self._settings.image().topics
         digest, configured = group.metadata_hash, group.configured
         if group.topology is None or configured is None or group.checked_topics is not topics:
@@ -190,10 +191,11 @@ class StreamsMembership:
         *,
         has_changed: bool,
     ) -> int:
-        """Returns the group's epoch, which is increased if anything that the assignment depends on has changed.
+        """Returns the group's epoch. Increases it, and appends its record to `records`, if something that the
+        assignment depends on has changed.
 
         This is a member (`has_changed`), the hash `digest` of the topics' metadata, the assignment settings `configs`,
-        or whether the topology is ready. Appends the record of a new epoch to `records`.
+        or the readiness of the topology.
         """
         validated = configured.epoch if configured.is_ready else NOT_VALIDATED
         if (
@@ -217,7 +219,9 @@ class StreamsMembership:
             self._context.schedule_unless_scheduled(key, delay_ms, lambda: self._compute_first_target(group_id))
 
     def _compute_first_target(self, group_id: str) -> CoordinatorResult[None]:
-        """Computes the target of a group whose first assignment was delayed."""
+        """Computes the target assignment of a new group at the end of the initial rebalance delay, and returns its
+        records.
+        """
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or group.is_empty or group.configured is None:
             # Without `configured` no member has sent a second heartbeat yet; the next heartbeat computes the target.
@@ -236,10 +240,10 @@ class StreamsMembership:
         records: list[CoordinatorRecord],
         problems: list[TopicProblem],
     ) -> tuple[int, TaskAssignment]:
-        """Returns the assignment epoch and the target of the member `changed`.
+        """Returns the epoch of the target assignment, and the target of the member `changed` (no tasks if None).
 
-        If the assignment epoch is behind the group's `epoch`, computes the targets of all members, or appends to
-        `problems` the reason for which the computation has to wait.
+        If the assignment is older than the group's `epoch`, computes the targets of all members and appends their
+        records to `records`; or appends the reason for which the computation has to wait to `problems`.
         """
         if self._context.is_scheduled(initial_rebalance_key(group.group_id)):
             detail = "Assignment delayed due to the configured initial rebalance delay."
@@ -275,8 +279,9 @@ class StreamsMembership:
     ) -> StreamsGroupHeartbeatResponse:
         """Returns the response to a heartbeat, with the member's tasks if they have changed since `before`.
 
-        It has the source partitions of all endpoints for queries if the client does not know them in their present
-        epoch. Increases `group.endpoint_epoch` if the tasks of a member with an endpoint have changed.
+        The response lists the source partitions of all members with an endpoint for interactive queries if the client
+        has not received the newest list. Increases `group.endpoint_epoch` if the tasks of a member with an endpoint
+        have changed.
         """
         response = StreamsGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -313,7 +318,7 @@ class StreamsMembership:
     ) -> CoordinatorResult[R]:
         """Cancels the member's timers, and returns the records that remove the member and increase the group epoch.
 
-        The result has `response` as its response. `why` is the reason for the log.
+        `response` is sent to the client when the records are committed. `why` is the reason that is logged.
         """
         group_id, member_id = group.group_id, member.member_id
         logger.info("Member %s of streams group %s is removed: %s.", member_id, group_id, why)
@@ -355,7 +360,7 @@ class StreamsMembership:
         self._context.schedule(key, timeout_ms, lambda: self._expire(group_id, member_id, None, "its session expired"))
 
     def _reschedule_rebalance(self, group_id: str, member: StreamsMember) -> None:
-        """Starts the timer of a member that has to revoke tasks, or cancels it."""
+        """Starts the rebalance timer of a member that has to revoke tasks; cancels the timer of any other member."""
         member_id, epoch = member.member_id, member.member_epoch
         key = _rebalance_key(group_id, member_id)
         if member.state is not MemberState.UNREVOKED:
@@ -365,7 +370,9 @@ class StreamsMembership:
         self._context.schedule(key, member.rebalance_timeout_ms, lambda: self._expire(group_id, member_id, epoch, why))
 
     def _expire(self, group_id: str, member_id: str, epoch: int | None, why: str) -> CoordinatorResult[None]:
-        """Removes the member at the end of a timer, unless `epoch` is given and is no longer the member's epoch."""
+        """Returns the records that remove the member whose timer has ended; none if the member has left, or if `epoch`
+        is not None and not the member's epoch. `why` is the reason that is logged.
+        """
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or member_id not in group.members:
             return EMPTY_RESULT
@@ -438,9 +445,10 @@ def _with_changes(member: StreamsMember, call: StreamsHeartbeatCall) -> StreamsM
 def _topology_for(
     group: StreamsGroup, member: StreamsMember, call: StreamsHeartbeatCall, records: list[CoordinatorRecord]
 ) -> tuple[Topology, list[TopicProblem]]:
-    """Returns the group's topology, which the first member sets, and the problems of the member's topology.
+    """Returns the group's topology, and the problems to report to a member whose own topology is older.
 
-    Raises ApiError INVALID_REQUEST for a topology that differs from the group's.
+    If the group has no topology, the request's becomes the group's, and its record is appended to `records`. Raises
+    ApiError INVALID_REQUEST for a topology that differs from the group's.
     """
     current = group.topology
     if current is None:

@@ -15,7 +15,7 @@ from kafkapy.coordinator.shard import ShardContext
 
 
 class StreamsProtocol(NoClassicMembers):
-    """The GroupProtocol of streams groups; the shard owns `groups`. Owner thread only."""
+    """The handler of all requests, records and timers of streams groups; the shard owns `groups`. Owner thread only."""
 
     def __init__(self, context: ShardContext, settings: ConsumerGroupSettings, groups: dict[str, Group]) -> None:
         self._groups = groups

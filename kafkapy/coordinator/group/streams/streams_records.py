@@ -178,13 +178,14 @@ def _active_task_ids(tasks: TasksWithEpochs) -> list[Any]:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """Returns the tombstones of a member."""
+    """Returns the tombstones of all records of one member."""
     return tombstones(_MEMBER_KEYS, group_id=group_id, member_id=member_id)
 
 
 def group_tombstones(group: StreamsGroup) -> list[CoordinatorRecord]:
-    """Returns the tombstones of all records of the group. The deletion of the epoch removes the group; the topology
-    follows, as in Apache Kafka."""
+    """Returns the tombstones of all records of the group. The tombstone of the group epoch removes the group; the
+    tombstone of the topology comes after it, as in Apache Kafka.
+    """
     group_id = group.group_id
     current, target, metadata = (
         [tombstone(key_class(group_id=group_id, member_id=member_id)) for member_id in group.members]
@@ -199,7 +200,9 @@ def group_tombstones(group: StreamsGroup) -> list[CoordinatorRecord]:
 
 
 def replay_into(group: StreamsGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
-    """Applies the record of type `kind` to its group; returns True if it is the tombstone that deletes the group."""
+    """Applies a record of type `kind` (the number at the start of its key) to its group. Returns True if the record is
+    the tombstone that deletes the group.
+    """
     return replay(_REPLAYS, group, kind, key_bytes, value_bytes)
 
 
@@ -252,7 +255,7 @@ def _current_from(value: Any) -> dict[str, Any]:
 
 
 def tasks_from(entries: Iterable[Any]) -> dict[str, frozenset[int]]:
-    """Returns the tasks of a message's TaskIds."""
+    """Returns the tasks that the `TaskIds` entries of a message describe: partitions by subtopology id."""
     return {entry.subtopology_id: frozenset(entry.partitions) for entry in entries}
 
 

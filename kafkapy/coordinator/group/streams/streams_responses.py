@@ -25,7 +25,8 @@ _TopicFields = tuple[str, int, int, Iterable[tuple[str, str]]]
 
 
 def set_tasks(response: StreamsGroupHeartbeatResponse, tasks: OwnedTasks) -> None:
-    """Sets the member's tasks in the response. A member that receives a response without tasks keeps its tasks."""
+    """Sets the member's tasks in the response. A response without this call leaves the tasks of the client unchanged.
+    """
     response.active_tasks = _task_ids(StreamsGroupHeartbeatResponse.TaskIds, tasks.active)
     response.standby_tasks = _task_ids(StreamsGroupHeartbeatResponse.TaskIds, tasks.standby)
     response.warmup_tasks = _task_ids(StreamsGroupHeartbeatResponse.TaskIds, tasks.warmup)
@@ -94,8 +95,9 @@ def described_group(group: StreamsGroup) -> StreamsGroupDescribeResponse.Describ
 
 
 def _topology(group: StreamsGroup) -> StreamsGroupDescribeResponse.Topology | None:
-    """Returns the topology with the partition counts of its internal topics, or as the members declared the topology
-    if these counts are unknown."""
+    """Returns the topology for StreamsGroupDescribe: with the numbers of partitions of its internal topics if they are
+    known, otherwise as the members declared it. Returns None if the group has no topology.
+    """
     if group.configured is not None and group.configured.is_ready:
         return _configured_topology(group.configured)
     return None if group.topology is None else _declared_topology(group.topology)

@@ -27,7 +27,9 @@ _NOBODY: frozenset[str] = frozenset()
 
 
 class TaskProcesses(Protocol):
-    """The processes of the members that have a task; one active task belongs to at most one process."""
+    """The processes (instances of the application) whose members have a task. The keys are (subtopology id, partition);
+    an active task belongs to at most one process.
+    """
 
     @property
     def active_processes(self) -> Mapping[tuple[str, int], str]: ...
@@ -46,10 +48,11 @@ def next_step(
     processes: TaskProcesses,
     reported: TaskAssignment | None,
 ) -> StreamsMember:
-    """Returns the member in its next state, or an equal member when there is nothing to do.
+    """Returns the member one step closer to its target assignment, or an equal member when it has reached the target.
 
-    `reported` are the tasks that the member reports as its own, or None if it reports none. Raises ApiError
-    FENCED_MEMBER_EPOCH if the member is in a state that this broker does not know.
+    `target` are the member's tasks in the assignment of `target_epoch`. `reported` are the tasks that the client says
+    it has; None if it says nothing. Raises ApiError FENCED_MEMBER_EPOCH if the member is in a state that this broker
+    does not know.
     """
     if member.state is MemberState.UNREVOKED:
         if reported is None or member.pending_revocation.has_any(reported):
@@ -75,11 +78,18 @@ def _toward_target(
     processes: TaskProcesses,
     reported: TaskAssignment | None,
 ) -> StreamsMember:
-    """Returns the member in UNREVOKED and in `epoch` if it has to revoke tasks, and otherwise in the target's epoch."""
+    """Returns the member one step closer to `target`, its tasks in the assignment of `target_epoch`.
+
+    If the member has to revoke tasks first, it is in UNREVOKED with the member epoch `epoch`. Otherwise it is in
+    `target_epoch` and has the tasks of the target that no other member still has. `reported` are the tasks that the
+    client says it has; None if it says nothing.
+    """
     process = member.process_id
 
     def has_passive(name: str, partition: int) -> bool:
-        """Returns whether the member's process has the task as standby or warm-up task."""
+        """Returns True if a member of the same process has the task (subtopology `name`, `partition`) as standby or
+        warm-up task.
+        """
         task = (name, partition)
         return process in processes.standby_processes.get(task, _NOBODY) or process in processes.warmup_processes.get(
             task, _NOBODY
@@ -117,7 +127,8 @@ def _toward_target(
 
 
 class _Difference:
-    """The standby or warm-up tasks that a member keeps, has to revoke, and gets now, to reach its target.
+    """The difference between the standby (or warm-up) tasks that a member has and those of its target: tasks that it
+    keeps, has to revoke, and can get now.
 
     `is_waiting` is True if the member cannot get a task of its target yet, because other members still have it.
     """
@@ -137,7 +148,7 @@ class _Difference:
                     tasks[name] = partitions
 
     def with_added(self) -> Tasks:
-        """Returns the tasks that the member keeps, with those that it gets now."""
+        """Returns the tasks that the member keeps and those that it can get now, together."""
         return {
             name: self.kept.get(name, frozenset()) | self._added.get(name, frozenset())
             for name in dict.fromkeys((*self.kept, *self._added))
@@ -145,7 +156,9 @@ class _Difference:
 
 
 class _ActiveDifference:
-    """The active tasks that a member keeps, has to revoke, and gets now, with their assignment epochs."""
+    """The difference between the active tasks that a member has and those of its target: tasks that it keeps, has to
+    revoke, and can get now. A task has the epoch in which it was assigned.
+    """
 
     def __init__(self, current: Mapping[str, Mapping[int, int]], target: Tasks, is_taken: _IsTaken) -> None:
         tasks = {name: frozenset(partitions) for name, partitions in current.items()}

@@ -22,7 +22,7 @@ PartitionCount = Callable[[str], "int | None"]
 
 
 class Status(IntEnum):
-    """The status codes in StreamsGroupHeartbeat responses."""
+    """The status codes in StreamsGroupHeartbeat responses (KIP-1071)."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -66,8 +66,12 @@ class ConfiguredSubtopology(NamedTuple):
 
 
 class ConfiguredTopology(NamedTuple):
-    """The result of the configuration. `subtopologies` are sorted by id, and None if topics are unusable;
-    `missing_topics` are the internal topics that have to be created."""
+    """The result of the configuration of a topology.
+
+    `subtopologies` are sorted by id, and None if a topic that the topology needs is missing or has a wrong number of
+    partitions; `problem` says so in this case. `missing_topics` are the internal topics that have to be created, by
+    name.
+    """
 
     epoch: int
     subtopologies: Mapping[str, ConfiguredSubtopology] | None
@@ -86,10 +90,11 @@ class _Unusable(Exception):
 
 
 def configure(topology: Topology, partition_count: PartitionCount) -> ConfiguredTopology:
-    """Returns the topology with the numbers of partitions of its internal topics, or with the problem of its topics.
+    """Returns the topology with the numbers of partitions of its internal topics; if its topics cannot be used, returns
+    it without these numbers, but with the problem.
 
-    `partition_count(topic)` returns the number of partitions of an existing topic, and None for any other.
-    Raises ApiError STREAMS_INVALID_TOPOLOGY for a topology that is invalid whatever topics exist.
+    `partition_count(topic)` returns the number of partitions of an existing topic, and None for any other. Raises
+    ApiError STREAMS_INVALID_TOPOLOGY for a topology that is invalid whatever topics exist.
     """
     try:
         _check_sources(topology, partition_count)
@@ -127,7 +132,11 @@ class _PartitionCounts:
         self._count_changelog_topics()
 
     def _count(self, topic: str) -> int:
-        """Returns the number of partitions that the topic has or, if it does not exist, that was computed for it."""
+        """Returns the number of partitions of an existing topic, or the number that was computed for a topic to be
+        created.
+
+        Raises ApiError UNKNOWN_SERVER_ERROR if no number has been computed.
+        """
         existing = self._existing(topic)
         if existing is not None:
             return existing
@@ -153,8 +162,9 @@ class _PartitionCounts:
     # -- repartition topics
 
     def _count_repartition_topics(self) -> None:
-        """Sets the number of partitions of each repartition topic to the number that the application sets, or to that
-        of the largest input of the subtopology that writes to the topic."""
+        """Sets the number of partitions of each repartition topic: the number that the application sets or, if it sets
+        none, the largest number among the input topics of the subtopology that writes to the topic.
+        """
         counts = self._counts
         repartition_topics = [topic for each in self._subtopologies for topic in each.repartition_topics]
         counts.update((topic.name, topic.partitions) for topic in repartition_topics if topic.partitions)
@@ -206,10 +216,10 @@ class _PartitionCounts:
                     self._copartition_group(topics, fixed, flexible)
 
     def _copartition_group(self, topics: set[str], fixed: set[str], flexible: set[str]) -> None:
-        """Sets the number of partitions that the repartition topics of one copartition group must have.
+        """Gives the repartition topics of one copartition group the same number of partitions.
 
-        `fixed` are the repartition topics whose number the application sets, `flexible` are the others. Raises
-        _Unusable if the topics of the group cannot have equal numbers.
+        `topics` are all topics of the group; `fixed` are its repartition topics whose number the application sets,
+        `flexible` the other repartition topics. Raises _Unusable if the topics cannot have equal numbers.
         """
         repartition = {topic: self._count(topic) for topic in sorted(topics & (fixed | flexible))}
         external = {topic: self._count(topic) for topic in sorted(topics - repartition.keys())}
@@ -241,7 +251,9 @@ class _PartitionCounts:
 
 
 def _equal_count(shown: Mapping[str, int], counts: Iterable[int]) -> int:
-    """Returns the value that all `counts` have. If they differ, raises _Unusable with a list of the topics `shown`."""
+    """Returns the value that all `counts` have. If they differ, raises _Unusable; the message lists `shown`, the
+    numbers of partitions by topic.
+    """
     different = set(counts)
     if len(different) != 1:
         listed = ", ".join(f"{topic}={count}" for topic, count in shown.items())

@@ -10,7 +10,8 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class TopicInfo(NamedTuple):
-    """A repartition or changelog topic. If a number is 0, the broker determines it."""
+    """A repartition or changelog topic. If `partitions` or `replication_factor` is 0, the broker determines the number.
+    """
 
     name: str
     partitions: int
@@ -27,7 +28,9 @@ class CopartitionGroup(NamedTuple):
 
 
 class Subtopology(NamedTuple):
-    """A connected part of the topology. Its tasks are numbered like the partitions of its source topics."""
+    """A connected component of the topology. It has one task for each partition of its source topics, with the same
+    number.
+    """
 
     subtopology_id: str
     source_topics: tuple[str, ...]
@@ -43,7 +46,9 @@ class Subtopology(NamedTuple):
             yield topic.name
 
     def copartitioned(self) -> list[set[str]]:
-        """Returns the topics of each copartition group by name; raises ApiError for an index without a topic."""
+        """Returns the topic names of each copartition group. Raises ApiError for a group with an index to which no
+        topic belongs.
+        """
         return [
             {_at(self.source_topics, index) for index in group.source_topics}
             | {_at(self.repartition_topics, index).name for index in group.repartition_topics}
@@ -58,7 +63,9 @@ class Topology(NamedTuple):
     subtopologies: Mapping[str, Subtopology]
 
     def required_topics(self) -> frozenset[str]:
-        """Returns the topics that must exist before tasks can be assigned."""
+        """Returns the names of the topics that must exist before tasks can be assigned: source, repartition and
+        changelog topics.
+        """
         names: set[str] = set()
         for subtopology in self.subtopologies.values():
             names.update(subtopology.input_topics())
@@ -66,7 +73,7 @@ class Topology(NamedTuple):
         return frozenset(names)
 
     def reader_of(self, topic: str) -> Subtopology | None:
-        """Returns the subtopology that reads the topic. If there are several, this is the last one."""
+        """Returns the subtopology that reads the topic (the last one if several do), or None if none does."""
         found = None
         for subtopology in self.subtopologies.values():
             if topic in subtopology.input_topics():
@@ -75,7 +82,7 @@ class Topology(NamedTuple):
 
 
 def topology_from(message: Any) -> Topology:
-    """Returns the topology of a StreamsGroupHeartbeat or of a topology record, which have the same fields.
+    """Returns the topology that the fields of `message`, a StreamsGroupHeartbeat or a topology record, describe.
 
     Raises ApiError UNKNOWN_SERVER_ERROR if two subtopologies have the same id.
     """
