@@ -27,7 +27,9 @@ _SETTINGS = {
 
 @contextmanager
 def ephemeral_settings() -> Iterator[dict[str, str]]:
-    """Yields the configuration of a broker with a new directory below `$TMPDIR`, which is removed at the end."""
+    """Yields the configuration of a broker with a new log directory below `$TMPDIR`; the directory is removed when the
+    context ends.
+    """
     directory = tempfile.mkdtemp(prefix="kafkapy-")
     try:
         yield {**_SETTINGS, "log.dirs": directory}
@@ -36,9 +38,9 @@ def ephemeral_settings() -> Iterator[dict[str, str]]:
 
 
 def call_at_end_of_input(callback: Callable[[], None], descriptor: int = 0) -> None:
-    """Calls `callback` on a thread when the file `descriptor`, by default standard input, ends.
+    """Calls `callback` on another thread when the file `descriptor`, by default standard input, has reached its end.
 
-    If it is a pipe, this happens when the process that holds its other end has ended, even by SIGKILL.
+    The end of a pipe is reached when the process that writes to it has ended, even by SIGKILL.
     """
 
     def wait() -> None:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 
 class Error(IntEnum):
-    """A Kafka error code, an int16 on the wire. Immutable; `retriable` and `message` come from its row."""
+    """A Kafka error code, an int16 in the protocol. Immutable; `retriable` and `message` come from its row in the
+    table.
+    """
 
     if TYPE_CHECKING:  # set by __new__ from the row
         retriable: bool
@@ -27,8 +29,9 @@ class Error(IntEnum):
 
     @classmethod
     def of(cls, code: int) -> Error:
-        """Returns the error with a code that was received; an unknown code becomes UNKNOWN_SERVER_ERROR, as in Kafka's
-        clients."""
+        """Returns the error with the received number `code`; an unknown number becomes UNKNOWN_SERVER_ERROR, as in
+        Kafka's clients.
+        """
         found = cls._value2member_map_.get(code)
         return found if isinstance(found, Error) else cls.UNKNOWN_SERVER_ERROR
 
@@ -347,11 +350,11 @@ class ApiError(KafkapyError):
 
 
 class ProtocolViolation(KafkapyError):
-    """The peer sent bytes that cannot be a request; the connection is closed."""
+    """Raised when the peer sends bytes that are not a valid message; the connection is closed."""
 
 
 class StorageError(KafkapyError):
-    """Reading or writing below `directory` failed; the log directory goes offline."""
+    """Raised when reading or writing below the log directory `directory` fails; the log directory goes offline."""
 
     def __init__(self, directory: str, message: str) -> None:
         super().__init__(directory, message)
@@ -363,7 +366,7 @@ class StorageError(KafkapyError):
 
 
 class StopRequested(KafkapyError):
-    """The node was asked to stop while it waited for other nodes to start."""
+    """Raised when the node is asked to stop while it waits for other nodes to start."""
 
 
 class ConfigError(KafkapyError):

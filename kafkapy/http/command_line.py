@@ -15,7 +15,11 @@ SERVERS = "bootstrap.servers"
 
 
 def options(default_listener: str, origin: str) -> tuple[Option, ...]:
-    """Returns the flags of a program. `origin` names the program whose configuration keys it accepts, for `--help`."""
+    """Returns the command-line options of a program with an HTTP interface.
+
+    `default_listener` is the default of `--listener`. `origin` names the program whose configuration keys are accepted,
+    for the text of `--help`.
+    """
     return (
         Option("bootstrap-server", "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2.", "server"),
         Option("config", f"A file with keys of {origin}, one key=value per line.", "file", completes="file"),
@@ -74,7 +78,7 @@ class Configuration:
                 )
 
     def number(self, key: str) -> int:
-        """Returns the value of a key as a positive whole number. Raises ConfigError for another value."""
+        """Returns the value of a key as a whole number. Raises ConfigError unless the number is at least 1."""
         text = self.values[key]
         if not (text.isascii() and text.isdigit() and int(text) > 0):
             raise ConfigError(f"Invalid value {text} for configuration {key}: a whole number from 1 is accepted")

@@ -43,7 +43,8 @@ def connection_class(head_s: float, body_s: float) -> type[H11Protocol]:
             super().connection_lost(exc)
 
         def _set_limit(self, seconds: float | None) -> None:
-            """Closes the connection after `seconds`, unless this is called again before; None means no limit.
+            """Closes the connection after `seconds`, unless the method is called again with another limit before; None
+            means no limit.
 
             A call with the same limit does not start the time again.
             """

@@ -33,11 +33,11 @@ LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
 class BodyTooLarge(Exception):
-    """The body of a request is larger than the server accepts."""
+    """Raised when the body of a request is larger than the server accepts."""
 
 
 def host_name(value: str) -> str:
-    """Returns the name in the value of a `Host` header, without the port and in small letters."""
+    """Returns the host name in the value of a `Host` header, without the port and in lower case."""
     value = value.strip().lower()
     if value.startswith("["):
         return value[1:].partition("]")[0]
@@ -47,11 +47,10 @@ def host_name(value: str) -> str:
 class Guard:
     """ASGI middleware that refuses bad requests with one line of text, and adds headers to all responses.
 
-    hosts: the names that the `Host` header may have; an empty collection accepts every name.
-    headers: added to a response that does not set them itself.
-    needs_origin: whether a change needs `Sec-Fetch-Site` or `Origin`, as browsers send it. Programs do not send these
-        headers, so an interface for programs checks them only if they are there.
-    largest_body: the largest number of bytes that the body of a request may have.
+    hosts: the names that the `Host` header may have; an empty collection accepts every name. headers: added to a
+    response that does not set them itself. needs_origin: True if a request that changes something must have the header
+    `Sec-Fetch-Site` or `Origin`, as browsers send it. Programs do not send these headers, so an interface for programs
+    checks them only if they are there. largest_body: the largest number of bytes that the body of a request may have.
     """
 
     def __init__(
@@ -108,7 +107,8 @@ class Guard:
                 await _respond(send_with_headers, *self._too_large())
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        """Returns status and reason for a request that is refused; None for one that may pass."""
+        """Returns the HTTP status and the reason if the request must be refused, or None if the application may get it.
+        """
         host = headers.get("host", "")
         if self._hosts and host_name(host) not in self._hosts:
             return 421, f"This server does not serve the host {host[:100]!r}."

@@ -20,7 +20,9 @@ _WITH_REASON = (400, 408, 413, 415, 422)
 
 
 class RequestRefused(Exception):
-    """A refused request: the number of the error, which begins with the HTTP status, and a message for the client."""
+    """Raised to refuse a request, with the number of the error, which begins with the HTTP status, and a message for
+    the client.
+    """
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -34,13 +36,15 @@ class RequestRefused(Exception):
 
 
 class JsonResponses:
-    """Responses with JSON of one media type, and the handlers that turn exceptions into them."""
+    """Makes responses with JSON of one media type, and the handlers that turn exceptions into such responses."""
 
     def __init__(self, media_type: str) -> None:
         self._media_type = media_type
 
     def answer(self, content: Any, status: int = 200, media_type: str | None = None) -> Response:
-        """Returns a response with `content` as JSON; `media_type` is by default that of the constructor."""
+        """Returns a response with `content` as JSON; if `media_type` is None, with the media type given to the
+        constructor.
+        """
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
         return Response(text, status, media_type=media_type or self._media_type)
 
@@ -49,7 +53,9 @@ class JsonResponses:
         return self.answer({"error_code": status, "message": reason}, status)
 
     def handlers(self) -> Mapping[Any, ErrorHandler]:
-        """Returns the handlers of exceptions, for Starlette."""
+        """Returns the functions that turn exceptions into responses, by exception class, for Starlette's
+        `exception_handlers`.
+        """
         return {RequestRefused: self._on_refusal, HTTPException: self._on_http_error, Exception: self._on_failure}
 
     async def _on_refusal(self, request: Request, error: Exception) -> Response:
@@ -73,10 +79,10 @@ def _phrase(error: HTTPException) -> str:
 
 
 async def json_body(request: Request, accepted: Collection[str], default: str) -> dict[str, Any]:
-    """Returns the JSON object of a request's body.
+    """Returns the JSON object in the body of the request.
 
-    `accepted` are the content types; `default` applies to a request without a content type. Raises RequestRefused for
-    another content type or body.
+    `accepted` are the content types that a request may have; a request without a content type is treated as `default`.
+    Raises RequestRefused for another content type or body.
     """
     content_type = media_type(request) or default
     if content_type not in accepted:
@@ -92,12 +98,14 @@ async def json_body(request: Request, accepted: Collection[str], default: str) -
 
 
 def media_type(request: Request) -> str:
-    """Returns the content type of a request in small letters, without parameters; "" without one."""
+    """Returns the content type of the request in lower case, without parameters; "" if the request has none."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def with_raw_paths(app: ASGIApp) -> ASGIApp:
-    """Returns an application that receives paths without decoding, because a name may contain an encoded slash."""
+    """Returns an ASGI application that calls `app` with the path as it was sent, not percent-decoded, because a name in
+    the path may contain an encoded slash.
+    """
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope.get("raw_path"):

@@ -20,7 +20,7 @@ _HASH_BYTES = 32
 
 
 class PasswordHash(NamedTuple):
-    """The parameters of scrypt, the salt and the result for one password."""
+    """The parameters n, r and p of scrypt, the salt, and the hash of one password."""
 
     n: int
     r: int
@@ -29,7 +29,7 @@ class PasswordHash(NamedTuple):
     digest: bytes
 
     def accepts(self, password: str) -> bool:
-        """Returns whether this is the hash of the password."""
+        """Returns True if this is the hash of the password."""
         return hmac.compare_digest(self.digest, _scrypt(password, self.n, self.r, self.p, self.salt))
 
     def __str__(self) -> str:
@@ -48,7 +48,8 @@ def _scrypt(password: str, n: int, r: int, p: int, salt: bytes) -> bytes:
 
 
 class PasswordFile:
-    """The users of a file, which is read once. Raises ConfigError for a file that cannot be used."""
+    """The users in a file, which is read once, by the constructor. Raises ConfigError for a file that cannot be used.
+    """
 
     def __init__(self, path: Path) -> None:
         try:
@@ -71,7 +72,7 @@ class PasswordFile:
         self._decoy = hash_password(base64.b64encode(os.urandom(_SALT_SIZE)).decode())
 
     def accepts(self, name: str, password: str) -> bool:
-        """Returns whether the user exists and has this password. Takes about 50 ms."""
+        """Returns True if the user exists and has this password. Takes about 50 ms, also if the user does not exist."""
         found = self._users.get(name)
         return (found or self._decoy).accepts(password) and found is not None
 

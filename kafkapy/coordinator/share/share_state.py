@@ -29,10 +29,11 @@ MOST_UNCOMBINED = 1000
 
 
 class ShareState:
-    """The state of a share partition. Only replay changes it. Owner thread only.
+    """The state of a share partition. It changes only when records are replayed. Owner thread only.
 
     `leader_epoch` is the newest leader epoch that has been read or written; records older than the newest snapshot are
-    not needed. The batches of updates are kept as they were written, and are combined when they are read or too many.
+    not needed. The batches of update records are stored as they were written. They are combined when they are read, or
+    when there are too many.
     """
 
     __slots__ = (
@@ -51,7 +52,7 @@ class ShareState:
     )
 
     def __init__(self, snapshot: ShareSnapshotValue, offset: int) -> None:
-        """`offset` is the offset of the snapshot in the log."""
+        """Creates the state that the snapshot record at the log offset `offset` contains."""
         self.snapshot_epoch = snapshot.snapshot_epoch
         self.state_epoch = snapshot.state_epoch
         self.leader_epoch = snapshot.leader_epoch
@@ -66,7 +67,7 @@ class ShareState:
         self._most_uncombined = 2 * len(self._batches) + MOST_UNCOMBINED
 
     def update(self, update: ShareUpdateValue) -> None:
-        """Applies an update record."""
+        """Adds the changes of an update record, which follows the newest snapshot, to the state."""
         if update.start_offset != UNINITIALIZED_START_OFFSET:
             self.start_offset = update.start_offset
         if update.leader_epoch != NO_LEADER_EPOCH:
@@ -80,7 +81,8 @@ class ShareState:
 
     @property
     def batches(self) -> list[StateBatch]:
-        """The batches from the start offset on, disjoint and in the order of their offsets."""
+        """The delivery states of the records from the start offset on: disjoint batches in the order of their offsets.
+        """
         if not self._is_combined:
             self._batches = combine_batches(self._batches, self.start_offset)
             self._is_combined = True
@@ -92,7 +94,9 @@ class ShareState:
 
     @property
     def is_cold(self) -> bool:
-        """True if the newest snapshot was written only because the snapshot before it was old (`cold_record`)."""
+        """True if the newest snapshot record was written without a change of the state, to replace an old one
+        (`cold_record`).
+        """
         return self.create_timestamp_ms != self.write_timestamp_ms
 
     # -- records
@@ -100,7 +104,9 @@ class ShareState:
     def initialized_record(
         self, key: SharePartitionKey, state_epoch: int, start_offset: int, wall_ms: int
     ) -> CoordinatorRecord:
-        """Returns the snapshot that replaces this state by an empty one."""
+        """Returns a snapshot record that replaces this state by one without batches, with this state epoch and start
+        offset.
+        """
         return initial_record(key, state_epoch, start_offset, wall_ms, snapshot_epoch=self.snapshot_epoch + 1)
 
     def update_record(self, key: SharePartitionKey, change: StateWrite, leader_epoch: int) -> CoordinatorRecord:
@@ -116,7 +122,7 @@ class ShareState:
     def snapshot_record(
         self, key: SharePartitionKey, change: StateWrite, leader_epoch: int, wall_ms: int
     ) -> CoordinatorRecord:
-        """Returns the snapshot of this state with the change."""
+        """Returns a snapshot record of this state after `change`, with the leader epoch `leader_epoch`."""
         unchanged = change.start_offset == UNINITIALIZED_START_OFFSET
         start_offset = self.start_offset if unchanged else change.start_offset
         value = ShareSnapshotValue(
@@ -134,7 +140,7 @@ class ShareState:
         return CoordinatorRecord(encode_coordinator(_snapshot_key(key)), encode_coordinator(value, 0))
 
     def cold_record(self, key: SharePartitionKey, wall_ms: int) -> CoordinatorRecord:
-        """Returns the snapshot of this state as it is, which makes older records unnecessary."""
+        """Returns a snapshot record of this state as it is; after it has been written, older records are not needed."""
         value = ShareSnapshotValue(
             snapshot_epoch=self.snapshot_epoch + 1,
             state_epoch=self.state_epoch,
@@ -151,7 +157,11 @@ class ShareState:
 def initial_record(
     key: SharePartitionKey, state_epoch: int, start_offset: int, wall_ms: int, snapshot_epoch: int = 0
 ) -> CoordinatorRecord:
-    """Returns the snapshot of a state without batches."""
+    """Returns the snapshot record of a state without batches.
+
+    `start_offset` is -1 if the group's reset policy has yet to determine it. `snapshot_epoch` counts the snapshots of
+    the share partition.
+    """
     is_unresolved = start_offset == UNINITIALIZED_START_OFFSET
     value = ShareSnapshotValue(
         snapshot_epoch=snapshot_epoch,

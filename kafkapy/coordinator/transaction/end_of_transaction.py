@@ -28,7 +28,8 @@ class EndRequest(NamedTuple):
 
 
 def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool:
-    """Returns whether the request ends the transaction; returns False for a repeated request that has succeeded.
+    """Returns True if the request ends the open transaction, and False if it repeats a request that has succeeded
+    already.
 
     Raises ApiError if the request is refused.
     """
@@ -47,9 +48,10 @@ def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool
 
 
 def _ends_bumping_epoch(metadata: TransactionMetadata, request: EndRequest) -> bool:
-    """Returns the result of `ends_transaction` for clients of KIP-890.
+    """Returns True if the request of a KIP-890 client ends the open transaction, and False if it repeats a request that
+    has succeeded already. Raises ApiError if the request is refused.
 
-    Each end of a transaction raises their epoch, so a repeated request has the previous epoch.
+    Each end of a transaction raises the epoch of these clients, so a repeated request has the previous epoch.
     """
     # The response to the first request moved the client to a new producer id.
     follows_overflow = (

@@ -32,8 +32,9 @@ def described(transactional_id: str, found: TransactionMetadata) -> DescribeTran
 def listed(
     transactions: Iterable[tuple[str, TransactionMetadata]], wanted: ListFilter, wall_ms: int
 ) -> ListTransactionsResponse:
-    """Returns the transactions whose state, producer id and duration match the filter `wanted`; does not filter by
-    transactional id."""
+    """Returns the ListTransactions response with those of `transactions`, pairs (transactional id, metadata), whose
+    state, producer id and duration at the time `wall_ms` match the filter. Does not filter by transactional id.
+    """
     known = {STATES_BY_TITLE[title] for title in wanted.states if title in STATES_BY_TITLE}
     unknown = sorted(title for title in wanted.states if title not in STATES_BY_TITLE)
     found = []
@@ -55,7 +56,7 @@ def listed(
 
 
 def keep_matching(response: ListTransactionsResponse, expression: str) -> None:
-    """Removes the transactional ids that the expression does not match as a whole.
+    """Removes the transactions from `response` whose transactional id the expression does not match as a whole.
 
     Any thread may call it, because a match may take long. Raises ApiError INVALID_REGULAR_EXPRESSION.
     """

@@ -39,8 +39,9 @@ class MarkerWriter(Protocol):
 
 
 class MarkerDelivery:
-    """The delivery of transaction markers, with the partitions of each transaction that have no marker yet. Owner
-    thread only."""
+    """Writes transaction markers to partitions, and stores which partitions of each transaction have no marker yet.
+    Owner thread only.
+    """
 
     def __init__(
         self, context: ShardContext, writer: MarkerWriter, complete: Callable[[str], CoordinatorResult[None]]
@@ -52,7 +53,9 @@ class MarkerDelivery:
         self._is_stopped = False
 
     def deliver(self, transactional_id: str, metadata: TransactionMetadata) -> None:
-        """Writes the markers of a prepared transaction, and completes the transaction when all of them are written."""
+        """Begins to write the markers of a prepared transaction. The transaction is completed when all markers are
+        written.
+        """
         marker = TransactionMarker(
             metadata.producer_id,
             metadata.producer_epoch,
@@ -69,7 +72,9 @@ class MarkerDelivery:
         self._waiting.clear()
 
     def retry_completion(self, transactional_id: str) -> None:
-        """Schedules the completion again, because the record that completes the transaction could not be written."""
+        """Schedules another attempt to write the record that completes the transaction, because the last attempt
+        failed.
+        """
         if not self._is_stopped:
             self._context.schedule(f"complete {transactional_id}", RETRY_MS, lambda: self._complete(transactional_id))
 
@@ -84,7 +89,11 @@ class MarkerDelivery:
         return EMPTY_RESULT
 
     def _written(self, transactional_id: str, results: MarkerResults) -> None:
-        """Handles the results of one write: repeats failed partitions later; a fencing error ends the delivery."""
+        """Handles the outcome of one write of a transaction's markers, an error for each partition.
+
+        Writes the markers of failed partitions again later. If a partition reports that the producer or the coordinator
+        is fenced, the markers of the transaction are not written again.
+        """
         found = self._waiting.get(transactional_id)
         if found is None or self._is_stopped:
             return

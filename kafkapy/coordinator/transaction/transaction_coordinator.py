@@ -96,7 +96,9 @@ class TransactionCoordinator:
         self._runtime.resign(partition)
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """Is notified of partitions that this broker leads now, or no longer leads."""
+        """Begins to load the partitions in `led`, which this broker leads now, and unloads the partitions in
+        `followed`, which it no longer leads. Partitions of topics other than `__transaction_state` are ignored.
+        """
         self._runtime.on_leadership(led, followed)
 
     def shutdown(self) -> None:
@@ -119,7 +121,9 @@ class TransactionCoordinator:
             self._timeout_timer = self._schedule(self._config.timeout_check_interval_ms, self._abort_timed_out)
 
     def _abort_timed_out(self) -> None:
-        """Aborts the transactions that have timed out, and checks again later while any are open."""
+        """Aborts the transactions that have timed out. Starts the timer of the next check if transactions are open or
+        partitions are being loaded.
+        """
         self._timeout_timer = None
         is_watching = self._runtime.is_any_loading
         for partition, shard in self._runtime.loaded_partitions():
@@ -171,7 +175,8 @@ class TransactionCoordinator:
     ) -> None:
         """Adds the partitions to the producer's transaction.
 
-        Responds NONE once all partitions are added, or the error because of which none was added.
+        Calls `respond` with NONE when all partitions are added, or with the error because of which none was added.
+        `client_transaction_version` is 2 for clients that use KIP-890, otherwise 0.
         """
         if not transactional_id:
             respond(Error.INVALID_REQUEST)
@@ -187,9 +192,10 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> dict[TopicPartition, Error]:
-        """Returns NONE for each partition in the producer's transaction, and TRANSACTION_ABORTABLE for the others.
+        """Returns NONE for each of `partitions` that is in the producer's transaction, and TRANSACTION_ABORTABLE for
+        every other.
 
-        Raises ApiError if the producer does not own the id, or this broker cannot serve the id.
+        Raises ApiError if the transactional id does not belong to the producer, or this broker cannot serve the id.
         """
         if not transactional_id:
             raise ApiError(Error.INVALID_REQUEST)
@@ -204,8 +210,11 @@ class TransactionCoordinator:
         operation: Callable[[TransactionShard, int], CoordinatorResult[ProducerResponse]],
         respond: Respond,
     ) -> None:
-        """Runs `operation(shard, producer_id)`, where `producer_id` is a new producer id if `needs_id` returns True,
-        otherwise -1."""
+        """Calls `operation(shard, producer_id)` on the shard of the transactional id; `respond` gets its response or
+        the error.
+
+        `producer_id` is a new producer id if `needs_id(shard)` returns True, otherwise -1.
+        """
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond(ProducerResponse(error))
@@ -229,8 +238,11 @@ class TransactionCoordinator:
     # -- administration
 
     def find(self, transactional_id: str) -> TransactionMetadata:
-        """Returns the metadata of the id. Raises ApiError if the id does not exist, or if this broker cannot serve
-        it."""
+        """Returns the metadata of the transactional id.
+
+        Raises ApiError: INVALID_REQUEST for an empty id, TRANSACTIONAL_ID_NOT_FOUND, NOT_COORDINATOR or
+        COORDINATOR_LOAD_IN_PROGRESS.
+        """
         if not transactional_id:
             raise ApiError(Error.INVALID_REQUEST)
         metadata = self._runtime.shard(self.partition_for(transactional_id)).transactions.get(transactional_id)
@@ -248,7 +260,7 @@ class TransactionCoordinator:
         return (each for _, shard in self._runtime.loaded_partitions() for each in shard.transactions.items())
 
     def all_transactions(self) -> Iterator[TransactionMetadata]:
-        """Yields the metadata of each id of all loaded partitions. Any thread may call it."""
+        """Yields the metadata of each transactional id of all loaded partitions. Any thread may call it."""
         for _, shard in self._runtime.loaded_partitions():
             yield from list(shard.transactions.values())
 

@@ -20,7 +20,7 @@ TRANSACTION_VERSION_2 = 2
 
 
 class TransactionMetadata(NamedTuple):
-    """The metadata of one transactional id, as of its newest record. Immutable; `_replace` makes the next one.
+    """The metadata of one transactional id, as of its newest record. Immutable; `_replace` returns a changed copy.
 
     `last_producer_epoch` is the epoch before the newest increment, which a retried request still has; it is not in the
     log. `previous_producer_id` is the producer id before the newest change; it differs from `producer_id` if that
@@ -45,7 +45,9 @@ class TransactionMetadata(NamedTuple):
         return self.producer_epoch >= LAST_CLIENT_EPOCH
 
     def moved_to(self, state: TransactionState, **changes: object) -> TransactionMetadata:
-        """Returns the metadata in another state; raises ValueError for an impossible transition."""
+        """Returns the metadata in `state` and with the fields `changes`. Raises ValueError if the present state does
+        not permit the transition.
+        """
         if self.state not in VALID_PREVIOUS_STATES[state]:
             raise ValueError(f"a transaction does not go from {self.state.title} to {state.title}")
         return self._replace(state=state, previous_producer_id=self.producer_id, **changes)  # type: ignore[arg-type]
@@ -88,10 +90,10 @@ def initialized(
 
 
 def takes_new_producer_id(metadata: TransactionMetadata, expected_epoch: int | None) -> bool:
-    """Returns whether InitProducerId needs a new producer id because the epochs of the current id are used up.
+    """Returns True if InitProducerId needs a new producer id because the epochs of the current id are used up.
 
-    `expected_epoch` is the epoch that the producer sent, None for a new producer; a repeated request with the previous
-    epoch needs no new id.
+    `expected_epoch` is the epoch that the producer sent, None for a new producer. Returns False for a repeated request,
+    which has the previous epoch.
     """
     return metadata.is_epoch_exhausted and expected_epoch in (None, metadata.producer_epoch)
 
@@ -99,7 +101,10 @@ def takes_new_producer_id(metadata: TransactionMetadata, expected_epoch: int | N
 def with_partitions(
     metadata: TransactionMetadata, partitions: frozenset[TopicPartition], client_transaction_version: int, wall_ms: int
 ) -> TransactionMetadata:
-    """Returns the metadata with more partitions in the transaction, which begins if it was not open."""
+    """Returns the metadata with `partitions` added to the transaction, which begins if it was not open.
+
+    `client_transaction_version` is 2 for clients that use KIP-890, otherwise 0.
+    """
     return metadata.moved_to(
         TransactionState.ONGOING,
         partitions=metadata.partitions | partitions,
@@ -112,10 +117,10 @@ def with_partitions(
 def prepared(
     metadata: TransactionMetadata, *, commit: bool, client_transaction_version: int, next_producer_id: int, wall_ms: int
 ) -> TransactionMetadata:
-    """Returns the metadata after the outcome of the transaction was decided: `commit`, or otherwise abort.
+    """Returns the metadata after the transaction has been decided: to commit if `commit` is True, otherwise to abort.
 
-    From `client_transaction_version` 2 on, the markers carry the next epoch, so that late writes are refused.
-    `next_producer_id` will replace a producer id whose epochs are used up; otherwise it is -1.
+    From `client_transaction_version` 2 on, the producer epoch is increased and the markers have the new epoch, so that
+    late writes are refused. `next_producer_id` will replace a producer id whose epochs are used up; otherwise it is -1.
     """
     epoch, last = metadata.producer_epoch, metadata.last_producer_epoch
     if client_transaction_version >= TRANSACTION_VERSION_2:
@@ -133,9 +138,10 @@ def prepared(
 
 
 def fenced(metadata: TransactionMetadata, server_version: int, wall_ms: int) -> TransactionMetadata:
-    """Returns the metadata after the coordinator has begun to abort the open transaction, with a higher producer epoch.
+    """Returns the metadata after the coordinator has decided to abort the open transaction, with a higher producer
+    epoch.
 
-    The epoch fences the producer. `server_version` is the finalized level of transaction.version.
+    The higher epoch fences the producer. `server_version` is the finalized level of transaction.version.
     """
     aborted = prepared(
         metadata,
@@ -150,7 +156,9 @@ def fenced(metadata: TransactionMetadata, server_version: int, wall_ms: int) -> 
 
 
 def completed(metadata: TransactionMetadata, wall_ms: int) -> TransactionMetadata:
-    """Returns the metadata after all markers are written, under the next producer id if there is one."""
+    """Returns the metadata after all markers have been written: the transaction has ended. If `next_producer_id` is
+    set, it becomes the producer id, with epoch 0.
+    """
     changes: dict[str, object] = {}
     if metadata.client_transaction_version >= TRANSACTION_VERSION_2 and metadata.next_producer_id != NO_PRODUCER_ID:
         # The client knows LAST_CLIENT_EPOCH as its last epoch; the epoch above it was only in the markers.

@@ -53,7 +53,9 @@ def transaction_key(transactional_id: str) -> bytes:
 
 
 def transactional_id_from(key: bytes) -> str | None:
-    """Returns the id that a key names, or None for a key whose type is newer than 4.3."""
+    """Returns the transactional id in a record's key, or None if the key's type is unknown, as newer versions of Kafka
+    may write it.
+    """
     try:
         decoded: Any = decode_coordinator_key(key, Coordinator.TRANSACTION)
     except UnknownRecordError:

@@ -39,7 +39,7 @@ R = TypeVar("R")
 
 
 class TransactionShard:
-    """The transactional ids of one partition, with their metadata. Owner thread only.
+    """The transactional ids of one partition of `__transaction_state`, with their metadata. Owner thread only.
 
     The metadata of an id changes when its record is committed, not before. Until then the id is in `_uncommitted`, and
     other requests for it are refused with CONCURRENT_TRANSACTIONS.
@@ -99,10 +99,10 @@ class TransactionShard:
     def init_producer_id(
         self, call: InitCall, new_producer_id: int = NO_PRODUCER_ID
     ) -> CoordinatorResult[ProducerResponse]:
-        """Initializes the producer of a transactional id. If its transaction is open, aborts it instead.
+        """Initializes the producer of a transactional id. If a transaction of the id is open, aborts it instead, and
+        responds with CONCURRENT_TRANSACTIONS, so that the producer repeats the request.
 
-        The response to the producer is then CONCURRENT_TRANSACTIONS, so that it repeats the request. `new_producer_id`
-        has to be given if `needs_producer_id` returns True. Raises ApiError if the request is refused.
+        `new_producer_id` must be given if `needs_producer_id` returns True. Raises ApiError if the request is refused.
         """
         metadata = self.transactions.get(call.transactional_id) or TransactionMetadata(timeout_ms=call.timeout_ms)
         if call.transactional_id in self._uncommitted:
@@ -130,7 +130,10 @@ class TransactionShard:
         partitions: frozenset[TopicPartition],
         client_transaction_version: int,
     ) -> CoordinatorResult[Error]:
-        """Adds partitions to the transaction, which begins if none is open. Raises ApiError for a refused request."""
+        """Adds partitions to the transaction, which begins if none is open. Raises ApiError for a refused request.
+
+        `client_transaction_version` is 2 for clients that use KIP-890, otherwise 0.
+        """
         metadata = self._owned(transactional_id, producer)
         if transactional_id in self._uncommitted or metadata.state in PREPARED_STATES:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
@@ -144,7 +147,7 @@ class TransactionShard:
     ) -> frozenset[TopicPartition]:
         """Returns the elements of `partitions` that are not in the producer's transaction.
 
-        Raises ApiError if the producer does not own the id or its transaction is ending.
+        Raises ApiError if the transactional id does not belong to the producer, or its transaction is ending.
         """
         metadata = self._owned(transactional_id, producer)
         if metadata.state in PREPARED_STATES:
@@ -152,7 +155,9 @@ class TransactionShard:
         return partitions - metadata.partitions
 
     def _owned(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
-        """Returns the metadata of the transactional id; raises ApiError unless the producer owns it."""
+        """Returns the metadata of the transactional id. Raises ApiError unless `producer` has the current producer id
+        and epoch of the transactional id.
+        """
         metadata = self.transactions.get(transactional_id)
         if metadata is None or metadata.producer_id != producer.producer_id:
             raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)
@@ -163,7 +168,9 @@ class TransactionShard:
     # -- EndTxn
 
     def needs_next_producer_id(self, transactional_id: str, request: EndRequest) -> bool:
-        """Returns whether `end` would use up the epochs of the producer id, so that it needs a new producer id."""
+        """Returns True if `end` for this request would use up the epochs of the producer id, so that the caller must
+        pass a new producer id to `end`.
+        """
         metadata = self.transactions.get(transactional_id)
         return (
             metadata is not None
@@ -203,7 +210,9 @@ class TransactionShard:
         return self._change(transactional_id, changed, response)
 
     def complete(self, transactional_id: str) -> CoordinatorResult[None]:
-        """Completes a transaction whose markers are all written."""
+        """Returns the record that completes a transaction, all of whose markers are written; no record if the
+        transaction is not prepared or another change of the transactional id is being written.
+        """
         metadata = self.transactions.get(transactional_id)
         if metadata is None or metadata.state not in PREPARED_STATES or transactional_id in self._uncommitted:
             return EMPTY_RESULT
@@ -228,7 +237,7 @@ class TransactionShard:
         ]
 
     def abort_timed_out(self, transactional_id: str) -> CoordinatorResult[None]:
-        """Aborts a transaction that `timed_out_transactions` has returned."""
+        """Returns the record that aborts a transaction whose id `timed_out_transactions` has returned."""
         logger.info("Completed rollback of ongoing transaction for transactionalId %s due to timeout", transactional_id)
         metadata = self.transactions[transactional_id]
         aborted = fenced(metadata, self._transaction_version(), self._context.clock.wall_ms())
@@ -289,13 +298,14 @@ class TransactionShard:
 
 
 def _decreases_epoch(current: TransactionMetadata, changed: TransactionMetadata) -> bool:
-    """Returns whether the change would decrease the epoch of the producer id; a fenced producer could then write
-    again."""
+    """Returns True if the change would decrease the epoch of the producer id; a fenced producer could then write again.
+    """
     return changed.producer_id == current.producer_id and changed.producer_epoch < current.producer_epoch
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """Returns whether the producer id is the current or the previous id, or the transactional id has no epoch yet.
+    """Returns True if the producer id is the current id, or the transactional id has no epoch yet, or the producer id
+    is the previous id with its last epoch.
 
     As in Apache Kafka, the epoch of the current id is compared only when no transaction is open (`initialized`),
     because an open transaction is aborted first.

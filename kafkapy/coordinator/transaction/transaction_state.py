@@ -20,7 +20,7 @@ class TransactionState(IntEnum):
 
     @property
     def title(self) -> str:
-        """The name for administrators, like PrepareCommit."""
+        """The name of the state in responses and messages, such as PrepareCommit."""
         return _TITLES[self]
 
 
