@@ -16,7 +16,7 @@ LOG_FILES = {
 
 
 def open_log_files(directory: str, formatter: logging.Formatter) -> None:
-    """Makes the loggers of `LOG_FILES` write to files in `directory` only; the files are appended to.
+    """Makes the loggers named in `LOG_FILES` write only to their files in `directory`; the files are appended to.
 
     A file that logrotate has moved is opened again. Raises OSError if a file cannot be opened.
     """

@@ -27,20 +27,22 @@ _CLOSE = {"connection": "close"}
 
 
 class _ClientTooSlow(Exception):
-    """Raised when a client has not taken a piece of its response in time."""
+    """Raised when a client has not received a piece of its response within the limit of time."""
 
 
 def json_refusal(status: int, reason: str) -> Response:
-    """Returns a refusal in the form of Confluent's programs: `error_code` and `message`."""
+    """Returns the response to a refused request in the form of Confluent's programs: a JSON object with `error_code`
+    (the HTTP status) and `message`.
+    """
     return JSONResponse({"error_code": status, "message": reason}, status)
 
 
 class Protection:
-    """Wraps an application. Passes on only requests of known users, and bodies within the limits.
+    """Wraps an ASGI application, which gets only requests of authenticated users, and bodies within the limits.
 
-    The name of the user is in `scope["user"]`; None without authentication. The application sees a body that is too
-    large or too slow as an HTTPException (413 or 408), which its own handler turns into a response. A client that does
-    not take its response is disconnected.
+    The name of the user is in `scope["user"]`; it is None if the server has no authentication. If the body is too large
+    or arrives too slowly, reading it raises HTTPException (413 or 408), which the application's own handler turns into
+    a response. A client that does not receive its response in time is disconnected.
     """
 
     def __init__(
@@ -87,10 +89,11 @@ class Protection:
             log.info("%s does not take its response; disconnected", scope.get("client"))
 
     async def _authenticated(self, users: PasswordFile, authorization: bytes) -> str | None:
-        """Returns the user whose name and password the header `Authorization` has (RFC 7617); None if they are wrong.
+        """Returns the name of the user if `authorization`, the value of the header, has a valid name and password (RFC
+        7617); otherwise None.
 
-        Accepted headers are remembered by their keyed digests, because a check of a password takes about 50 ms. Checks
-        run one at a time, so that wrong passwords do not occupy the machine.
+        Valid headers are remembered by their keyed digests, because a check of a password takes about 50 ms. Checks run
+        one at a time, so that wrong passwords do not occupy the machine.
         """
         scheme, _, given = authorization.partition(b" ")
         try:
@@ -113,14 +116,18 @@ class Protection:
         return f"The request's body is larger than {self._limits.body_bytes} bytes"
 
     async def _discard(self, receive: Receive) -> None:
-        """Reads and drops the rest of a request's body, for at most `body_s` seconds of the limits."""
+        """Reads and drops the rest of a request's body, for at most the time (`body_s`) that the limits permit for a
+        body.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.body_s):
                 while (await receive()).get("more_body", False):
                     pass
 
     def _limited(self, receive: Receive) -> Receive:
-        """Returns a `receive` that raises HTTPException when the body exceeds the limits of size or time."""
+        """Returns an ASGI `receive` that calls the given one, and raises HTTPException when the body is too large or
+        too slow.
+        """
         received = 0
         is_complete = False
         deadline_s: float | None = None

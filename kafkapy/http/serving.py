@@ -19,9 +19,10 @@ ACCEPT_QUEUE = 128
 
 
 class Limits(NamedTuple):
-    """The limits of a server: connections at once, and seconds for which an idle connection is kept open.
+    """The limits of a server: the number of connections at a time, and the seconds for which an idle connection is kept
+    open.
 
-    `head_s` and `body_s` limit the time in which the head and the body of a request arrive.
+    The head of a request must arrive within `head_s` seconds, and its body within `body_s` seconds.
     """
 
     connections: int = 200
@@ -39,7 +40,7 @@ class TlsFiles(NamedTuple):
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server whose signals are handled by the caller."""
+    """A uvicorn server that installs no signal handlers, because the caller handles signals."""
 
     def __init__(
         self,
@@ -122,7 +123,9 @@ class WebServer:
         self._server.run(sockets=[self._bound])
 
     def stop(self) -> None:
-        """Makes `run` return; a request in progress has two seconds to end."""
+        """Makes `run` return; requests in progress have two seconds to end. May be called by any thread or signal
+        handler.
+        """
         self._server.should_exit = True
 
 
@@ -149,7 +152,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def is_loopback(host: str) -> bool:
-    """Returns whether all addresses of a host name belong to this machine's loopback interface."""
+    """Returns True if all addresses of the host name belong to the loopback interface, and False if the name is
+    unknown.
+    """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:

@@ -19,7 +19,9 @@ FAILURE_PERIOD_S = 60.0
 
 
 class Session:
-    """One login. `form_token` has to be sent with every change; `state` belongs to the application."""
+    """The session of a user who has logged in. `form_token` must be sent with every change; `state` is any object of
+    the application.
+    """
 
     __slots__ = ("began_s", "form_token", "key", "state", "used_s", "user")
 
@@ -31,7 +33,7 @@ class Session:
         self.state = state
 
     def accepts_form(self, token: str) -> bool:
-        """Returns whether a form has the token of this session."""
+        """Returns True if `token`, which was sent with a form, is the form token of this session."""
         return hmac.compare_digest(self.form_token.encode(), token.encode())
 
 
@@ -63,7 +65,9 @@ class Sessions:
         return len(self._sessions)
 
     def begin(self, user: str, state: Any = None) -> Session:
-        """Returns a new session."""
+        """Adds a session for `user`, who has logged in, and returns the session. `state` is any object of the
+        application.
+        """
         ended = []
         with self._lock:
             session = Session(user, self._clock(), state)
@@ -102,7 +106,7 @@ class Sessions:
             self.end(key)
 
     def may_try(self) -> bool:
-        """Returns whether another login may be tried now; False after too many failures in the last minute."""
+        """Returns True if a login may be attempted now, and False after too many failed logins in the last minute."""
         now_s = self._clock()
         with self._lock:
             while self._failures and now_s - self._failures[0] > FAILURE_PERIOD_S:
@@ -110,6 +114,6 @@ class Sessions:
             return len(self._failures) < MOST_FAILURES
 
     def count_failure(self) -> None:
-        """Counts a failed login."""
+        """Counts a failed login. After too many in a minute, `may_try` returns False."""
         with self._lock:
             self._failures.append(self._clock())

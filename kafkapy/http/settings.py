@@ -37,7 +37,9 @@ SSL_PREFIX = "ssl."
 
 
 class RequestLimits(NamedTuple):
-    """Limits of a listener. A request that exceeds one is refused with a reason, or its connection is closed."""
+    """The limits of a listener: bytes of a request's body, seconds, and connections at a time. A request that exceeds a
+    limit is refused with a reason, or its connection is closed.
+    """
 
     body_bytes: int
     body_s: float  # for the arrival of a request's body
@@ -47,7 +49,9 @@ class RequestLimits(NamedTuple):
 
 
 class HttpSettings(NamedTuple):
-    """The settings of one listener. `ssl` is None for http, `users` is None without authentication."""
+    """The settings of one HTTP listener. `ssl` is None for http; `users` is None if the listener has no authentication.
+    `realm` is the name that a client shows to a user who is asked for the password.
+    """
 
     host: str
     port: int

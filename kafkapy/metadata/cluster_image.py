@@ -18,8 +18,12 @@ class Endpoint(NamedTuple):
 
 
 class BrokerRegistration(NamedTuple):
-    """A broker's last registration. Immutable. A fenced broker leads no partitions, and Metadata responses do not
-    contain it."""
+    """A broker's newest registration. Immutable. A fenced broker leads no partitions, and Metadata responses do not
+    contain it.
+
+    `features` maps each feature to the lowest and highest supported level. The log directories are ids; in the cordoned
+    ones no new replicas are placed.
+    """
 
     broker_id: int
     epoch: int
@@ -48,8 +52,9 @@ class BrokerRegistration(NamedTuple):
         return not set(self.log_dirs) <= set(self.cordoned_log_dirs)
 
     def has_online_directory(self, directory_id: bytes) -> bool:
-        """Returns whether a replica in this directory can be served: the broker has not reported the directory as
-        failed."""
+        """Returns False if the broker has reported the log directory as failed, and True if a replica in it can be
+        served.
+        """
         if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
             return True
         if directory_id == DIRECTORY_LOST:
@@ -58,7 +63,9 @@ class BrokerRegistration(NamedTuple):
 
 
 class ControllerRegistration(NamedTuple):
-    """A controller's last registration. Immutable."""
+    """A controller's newest registration. Immutable. `features` maps each feature to the lowest and highest supported
+    level.
+    """
 
     controller_id: int
     incarnation_id: bytes

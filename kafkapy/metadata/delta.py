@@ -67,7 +67,7 @@ class MetadataDelta:
 
     @property
     def changed_topics(self) -> dict[bytes, TopicImage]:
-        """The created topics and the topics with changed partitions, in their new state, by topic id."""
+        """The topics that are new or have changed partitions, in their new state, by topic id."""
         return self.topics.changed
 
     @property
@@ -76,8 +76,9 @@ class MetadataDelta:
         return self.topics.deleted
 
     def to_image(self, offset: int, epoch: int) -> MetadataImage:
-        """Returns the image after all replayed records; `offset` is the end offset of the last of them, and `epoch` its
-        epoch."""
+        """Returns the image after all replayed records. `offset` is the offset after the last of these records, and
+        `epoch` the leader epoch of that record.
+        """
         assert offset >= self.image.offset, f"image at {offset} after one at {self.image.offset}"
         assert epoch >= self.image.epoch, f"image of epoch {epoch} after one of epoch {self.image.epoch}"
         return MetadataImage(
@@ -88,7 +89,8 @@ class MetadataDelta:
     def replay(self, record: Any) -> None:
         """Applies one metadata record.
 
-        Raises ValueError for an unknown type, or for a record that does not fit the image.
+        Raises ValueError for an unknown record type, or for a record that contradicts the image, such as the change of
+        an unknown topic.
         """
         replay = REPLAY.get(type(record).__name__)
         if replay is None:
@@ -252,7 +254,7 @@ class MetadataDelta:
             raise ValueError(f"the cluster is in the middle of a migration (state {record.zk_migration_state})")
 
     def _nothing(self, record: Any) -> None:
-        """Does nothing: a NoOpRecord changes no metadata."""
+        """Does nothing when a NoOpRecord is replayed, because it changes no metadata."""
 
 
 def _endpoints(end_points: Any) -> dict[str, Endpoint]:

@@ -8,7 +8,7 @@ from kafkapy.metadata.topics_image import NO_LEADER, RECOVERING
 
 
 class ElectionCounts:
-    """The elections since the start of this node. Written by the quorum thread, read by any.
+    """The numbers of leader elections since the start of this node. Written by the quorum thread, read by any.
 
     `unclean` is the number of unclean elections, `from_eligible` the number of elections of an eligible leader replica
     (KIP-966). If a delta changes a partition several times, only the last leader is counted.
@@ -21,7 +21,7 @@ class ElectionCounts:
         self.from_eligible = 0
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Counts the elections of one change of the metadata."""
+        """Adds the elections in `delta`, one change of the metadata, to the counts."""
         for topic_id, topic in delta.changed_topics.items():
             before = delta.image.topics.by_id.get(topic_id)
             if before is None:

@@ -71,7 +71,7 @@ def supports_directory_assignment(metadata_version: int) -> bool:
 
 
 def supports_elr(metadata_version: int) -> bool:
-    """Returns whether partition records may contain eligible leader replicas (KIP-966).
+    """Returns True if partition records can contain eligible leader replicas (KIP-966) in this metadata.version.
 
     They are used only if the feature eligible.leader.replicas.version is finalized, too.
     """
@@ -91,14 +91,14 @@ def register_broker_record_version(metadata_version: int) -> int:
 
 
 def partition_record_version(metadata_version: int) -> int:
-    """Returns the version in which PartitionRecord and PartitionChangeRecord are written."""
+    """Returns the version in which PartitionRecord and PartitionChangeRecord are written in this metadata.version."""
     if metadata_version >= 23:
         return 2
     return 1 if metadata_version >= 17 else 0
 
 
 def fetch_request_version(metadata_version: int) -> int:
-    """Returns the version in which a follower sends Fetch requests to another broker."""
+    """Returns the version of the Fetch requests that a follower sends to another broker in this metadata.version."""
     for level, version in ((27, 18), (21, 17), (19, 16), (10, 15), (9, 14)):
         if metadata_version >= level:
             return version
@@ -106,7 +106,8 @@ def fetch_request_version(metadata_version: int) -> int:
 
 
 def list_offsets_request_version(metadata_version: int) -> int:
-    """Returns the version in which a follower sends ListOffsets requests to another broker."""
+    """Returns the version of the ListOffsets requests that a follower sends to another broker in this metadata.version.
+    """
     for level, version in ((29, 11), (25, 10), (21, 9), (9, 8)):
         if metadata_version >= level:
             return version
@@ -114,7 +115,7 @@ def list_offsets_request_version(metadata_version: int) -> int:
 
 
 def requires_leader_epoch_bump_on_isr_shrink(metadata_version: int) -> bool:
-    """Returns whether the leader epoch must be raised when the ISR shrinks.
+    """Returns True if the leader epoch must be increased when the ISR shrinks.
 
     This is necessary before 3.6-IV0, because followers would not notice the change otherwise.
     """
@@ -126,5 +127,7 @@ _METADATA_CHANGES = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
 
 
 def loses_metadata(current: int, target: int) -> bool:
-    """Returns whether a downgrade of metadata.version from `current` to `target` could delete metadata."""
+    """Returns True if a downgrade of metadata.version from `current` to `target` could delete metadata: a version above
+    `target` introduced metadata that records of `target` cannot contain.
+    """
     return not _METADATA_CHANGES.isdisjoint(range(target + 1, current + 1))

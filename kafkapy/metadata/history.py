@@ -35,10 +35,10 @@ class LoggedRecord(NamedTuple):
 
 
 class MetadataHistory:
-    """The records of a metadata log in order, on top of the image of a snapshot. Not thread-safe.
+    """The records of a metadata log in order, which follow the image of a snapshot. Not thread-safe.
 
-    The history begins at the offset of `base`, the image before the first record. An image at an offset contains the
-    effects of the records before this offset, except for those of a metadata transaction that is open there.
+    The history begins at the offset of `base`, the image before the first record. The image at an offset contains the
+    effects of the records before this offset, except the records of a metadata transaction that has not ended by then.
     """
 
     def __init__(self, base: MetadataImage = EMPTY_IMAGE) -> None:
@@ -54,7 +54,9 @@ class MetadataHistory:
         return self.records[-1].offset + 1 if self.records else self.base.offset
 
     def append(self, record: LoggedRecord) -> None:
-        """Adds the next record. Raises ValueError if the record does not fit the records before it."""
+        """Adds the next record. Raises ValueError if the record contradicts the earlier records, such as a change of an
+        unknown topic.
+        """
         if record.offset < self.end_offset:
             raise ValueError(f"record at offset {record.offset} after the end of the history, {self.end_offset}")
         if not record.is_control:
@@ -68,7 +70,9 @@ class MetadataHistory:
             self._since_image = 0
 
     def image_at(self, offset: int) -> MetadataImage:
-        """Returns the metadata after the records before `offset`; the base for an offset before the history."""
+        """Returns the metadata after the records before `offset`. Returns `base`, the image of the snapshot, for an
+        earlier offset.
+        """
         nearest = self._images[max(bisect_right(self._images, offset, key=lambda image: image.offset) - 1, 0)]
         loader = MetadataLoader(nearest)
         epoch = nearest.epoch
@@ -79,7 +83,9 @@ class MetadataHistory:
         return loader.delta.to_image(max(offset, nearest.offset), epoch)
 
     def offset_at(self, wall_ms: int) -> int:
-        """Returns the offset after the last record that was written at this time (ms since 1970) or before it."""
+        """Returns the offset after the last record that was written at the time `wall_ms` (ms since 1970) or before it;
+        the first offset of the history if there is no such record.
+        """
         at = bisect_right(self.records, wall_ms, key=lambda record: record.wall_ms)
         return self.records[at - 1].offset + 1 if at else self.base.offset
 
@@ -92,7 +98,8 @@ class MetadataHistory:
     def effective(self) -> Iterator[LoggedRecord]:
         """Yields the records in the order in which they take effect.
 
-        The records of a metadata transaction follow its end; those of an aborted or unfinished one are left out.
+        The records of a metadata transaction take effect at its end; those of an aborted or unfinished transaction are
+        left out, and so are the records that begin, end and abort transactions.
         """
         transaction: list[LoggedRecord] | None = None
         for record in self.records:

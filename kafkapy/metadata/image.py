@@ -31,10 +31,10 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 class MetadataImage(NamedTuple):
     """The metadata after the records before `offset`; `epoch` is the epoch of the last record. Immutable, any thread.
 
-    `configs` maps (resource type, name) to its overrides; the cluster-wide broker default has the name "".
-    `client_quotas` maps an entity, sorted pairs (type, name or None for the default), to key -> value. `scram` maps
-    (user, mechanism number); `acls` maps ids of 16 bytes; `delegation_tokens` maps token ids. Producer ids below
-    `next_producer_id` are allocated.
+    `configs` maps (resource type, name) to the overrides of the resource; the cluster-wide broker default has the name
+    "". `client_quotas` maps an entity, sorted pairs (type, name or None for the default), to values by quota key.
+    `scram` has the key (user, mechanism number), `acls` the id of 16 bytes, and `delegation_tokens` the token id.
+    Producer ids below `next_producer_id` are allocated.
     """
 
     offset: int
@@ -57,7 +57,7 @@ class MetadataImage(NamedTuple):
 
     @property
     def elr_enabled(self) -> bool:
-        """True if eligible leader replicas (KIP-966) are recorded.
+        """True if the metadata record eligible leader replicas (KIP-966) of partitions.
 
         This requires the finalized feature eligible.leader.replicas.version, and a metadata.version whose records
         contain them.
@@ -67,7 +67,9 @@ class MetadataImage(NamedTuple):
         )
 
     def config(self, resource_type: int, name: str) -> dict[str, str]:
-        """Returns the overrides of a resource; empty if it has none."""
+        """Returns the overrides of a resource, values by configuration key; empty if it has none. `resource_type` is
+        Kafka's number.
+        """
         return self.configs.get((resource_type, name), _NO_CONFIG)
 
 

@@ -12,7 +12,8 @@ Key = TypeVar("Key")
 
 
 def delta_between(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
-    """Returns a delta from `before` to `after`, as if the records between them had been replayed."""
+    """Returns a delta that changes the image `before` to `after`, as if the records between the two had been replayed.
+    """
     delta = MetadataDelta(before)
     delta.topics.replace_with(after.topics)
     delta.features = after.features
@@ -32,5 +33,5 @@ def delta_between(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
 
 
 def _changed(before: Mapping[Key, object], after: Mapping[Key, object]) -> set[Key]:
-    """Returns the keys that were added, removed, or have another value."""
+    """Returns the keys that are only in one of the two mappings, or have different values in them."""
     return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}

@@ -29,9 +29,9 @@ MessageAndVersion = tuple[Any, int]
 
 
 def snapshot_records(image: MetadataImage) -> Iterator[MessageAndVersion]:
-    """Yields the records that rebuild `image`, as pairs of message and version.
+    """Yields the records of a snapshot, from which `image` can be rebuilt, as pairs (message, version).
 
-    Parts that records of the image's metadata.version cannot contain are left out, as in Apache Kafka.
+    Metadata that records of the image's metadata.version cannot contain are left out, as in Apache Kafka.
     """
     version = image.metadata_version
     yield from _feature_records(image)

@@ -27,7 +27,7 @@ class BrokerEvent(NamedTuple):
 
 
 class PartitionEvent(NamedTuple):
-    """One step of a partition's history.
+    """One event in a partition's history.
 
     `what` says what changed; `why` is the reason, or "" if the records do not show one; `because` is the record that
     caused the change, or None. `partition` is the state after the event, or None if the event does not change the
@@ -42,7 +42,8 @@ class PartitionEvent(NamedTuple):
 
 
 def explain_partition(history: MetadataHistory, topic: str, partition: int) -> Iterator[PartitionEvent]:
-    """Yields the events of a partition in order: changes of the partition, of its brokers and of the controller.
+    """Yields the events that concern a partition, in order: changes of the partition, of its brokers and of the
+    controller.
 
     A topic that was deleted and created again has one history.
     """
@@ -50,7 +51,7 @@ def explain_partition(history: MetadataHistory, topic: str, partition: int) -> I
 
 
 class _Explanation:
-    """One pass over a history for one partition."""
+    """Reads a history once and makes the events of one partition from it."""
 
     def __init__(self, history: MetadataHistory, topic: str, partition: int) -> None:
         self._history = history
@@ -74,7 +75,7 @@ class _Explanation:
                 yield from explain(self, record)
 
     def _replay(self, record: LoggedRecord) -> None:
-        """Applies the record, and sets `_image` and `_state` to the state after it."""
+        """Applies the record, and sets `_image` (the metadata) and `_state` (the partition) to the state after it."""
         self._loader.replay(record.message)
         self._image = self._loader.delta.to_image(record.offset + 1, record.epoch)
         self._loader = MetadataLoader(self._image)
@@ -142,9 +143,10 @@ class _Explanation:
     def _reason(
         self, record: LoggedRecord, before: PartitionImage, after: PartitionImage
     ) -> tuple[str, LoggedRecord | None]:
-        """Returns why a change was made, "" if unknown, and the record about a broker that caused it.
+        """Returns in words why `record` changed the partition ("" if unknown), and the record about a broker that
+        caused the change.
 
-        The record is None if the change was not made because a broker changed its state.
+        The second result is None if the change was not caused by a record about a broker, such as its fencing.
         """
         nearby = self._brokers_of_batch[record.base_offset]
         involved = {before.leader, after.leader}.union(
@@ -167,7 +169,7 @@ def _topic_id(image: MetadataImage, topic: str) -> bytes:
 
 
 def describe_partition(state: PartitionImage) -> str:
-    """Returns the state of a partition in words."""
+    """Returns the state of a partition in words: leader, epochs, replicas and ISR."""
     parts = [
         f"leader {_leader(state)} (epoch {state.leader_epoch})",
         f"ISR {_ids(state.isr)}",
@@ -187,7 +189,7 @@ def describe_partition(state: PartitionImage) -> str:
 
 
 def describe_change(before: PartitionImage, after: PartitionImage) -> str:
-    """Returns what differs between two states of a partition."""
+    """Returns in words what differs between two states of a partition, such as "leader 1 -> 2, ISR 1,2 -> 2"."""
     parts = []
     if before.leader != after.leader:
         parts.append(f"leader {_leader(before)} -> {_leader(after)}")
@@ -271,7 +273,9 @@ def _in_sync_change(before: PartitionImage, after: PartitionImage) -> str:
 
 
 def broker_event(record: LoggedRecord) -> BrokerEvent | None:
-    """Returns what a record about a broker means; None if the record is not about a broker."""
+    """Returns the meaning of a record about a broker in words, with the broker; None if the record is not about a
+    broker.
+    """
     message = record.message
     kind = type(message).__name__
     if kind == "RegisterBrokerRecord":

@@ -47,8 +47,9 @@ class TopicsDelta:
         self._put(TopicImage(name, topic_id, {}), by_name, by_id)
 
     def remove_topic(self, topic_id: bytes) -> TopicImage:
-        """Removes the topic and returns its newest state. If the topic was in the old image, `deleted` gets its state
-        there."""
+        """Removes the topic and returns its newest state. A topic that is in the old image is added to `deleted`, as it
+        was there.
+        """
         by_name, by_id = self._own()
         topic = self._topic(topic_id)
         before = self.image.by_id.get(topic_id)
@@ -104,7 +105,9 @@ class TopicsDelta:
                     )
 
     def replace_with(self, topics: TopicsImage) -> None:
-        """Makes `topics` the result of this delta. Called instead of replaying records, on a delta without changes."""
+        """Makes `topics` the result of this delta, so that no records need to be replayed. The delta must not have
+        changes.
+        """
         assert self._by_id is None, "the delta has changes"
         self._by_name, self._by_id = dict(topics.by_name), dict(topics.by_id)
         before = self.image.by_id
@@ -124,8 +127,9 @@ class TopicsDelta:
         return topic
 
     def _partitions(self, topic_id: bytes) -> dict[int, PartitionImage]:
-        """Returns the partitions of a topic as a dictionary that may be changed: it is copied at the first call for a
-        topic."""
+        """Returns the partitions of a topic as a dictionary that the caller may change. The first call for a topic
+        copies it.
+        """
         topic = self.changed.get(topic_id)
         if topic is None:
             topic = self._topic(topic_id)
@@ -141,7 +145,7 @@ def merge_partition_change(partition: PartitionImage, record: Any) -> PartitionI
     """Returns the partition after a PartitionChangeRecord.
 
     A field that is not set in the record does not change. Records contain no epochs: the partition epoch increases by
-    one, and the leader epoch too if the record names a leader.
+    one, and the leader epoch also increases by one if the record names a leader.
     """
     replicas = partition.replicas if record.replicas is None else tuple(record.replicas)
     leader_changes = record.leader != NO_LEADER_CHANGE

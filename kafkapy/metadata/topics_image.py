@@ -18,12 +18,12 @@ _RESERVED_DIRECTORIES = 100
 
 
 def is_reserved_directory(directory_id: bytes) -> bool:
-    """Returns whether an id can never be the id of a log directory: Kafka reserves the ids below 100."""
+    """Returns True if the id can never be the id of a log directory, because Kafka reserves the ids below 100."""
     return not any(directory_id[:8]) and int.from_bytes(directory_id[8:], "big", signed=True) < _RESERVED_DIRECTORIES
 
 
 class PartitionImage(NamedTuple):
-    """The state of one partition. Immutable.
+    """The state of one partition. Immutable. `directories` has the id of the log directory of each of `replicas`.
 
     Invariants: len(directories) == len(replicas); set(isr) <= set(replicas); leader is a replica or NO_LEADER; both
     epochs never fall.
@@ -42,7 +42,8 @@ class PartitionImage(NamedTuple):
     partition_epoch: int
 
     def directory_of(self, broker_id: int) -> bytes:
-        """Returns the id of the directory of a broker's replica; raises ValueError if the broker has no replica."""
+        """Returns the id of the log directory of the broker's replica; raises ValueError if the broker has no replica.
+        """
         return self.directories[self.replicas.index(broker_id)]
 
     @property
@@ -72,7 +73,7 @@ class TopicsImage(NamedTuple):
         return None if state is None or broker_id not in state.replicas else state
 
     def is_assigned(self, broker_id: int, topic_id: bytes, partition: int, directory_id: bytes) -> bool:
-        """Returns whether the metadata assign the broker's replica of a partition to this log directory.
+        """Returns True if the metadata assign the broker's replica of a partition to the log directory `directory_id`.
 
         Also returns True if the metadata do not name a directory for the replica. Returns False if the broker has no
         replica.

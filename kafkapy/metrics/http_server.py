@@ -54,7 +54,7 @@ class Response:
 class Pending:
     """A response that another thread produces and passes to `resolve`.
 
-    If that takes longer than `patience_s` seconds, the server sends `otherwise` as a substitute. The server sets `wake`
+    If `resolve` is not called within `patience_s` seconds, the server sends `otherwise` instead. The server sets `wake`
     and then reads `response`; `resolve` sets `response` and then reads `wake`. In every order at least one of the two
     threads sees both values.
     """
@@ -78,7 +78,8 @@ Route = Callable[[], Response | Pending]
 
 
 class Credentials:
-    """The user name and password that a reader of protected pages must give (RFC 7617). Its representation is hidden.
+    """The user name and password that clients must send for protected pages (RFC 7617). The object's `repr` does not
+    show them.
 
     Without TLS the password is readable on the network.
     """
@@ -89,13 +90,15 @@ class Credentials:
         self._expected = base64.b64encode(f"{user}:{password}".encode())
 
     def accepts(self, authorization: bytes) -> bool:
-        """Returns whether the value of the header `Authorization` has this user name and password."""
+        """Returns True if `authorization`, the value of the header of this name, has this user name and password."""
         scheme, _, given = authorization.partition(b" ")
         return scheme.lower() == b"basic" and hmac.compare_digest(given.strip(), self._expected)
 
 
 class _Client:
-    """One connection, which reads a head, waits for a page, or sends a response. The server's thread only."""
+    """One connection: it receives the head of a request, waits for a page, or sends a response. The server's thread
+    only.
+    """
 
     __slots__ = ("deadline_s", "has_body", "keeps_open", "outgoing", "pending", "received", "socket")
 
@@ -146,9 +149,10 @@ class HttpServer:
     """
 
     def __init__(self, address: str, *, tls: SSLContext | None = None, credentials: Credentials | None = None) -> None:
-        """Binds the address; clients wait until `start`. Raises OSError if the address cannot be bound.
+        """Binds the address; the system queues clients until `start`. Raises OSError if the address cannot be bound.
 
-        With `tls` all connections are encrypted. With `credentials` a client must give them for protected pages.
+        If `tls` is set, all connections are encrypted. If `credentials` are set, a client must send them for protected
+        pages.
         """
         self._tls = tls
         self._credentials = credentials
@@ -171,9 +175,9 @@ class HttpServer:
         self._thread = threading.Thread(target=self._run, name="kafkapy-metrics", daemon=True)
 
     def start(self, routes: Mapping[str, Route], protected: frozenset[str] = frozenset()) -> None:
-        """Starts the thread, which responds to a GET of each path in `routes` with the result of its function.
+        """Starts the thread, which responds to a GET or HEAD of each path in `routes` with the result of its function.
 
-        If the server has credentials, a client must give them for the paths in `protected`.
+        If the server has credentials, a client must send them for the paths in `protected`.
         """
         self._routes = routes
         self._protected = protected
@@ -193,7 +197,7 @@ class HttpServer:
         os.close(self._wake_write)
 
     def _wake(self) -> None:
-        """Makes the server's thread check whether pending responses are set. May be called by any thread."""
+        """Makes the server's thread check which pending responses are ready. May be called by any thread."""
         with self._wake_lock:
             if not self._is_closing:
                 with suppress(BlockingIOError):  # the pipe is full, so the thread wakes up in any case
@@ -267,7 +271,9 @@ class HttpServer:
     # -- one connection
 
     def _advance(self, client: _Client) -> None:
-        """Reads or writes on the connection as much as is possible without waiting."""
+        """Sends as much of the response as is possible without waiting, or reads from the connection. Closes the
+        connection if the client sends something or hangs up while it waits for a page.
+        """
         try:
             if client.outgoing:
                 self._send(client)
@@ -305,9 +311,9 @@ class HttpServer:
             # The TLS socket may have decrypted bytes, which `poll` does not report: read until it has none.
 
     def _answer(self, client: _Client, head: bytes, *, is_alone: bool) -> None:
-        """Responds to one request.
+        """Responds to the request whose head is `head`: with a page, or with an error status.
 
-        Without `is_alone` other bytes followed the request, and the connection is closed after the response.
+        `is_alone` is False if more bytes have arrived after the head; the connection is then closed after the response.
         """
         client.received.clear()
         lines = head.split(b"\r\n")
@@ -364,7 +370,7 @@ class HttpServer:
             return Response(b"The page could not be made; the log has the reason.\n", 500)
 
     def _refuse(self, client: _Client, status: int) -> None:
-        """Responds without calling a route, and closes the connection, because the following bytes cannot be parsed."""
+        """Responds with the error `status`, and closes the connection, because the following bytes cannot be parsed."""
         client.keeps_open = False
         client.has_body = True
         self._begin(client, Response(f"{REASONS[status]}\n".encode(), status))
@@ -384,7 +390,9 @@ class HttpServer:
         self._send(client)
 
     def _send_answer(self, client: _Client, response: Response) -> None:
-        """Ends the client's wait for a `Pending`, and sends `response`, which is its result or its substitute."""
+        """Sends `response`: the result of the Pending response that the client has waited for, or the substitute after
+        too long.
+        """
         client.pending = None
         try:
             self._begin(client, response)
