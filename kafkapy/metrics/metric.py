@@ -35,7 +35,7 @@ class Metric:
 
 
 def counter(name: str, documentation: str, *labels: str) -> Metric:
-    """Returns a metric for a number that only grows, from 0 at the start of the process."""
+    """Returns the declaration of a metric whose value only grows, from 0 at the start of the process."""
     return Metric(name, COUNTER, labels, documentation)
 
 
@@ -44,12 +44,16 @@ def gauge(name: str, documentation: str, *labels: str) -> Metric:
 
 
 def summary(name: str, documentation: str, *labels: str) -> Metric:
-    """Returns a metric with quantiles of the last minute (label `quantile`), `_sum` and `_count` since the start."""
+    """Returns the declaration of a metric with quantiles of the last minute (label `quantile`), and with `_sum` and
+    `_count` since the start of the process.
+    """
     return Metric(name, SUMMARY, labels, documentation)
 
 
 def histogram(name: str, documentation: str, *labels: str) -> Metric:
-    """Returns a metric with counts by upper bound (label `le`), `_sum` and `_count`, all since the start."""
+    """Returns the declaration of a metric with the number of values up to each upper bound (label `le`), `_sum` and
+    `_count`, all since the start of the process.
+    """
     return Metric(name, HISTOGRAM, labels, documentation)
 
 
@@ -66,7 +70,9 @@ def format_labels(names: tuple[str, ...], values: tuple[object, ...]) -> str:
 
 
 def escape(text: str) -> str:
-    """Returns a label's value, escaped for the page."""
+    """Returns the text with backslashes, quotation marks and newlines escaped, as a label's value in Prometheus's text
+    format.
+    """
     if "\\" in text or '"' in text or "\n" in text:
         return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return text

@@ -20,7 +20,8 @@ REST_S = 0.0001
 
 
 class Pace:
-    """A pause between slices of work, in which other threads can run Python. Used by one thread."""
+    """Releases the interpreter lock between slices of work, so that other threads can run Python. Used by one thread.
+    """
 
     __slots__ = ("_until_ns",)
 
@@ -35,7 +36,7 @@ class Pace:
 
 
 class Page:
-    """The text of a page so far. Used by one thread.
+    """The text of a page of metrics, as far as it has been written. Used by one thread.
 
     Every family is begun once, and written completely before the next family begins.
     """
@@ -60,15 +61,18 @@ class Page:
             self.sample(metric, values, number)
 
     def sample(self, metric: Metric, values: tuple[object, ...], number: float, suffix: str = "") -> None:
-        """Writes one series of the family that was begun; `suffix` is `_sum` or `_count` of a summary."""
+        """Writes one series of the family that was begun last. `values` are the values of the labels; `suffix`, `_sum`
+        or `_count` for a summary, is added to the name.
+        """
         labels = format_labels(metric.labels, values)
         self.native.text(f"{metric.name}{suffix}{labels} {format_number(number)}\n".encode())
         self.pace()
 
     def part(self, metric: Metric, values: tuple[object, ...], number: float, name: str, part: object) -> None:
-        """Writes one quantile of a summary or one bucket of a histogram.
+        """Writes one quantile of a summary or one bucket of a histogram, in the family that was begun last.
 
-        `name` is the additional label, `quantile` or `le`, and `part` is its value.
+        `values` are the values of the metric's labels. `name` is the additional label, `quantile` or `le`, and `part`
+        is its value.
         """
         suffix = "_bucket" if name == "le" else ""
         labels = format_labels((*metric.labels, name), (*values, part))
@@ -78,9 +82,10 @@ class Page:
     def histogram(
         self, metric: Metric, values: tuple[object, ...], ends: Sequence[float], counts: Sequence[int], total: float
     ) -> None:
-        """Writes one histogram of the family that was begun.
+        """Writes one histogram of the family that was begun last. `values` are the values of the metric's labels.
 
-        `counts[n]` values are at most `ends[n]`; the last count is that of all values, and `total` is their sum.
+        `counts[n]` of the observed values are at most `ends[n]`. `counts` has one more element than `ends`, the number
+        of all observed values; `total` is their sum.
         """
         for end, count in zip((*map(repr, ends), "+Inf"), counts, strict=True):
             self.part(metric, values, count, "le", end)
@@ -90,14 +95,14 @@ class Page:
     def topics(self, metric: Metric, counters: list[TopicCounters], counter: int) -> None:
         """Writes a family with a line for each topic, and a line without labels for the sum of all topics.
 
-        `counter` is the index of the number in each TopicCounters.
+        `counter` is the index of the value to write among the numbers of each TopicCounters.
         """
         self.begin(metric)
         self.native.topic_family(metric.name.encode(), counters, counter)
         self.pace()
 
     def partitions(self, metric: Metric, rows: PartitionRows, column: int) -> None:
-        """Writes a family with a line for each partition; `column` is the index of the number in each row."""
+        """Writes a family with a line for each partition; `column` is the index of the value to write in each row."""
         self.begin(metric)
         self.native.partition_family(metric.name.encode(), rows, column)
         self.pace()

@@ -24,7 +24,7 @@ def boot_time_s() -> float:
 
 
 class ProcessMetrics:
-    """The metrics of this process, which are read from /proc at each call. Used by one thread."""
+    """The metrics that describe this process, which are read from /proc at each call. Used by one thread."""
 
     def __init__(self) -> None:
         self._boot_time_s = boot_time_s()

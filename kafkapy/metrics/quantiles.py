@@ -18,16 +18,19 @@ T = TypeVar("T")
 
 
 class Window(Generic[T]):
-    """Earlier readings of growing counts, oldest first, of at least the last `window_s` seconds. Used by one thread."""
+    """Earlier readings of counts that only grow, each with its time, oldest first. They cover at least the last
+    `window_s` seconds. Used by one thread.
+    """
 
     def __init__(self, first: T, now_s: float, window_s: float = WINDOW_S) -> None:
         self._window_s = window_s
         self._kept: deque[tuple[float, T]] = deque([(now_s, first)])
 
     def before(self, now_s: float) -> tuple[float, T]:
-        """Returns the time and the value of the reading with which to compare the present reading.
+        """Returns the time and the value of the earlier reading with which to compare the present reading, made at
+        `now_s`.
 
-        This is the newest reading that is at least as old as the window, or the oldest reading if all are younger.
+        This is the newest reading that is at least `window_s` seconds old, or the oldest reading if all are younger.
         """
         kept = self._kept
         while len(kept) > 1 and now_s - kept[1][0] >= self._window_s:
@@ -40,10 +43,10 @@ class Window(Generic[T]):
 
 
 def quantile(fraction: float, counts: Sequence[int], bounds: Sequence[float]) -> float:
-    """Returns the value below which `fraction` of all values lie, interpolated in its bucket.
+    """Returns the value below which `fraction` (0 to 1) of all values lie, interpolated within its bucket.
 
-    Returns NaN if there are no values. `counts[n]` values lie between `bounds[n - 1]` and `bounds[n]`; the last bucket
-    has no upper bound, and its lower bound is returned.
+    Returns NaN if there are no values. `counts[n]` is the number of values between `bounds[n - 1]` (or 0) and
+    `bounds[n]`. The last bucket has no upper bound; for a quantile in it, its lower bound is returned.
     """
     total = sum(counts)
     if total == 0:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class RequestErrors:
-    """The numbers of errors since the start, by API key and error code. Only the reactor's thread may call `count`.
+    """The numbers of errors in responses since the start, by API key and error code. Only the reactor's thread may call
+    `count`.
 
     The number of APIs and of errors is fixed, which bounds the size of this table.
     """

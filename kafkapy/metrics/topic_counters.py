@@ -14,13 +14,15 @@ OTHER = "(other)"
 
 
 class TopicCounterTable:
-    """The counters of the hosted topics.
+    """The counters of the topics of which this broker has partitions.
 
     The owner thread of the partitions changes the table; any thread may call `listed`.
     """
 
     def __init__(self, limit: int) -> None:
-        """`limit` is the number of topics with counters of their own."""
+        """Creates an empty table. `limit` is the number of topics with counters of their own; further topics share
+        "(other)".
+        """
         self._limit = limit
         self.total = TopicCounters()
         self._other = TopicCounters(_labels(OTHER), self.total)
@@ -29,7 +31,9 @@ class TopicCounterTable:
         self._has_shared = False
 
     def enter(self, topic: str) -> TopicCounters:
-        """Notes that this broker hosts one more partition of the topic; returns the counters for the partition."""
+        """Records that this broker has one more partition of the topic. Returns the counters that the partition must
+        increase.
+        """
         hosted = self._partitions.get(topic, 0)
         self._partitions[topic] = hosted + 1
         counters = self._own.get(topic)
@@ -42,7 +46,7 @@ class TopicCounterTable:
         return counters
 
     def leave(self, topic: str) -> None:
-        """Notes that this broker hosts one partition of the topic less.
+        """Records that this broker has one partition of the topic less.
 
         The topic's counters are removed with its last partition, as in Kafka.
         """
@@ -54,7 +58,8 @@ class TopicCounterTable:
             self._own.pop(topic, None)
 
     def listed(self) -> list[TopicCounters]:
-        """Returns the counters of all topics together, then those of each topic, then those of "(other)" if in use.
+        """Returns the counters of all topics together, then the counters of each topic, then those of "(other)" if
+        topics share them.
 
         Any thread may call this.
         """

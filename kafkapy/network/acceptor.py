@@ -32,7 +32,9 @@ FULL_RECHECK_MS = 1000
 
 
 def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
-    """Returns a listening socket; accepted sockets inherit its options. Raises OSError that names the listener."""
+    """Returns a socket that listens at the listener's address. Accepted sockets inherit its options. Raises OSError,
+    whose message names the listener.
+    """
     try:
         if listener.host:
             found = socket.getaddrinfo(listener.host, listener.port, type=socket.SOCK_STREAM)
@@ -96,7 +98,9 @@ class Acceptor:
         )
 
     def start(self, quotas: ConnectionQuotas) -> None:
-        """Accepts the clients that wait, and clients that connect later."""
+        """Begins to accept clients: those that have connected since the constructor, and later ones. `quotas` limits
+        connections.
+        """
         self._quotas = quotas
         self._watch = self._reactor.watch(self._socket.fileno(), self._accept_ready)
 
@@ -110,7 +114,7 @@ class Acceptor:
         self._socket.close()
 
     def resume(self) -> None:
-        """Ends a pause, if there is one, and checks again whether a connection may be accepted."""
+        """Ends a pause, if the acceptor has paused, and checks again whether a connection may be accepted."""
         if self._watch is not None:
             self._watch.resume()
 
@@ -137,9 +141,11 @@ class Acceptor:
             self._reactor.schedule(duration_ms, self.resume)
 
     def _accept_one(self) -> bool:
-        """Accepts one connection; returns False if no client waits or none can be accepted now.
+        """Accepts one connection and returns True; returns False if no client waits, or the process has no descriptors
+        left.
 
-        Returns True even if the client has aborted the connection, or has too many of them and is rejected.
+        Also returns True if the client has aborted the connection, or if the connection is rejected because its address
+        has too many or connects too often.
         """
         assert self._quotas is not None
         try:
@@ -171,7 +177,9 @@ class Acceptor:
         return True
 
     def _close_later(self, accepted: socket.socket, delay_ms: int) -> None:
-        """Resets a connection after the delay, without reading from it, because its address has exceeded its rate."""
+        """Resets a connection after `delay_ms`, without reading from it, because its address has created connections
+        too often.
+        """
         accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
         self._throttled.add(accepted)
 
@@ -197,7 +205,7 @@ class Acceptor:
         self._quotas.add(self.listener.name, host)
 
     def _make_room(self) -> None:
-        """Closes the least recently used connection of another listener, if there is one.
+        """Closes the least recently used connection of the other listeners, if they have one.
 
         Called when `max.connections` is reached and this is the listener whose connections may exceed this limit.
         """

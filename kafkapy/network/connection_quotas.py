@@ -21,7 +21,9 @@ OVERRIDES_KEY = "max.connections.per.ip.overrides"
 
 
 def parse_address_limits(text: str) -> dict[str, int]:
-    """Parses `host:limit,...` into limits by address; names are resolved. Raises ConfigError that names the key."""
+    """Parses `host:limit,...` into the limit of each address; host names are resolved. Raises ConfigError, which names
+    the key.
+    """
     limits: dict[str, int] = {}
     for element in filter(None, (part.strip() for part in text.split(","))):
         host, colon, limit = element.rpartition(":")
@@ -39,8 +41,8 @@ def parse_address_limits(text: str) -> dict[str, int]:
 class ConnectionQuotas:
     """The numbers of open connections and the limits on them. Reactor thread only.
 
-    Invariants: total == sum of the listeners' counts == sum of the addresses' counts; no count of 0 is kept. The limits
-    are read from the configuration each time, so that a dynamic change applies to the next connection.
+    Invariants: total == sum of the listeners' counts == sum of the addresses' counts; a count of 0 is removed. The
+    limits are read from the configuration each time, so that a dynamic change applies to the next connection.
     """
 
     def __init__(self, config: BrokerConfig, listener_names: list[str], monotonic_ms: int) -> None:
@@ -77,11 +79,13 @@ class ConnectionQuotas:
         return self._by_listener.copy()
 
     def is_protected(self, listener_name: str) -> bool:
-        """Returns whether connections to this listener may exceed `max.connections`, at the cost of other listeners."""
+        """Returns True if connections to this listener may exceed `max.connections`; connections of other listeners are
+        closed then.
+        """
         return listener_name == self._protected
 
     def is_full(self) -> bool:
-        """Returns whether the broker has as many connections as it may have."""
+        """Returns True if the number of connections has reached `max.connections`."""
         limit: int = self._config.max_connections
         return self._total >= limit
 
@@ -106,10 +110,12 @@ class ConnectionQuotas:
         return delay_ms
 
     def average_delays(self, monotonic_ms: int) -> dict[str, tuple[float, float]]:
-        """Returns two average delays in milliseconds of each listener, by name; 0 if there was none recently.
+        """Returns two average delays in milliseconds for each listener, by its name; an average is 0 if there was no
+        recent delay.
 
-        The first is the time for which the listener did not accept because of the rate of new connections; the second
-        is that after which it closed a connection whose address exceeded its rate. Any thread may call this.
+        The first is the time for which the listener accepted no connection, because the rate of new connections was
+        reached. The second is the time after which it closed a connection whose address had exceeded its own rate. Any
+        thread may call this.
         """
         return {
             name: (waits.average(monotonic_ms), self._refusals[name].average(monotonic_ms))
@@ -117,7 +123,9 @@ class ConnectionQuotas:
         }
 
     def set_address_rates(self, rates: Mapping[str | None, float]) -> None:
-        """Replaces the connections per second that each address may create; None is the key for all other addresses."""
+        """Replaces the permitted new connections per second, by address; the key None is for all addresses without a
+        key.
+        """
         self._address_rates = rates
         for host, sensor in list(self._sensors.items()):
             rate = rates.get(host, rates.get(None))
@@ -127,10 +135,10 @@ class ConnectionQuotas:
                 sensor.bound = rate
 
     def throttle_ms(self, listener_name: str, host: str, monotonic_ms: int) -> int:
-        """Counts a connection against the rate of its address; returns the delay in ms after which to close it.
+        """Counts a new connection in the rate of its address. Returns 0 if the connection may be served, or the delay
+        in ms after which it must be closed because the rate is exceeded.
 
-        Returns 0 if the connection may be served, because the rate is not exceeded. The delay is at most the length of
-        one sample of the rate. A connection that is not served does not count.
+        The delay is at most the length of one sample of the rate. A connection that is not served does not count.
         """
         rate = self._address_rates.get(host, self._address_rates.get(None)) if self._address_rates else None
         if rate is None:
@@ -147,7 +155,9 @@ class ConnectionQuotas:
         return throttle_ms
 
     def _drop_idle(self, monotonic_ms: int) -> None:
-        """Drops the rate sensors of addresses that have not connected for an hour. Does so at most once per hour."""
+        """Removes the rate sensors of addresses that have not connected for an hour. Does nothing if the last call that
+        removed sensors was less than an hour ago.
+        """
         if monotonic_ms - self._dropped_ms < ADDRESS_IDLE_MS:
             return
         self._dropped_ms = monotonic_ms
@@ -169,7 +179,9 @@ class ConnectionQuotas:
         return self._by_address.get(host, 0) < self.address_limit(host)
 
     def spend_rate(self, listener_name: str) -> None:
-        """Counts a connection that was taken from the backlog against the rates of the broker and the listener."""
+        """Counts a connection that the listener has accepted in the rate of new connections of the broker and of the
+        listener.
+        """
         self._rate.take()
         self._listener_rates[listener_name].take()
 

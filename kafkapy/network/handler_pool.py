@@ -17,10 +17,10 @@ Work = Callable[[], Callable[[], object] | None]
 class HandlerPool:
     """The threads for handlers that may block: up to `thread_count`, each started when it is first needed.
 
-    A piece of work may return a function, its continuation, which the reactor's thread then runs: `post` passes a
-    function to that thread, which is also the only one to call `submit`. When `queue_limit` (queued.max.requests)
-    pieces of work wait, `pause` is called, and `resume` when fewer wait again;
-    the reactor reads no requests in between.
+    `submit`, which only the reactor's thread may call, gives a function to the threads. That function may return
+    another function, which `post` passes to the reactor's thread to be run there. When `queue_limit`
+    (queued.max.requests) submitted functions wait, `pause` is called, and `resume` when fewer wait again; the reactor
+    reads no requests in between.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class HandlerPool:
 
     @property
     def queued(self) -> int:
-        """The number of pieces of work that wait for a thread."""
+        """The number of submitted functions that wait for a thread."""
         return max(0, self._unfinished - self._thread_count)
 
     @property
@@ -68,7 +68,8 @@ class HandlerPool:
             self._pause()
 
     def stop(self, timeout_s: float = 1.0) -> None:
-        """Finishes submitted work, waiting at most `timeout_s` for each thread.
+        """Runs the functions that were submitted before, and ends the threads; waits at most `timeout_s` for each
+        thread.
 
         May be called by any thread except those of the pool.
         """

@@ -26,13 +26,17 @@ logger = logging.getLogger("kafka.network.SocketServer")
 
 
 class ListenerTls:
-    """The TLS of one listener. `context` is for the next connection; open connections keep theirs.
+    """The TLS of one listener. `context` is used for new connections; open connections keep the context that they began
+    with.
 
     The reactor thread reads `context`; the thread that applies changes of the metadata replaces it.
     """
 
     def __init__(self, config: BrokerConfig, name: str, protocol: str) -> None:
-        """Reads the stores. Raises ConfigError, whose text says which key to correct."""
+        """Reads the key store and the trust store of the listener `name`, whose security protocol is `protocol`.
+
+        Raises ConfigError, whose text says which key to correct.
+        """
         self._config = config
         self._name = name
         self._protocol = protocol
@@ -48,17 +52,19 @@ class ListenerTls:
         self._warn(self._material)
 
     def principal(self, certificate: bytes | None) -> Principal:
-        """Returns the principal of a client that has presented `certificate` (DER); None means that it presented none.
+        """Returns the principal of a client with the certificate `certificate` (DER), or of a client without one if it
+        is None.
 
-        Raises ValueError if no rule applies to the certificate's subject.
+        Raises ValueError if no rule of ssl.principal.mapping.rules applies to the certificate's subject.
         """
         if certificate is None:
             return ANONYMOUS
         return Principal(USER_TYPE, self._mapping.principal_name(subject_text(certificate)))
 
     def check(self, overrides: Mapping[str, str]) -> None:
-        """Raises ConfigError if the broker's dynamic configuration may not become `overrides`, a mapping of keys to
-        texts."""
+        """Raises ConfigError if the listener could not use the key store and trust store that it would have with
+        `overrides`, the complete dynamic configuration of the broker (text by key).
+        """
         settings = listener_ssl_settings(self._config, self._name, self._protocol, overrides)
         if settings == self._material.settings and not self._has_changed_files():
             return
@@ -73,7 +79,9 @@ class ListenerTls:
         make_tls_context(material, is_server=True)
 
     def refresh(self) -> None:
-        """Reads the stores again if their keys or files have changed. Keeps the present stores if that fails."""
+        """Reads the key store and trust store again if their configuration or files have changed. If that fails, logs
+        the error and keeps the present stores.
+        """
         try:
             settings = listener_ssl_settings(self._config, self._name, self._protocol)
             if settings == self._material.settings and not self._has_changed_files():
@@ -105,10 +113,11 @@ class ListenerTls:
 
 
 class TlsListeners:
-    """The TLS of all listeners that use it, by name."""
+    """The TLS of all listeners that encrypt their connections, by the listener's name."""
 
     def __init__(self, config: BrokerConfig) -> None:
-        """Reads the stores of all listeners. Raises ConfigError."""
+        """Reads the key store and trust store of each listener that uses TLS. Raises ConfigError if one cannot be used.
+        """
         for warning in ssl_warnings(config):
             logger.warning("%s", warning)
         self._listeners = {
@@ -116,12 +125,14 @@ class TlsListeners:
         }
 
     def of(self, name: str) -> ListenerTls | None:
-        """Returns the TLS of a listener; None if it does not use TLS."""
+        """Returns the TLS of the listener `name`, or None if the listener does not use TLS."""
         return self._listeners.get(name)
 
     def check(self, overrides: Mapping[str, str], names: Collection[str]) -> None:
-        """Raises ConfigError if a listener may not have the stores that `overrides`, the broker's dynamic
-        configuration, describes. `names` are the keys that the request sets or removes."""
+        """Raises ConfigError if a listener could not use the stores that it would have with `overrides`, the complete
+        dynamic configuration of the broker. `names` are the keys that the request sets or removes; other listeners are
+        not checked.
+        """
         for name, listener in self._listeners.items():
             prefix = listener_prefix(name)
             own = [key.removeprefix(prefix) for key in names if key.startswith(prefix)]
@@ -129,6 +140,6 @@ class TlsListeners:
                 listener.check(overrides)
 
     def refresh(self) -> None:
-        """Reads the stores of all listeners again whose keys or files have changed."""
+        """Reads the key store and trust store again of each listener whose configuration or files have changed."""
         for listener in self._listeners.values():
             listener.refresh()

@@ -27,10 +27,11 @@ class OutgoingConnector:
         tls: Callable[[], TlsContext] | None = None,
         verifies_name: bool = True,
     ) -> None:
-        """`run_in_background` runs a function, which may wait for a name server, on another thread.
+        """Creates a connector.
 
-        With `tls`, which returns the context for the next connection, connections are encrypted; the certificate of the
-        server must be for the host that is connected to if `verifies_name`.
+        `run_in_background(work)` calls `work()`, which may wait for a name server, on another thread. `tls()` returns
+        the TLS context for the next connection; None means connections without TLS. If `verifies_name` is True, the
+        certificate of the server must be for the host that is connected to.
         """
         self._reactor = reactor
         self._run_in_background = run_in_background
@@ -49,11 +50,11 @@ class OutgoingConnector:
         on_response: Callable[[Request], None],
         on_closed: Callable[[OutgoingConnection], None],
     ) -> None:
-        """Starts to connect, and calls `on_opened` once, possibly before this method returns.
+        """Begins to open a connection, and calls `on_opened` once, possibly before this method returns.
 
-        The argument of `on_opened` is the error, or the connection, which may not be established yet. `on_response` is
-        then called with each response, and `on_closed` once. `attempt` is the number of earlier attempts; it selects
-        one of several addresses of the host.
+        The argument of `on_opened` is an error, or the connection, which may not be established yet. After that
+        `on_response` is called with each response, and `on_closed` once. `attempt` is the number of earlier attempts;
+        it selects one of several addresses of the host.
         """
 
         def connect_to(addresses: list[Any] | OSError) -> None:
@@ -88,10 +89,10 @@ class OutgoingConnector:
 
 
 def resolve(host: str, port: int, flags: int = 0) -> list[Any] | OSError:
-    """Returns the (family, address) pairs of a host, IPv4 first as in the JVM; the error if the host cannot be
-    resolved.
+    """Returns the (family, address) pairs of a host, IPv4 first as in the JVM. Returns, and does not raise, the OSError
+    if the host cannot be resolved.
 
-    `flags` are those of `socket.getaddrinfo`.
+    `flags` are the flags of `socket.getaddrinfo`.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)

@@ -30,12 +30,14 @@ NOTEWORTHY = frozenset(
 
 
 def log_callback_error(error: BaseException) -> None:
-    """Logs an error that a posted callback, a timer or a close listener of the reactor has raised."""
+    """Logs an error that was raised by a function which the reactor called: one that was posted, that a timer calls, or
+    that is called when a connection is closed.
+    """
     logger.error("Uncaught error on the reactor thread", exc_info=error)
 
 
 def create_reactor(config: BrokerConfig) -> Reactor:
-    """Returns a reactor with the configuration's limits; its `dispatch` has to be set before it runs."""
+    """Returns a reactor with the limits in the configuration. Its `dispatch` has to be set before the reactor runs."""
     return Reactor(
         _nobody_serves,
         max_request_bytes=config.socket_request_max_bytes,
@@ -64,9 +66,9 @@ class SocketServer:
         reactor: Reactor,
         tls: TlsListeners | None = None,
     ) -> None:
-        """Binds all `listeners`. Those in `tls` encrypt their connections.
+        """Binds all `listeners`. A listener that is in `tls` encrypts its connections.
 
-        If one cannot be bound, raises OSError, which names the listener, and binds none of them.
+        If a listener cannot be bound, raises OSError, which names it, and closes the listeners that have been bound.
         """
         self._reactor = reactor
         # Called after a TLS handshake, before the first request. Raises ValueError for a client without a principal.
@@ -109,8 +111,9 @@ class SocketServer:
         return {name: (counts[0], counts[1]) for name, counts in self._handshakes.copy().items()}
 
     def start(self, names: Collection[str]) -> None:
-        """Begins to accept connections on the listeners with these `names`, including the connections that wait
-        already."""
+        """Begins to accept connections on the listeners with these `names`, including connections that clients have
+        opened before.
+        """
         for acceptor in self._acceptors:
             if acceptor.listener.name not in names:
                 continue
@@ -124,7 +127,8 @@ class SocketServer:
         self._acceptors.clear()
 
     def _on_handshake(self, connection: Connection, error: str | None) -> None:
-        """Admits the client if its TLS handshake has succeeded (`error` is None), and otherwise closes its connection.
+        """Makes the connection usable if its TLS handshake has succeeded (`error` is None), and otherwise closes the
+        connection.
 
         After a failed handshake the connection is closed with a delay, so that clients do not repeat their attempts at
         once.

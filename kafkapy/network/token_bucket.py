@@ -17,7 +17,7 @@ class TokenBucket:
         self._updated_ms = monotonic_ms
 
     def set_rate(self, rate: float, monotonic_ms: int) -> None:
-        """Changes the number of tokens per second; saved tokens stay, up to the new capacity."""
+        """Changes the number of tokens that are added per second; saved tokens stay, up to the new capacity."""
         if rate != self._rate:
             self._refill(monotonic_ms)
             self._rate = rate

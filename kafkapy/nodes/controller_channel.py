@@ -55,11 +55,12 @@ class ControllerChannel:
         retry_timeout_ms: int | None,
         queue_limit: int = MAX_QUEUED_REQUESTS,
     ) -> None:
-        """Creates the channel; `find_controller` returns the address of the active controller, None if it is not known.
+        """Creates the channel. `find_controller()` returns the address of the active controller, or None if it is not
+        known.
 
         A request without a response within `request_timeout_ms` is sent again on a new connection. It fails with
-        REQUEST_TIMED_OUT after `retry_timeout_ms` in all, or never if that is None. At most `queue_limit` requests are
-        open.
+        REQUEST_TIMED_OUT after `retry_timeout_ms` in all; if that is None, it is repeated without limit. At most
+        `queue_limit` requests are open.
         """
         self._thread = thread
         self._find_controller = find_controller
@@ -125,8 +126,8 @@ class ControllerChannel:
     def _follow_controller(self) -> None:
         """Sends the first request to the controller that is active now.
 
-        If the request still waits for a connection to another node, that connection is closed and the request is sent
-        again.
+        If the request has not been sent yet because the connection to another node is still being opened, that
+        connection is closed first.
         """
         channel, controller = self._channel, self._find_controller()
         is_waiting = self._in_flight is not None and channel is not None and not channel.is_connected
@@ -138,7 +139,7 @@ class ControllerChannel:
     def _pump(self) -> None:
         """Sends the first waiting request to the active controller, unless a request is in flight.
 
-        If no controller is known, tries again later.
+        Tries again later if no controller is known, or if the known one has just responded NOT_CONTROLLER.
         """
         self._expire()
         if self._in_flight is not None or not self._queue:
@@ -195,7 +196,7 @@ class ControllerChannel:
         self._pump()
 
     def step(self, monotonic_ms: int) -> None:
-        """Does nothing, although the node thread calls it: this channel works only in callbacks and in a timer."""
+        """Does nothing when the node thread calls it: requests are sent by callbacks and by a timer of this channel."""
 
     def shut(self) -> None:
         """Closes the channel on the node thread: fails all requests, also later ones, with NETWORK_EXCEPTION."""

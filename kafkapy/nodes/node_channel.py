@@ -46,20 +46,23 @@ class Destination(NamedTuple):
 
 
 class OpenRequests:
-    """The number of requests of a channel whose callback has not been called yet, at most `limit`. Any thread."""
+    """Counts the requests of a channel whose callback has not been called yet; at most `limit` are permitted. Any
+    thread.
+    """
 
     def __init__(self, limit: int, receiver: str) -> None:
-        """`receiver` names the node that the requests are sent to, for the log."""
+        """Creates a count of 0. `receiver` names the node that the requests are sent to, for log messages."""
         self._limit = limit
         self._receiver = receiver
         self._lock = threading.Lock()
         self._count = 0
 
     def begin(self, on_done: OnDone) -> OnDone | None:
-        """Counts a request, or returns None if `limit` requests are open.
+        """Counts a request and returns the function to be called, instead of `on_done`, when the request ends. Returns
+        None if `limit` requests are open.
 
-        To end the request, the caller calls the returned function once, instead of `on_done`. The function calls
-        `on_done`, and logs an exception that `on_done` raises.
+        The returned function must be called once; it ends the count, calls `on_done` with its arguments, and logs an
+        exception that `on_done` raises.
         """
         with self._lock:
             if self._count >= self._limit:
@@ -96,7 +99,11 @@ class NodeChannel:
         backoff: ExponentialBackoff | None = None,
         security: ConnectionSecurity | None = None,
     ) -> None:
-        """`security` is that of the destination's listener; None for PLAINTEXT."""
+        """Creates a channel without a connection; the first request opens one.
+
+        `queue_limit` is the largest number of open requests. `backoff` determines the pauses between attempts to
+        connect. `security` has the TLS and SASL settings for the destination's listener; None means PLAINTEXT.
+        """
         self.destination = destination
         self.due_ms = NEVER
         self._thread = thread
@@ -250,7 +257,9 @@ class NodeChannel:
         )
 
     def _note_state(self, connection: Connection, monotonic_ms: int) -> None:
-        """Updates the state of the channel if the connection has become ready or was closed."""
+        """Updates the state of the channel after events on the connection: if the versions have been negotiated, or the
+        connection was closed.
+        """
         if connection.was_ready and connection.versions is not self._versions:
             self._versions = connection.versions
             self._attempts = 0
@@ -320,7 +329,7 @@ class NodeChannel:
 
 
 def _is_address(host: str) -> bool:
-    """Returns whether a host is an IP address, which needs no look-up."""
+    """Returns True if `host` is an IP address, which need not be resolved."""
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, host)

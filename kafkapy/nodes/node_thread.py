@@ -35,7 +35,7 @@ class NodeSecurity(NamedTuple):
 
 
 class Timer:
-    """A scheduled call, which any thread may cancel."""
+    """A function that the node thread calls at a set time. Any thread may cancel the call."""
 
     __slots__ = ("callback",)
 
@@ -48,7 +48,7 @@ class Timer:
 
 
 class Channel(Protocol):
-    """The methods that the loop of the node thread calls on a channel. Node thread only.
+    """The interface of a channel for the loop of the node thread, which calls its methods.
 
     `due_ms` is the monotonic time at which `step` has to be called if no event on the connection's socket comes first.
     """
@@ -69,7 +69,7 @@ class NodeThread:
     """Owns the thread, its selector and its timers.
 
     `post`, `schedule` and `stop` may be called from any thread; the other methods are called by channels on the node
-    thread. In tests, the environment may start no thread; the test calls `turn` itself.
+    thread. In tests, the environment may start no thread; the test calls `turn` itself, once for each pass of the loop.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class NodeThread:
         return self._is_stopped
 
     def post(self, work: Callable[[], object]) -> bool:
-        """Runs `work` on the node thread, in the order of the calls of `post`. After `stop`, returns False and does not
-        run it.
+        """Makes the node thread call `work()`, in the order of the calls of `post`, and returns True. After `stop`,
+        returns False and does not call it.
 
-        The first call starts the thread.
+        The first call of `post` starts the thread.
         """
         with self._lock:
             if self._is_stopped:
@@ -120,8 +120,9 @@ class NodeThread:
         return timer
 
     def stop(self) -> None:
-        """Runs the work that was posted before, fails the requests of all channels and ends the thread. May be called
-        again."""
+        """Runs the work that was posted before, fails the requests of all channels and ends the thread. Further calls
+        do nothing.
+        """
         with self._lock:
             is_first = not self._is_stopped
             self._is_stopped = True
@@ -163,8 +164,9 @@ class NodeThread:
             self._selector.unregister(connection.socket)
 
     def turn(self) -> bool:
-        """Runs posted work, timers and channels that are due, then waits for the next event. Returns False after
-        `stop`."""
+        """Makes one pass of the loop: runs posted work, due timers and due channels, then waits for the next event.
+        Returns False after `stop`, otherwise True.
+        """
         is_stopped = self._run_posted()
         monotonic_ms = self.clock.monotonic_ms()
         while self._timers and self._timers[0][0] <= monotonic_ms:
@@ -205,7 +207,7 @@ class NodeThread:
         os.close(self._wake_writer)
 
     def _run_posted(self) -> bool:
-        """Runs the posted work; returns whether `stop` has been called."""
+        """Runs the posted work. Returns True if `stop` has been called."""
         with self._lock:
             posted, self._posted = self._posted, deque()
             is_stopped = self._is_stopped

@@ -20,10 +20,10 @@ PAUSES_MS = (50, 200, 800)
 def probe(
     thread: NodeThread, destinations: Sequence[Destination], client_id: str, on_result: Callable[[bool], object]
 ) -> None:
-    """Tries twice to connect to each destination, and calls `on_result` once, on the node thread.
+    """Tries twice to connect to each destination, and calls `on_result(is_refused)` once, on the node thread.
 
-    The result is True only if every attempt was refused, which shows that no process listens there. If the machine does
-    not respond at all, the result is False, because the process may still run.
+    `is_refused` is True only if every attempt was refused, which shows that no process listens there. If the machine
+    does not respond at all, it is False, because the process may still run.
     """
     remaining = [ATTEMPTS * len(destinations)]
 
@@ -63,9 +63,9 @@ def probe(
 def probe_until_refused(
     thread: NodeThread, destinations: Sequence[Destination], client_id: str, on_refused: Callable[[], object]
 ) -> None:
-    """Calls `probe` up to four times within about a second, until a result is True: no process listens there.
+    """Calls `probe` up to four times within about a second, until every attempt to connect was refused.
 
-    Calls `on_refused` once in this case, on the node thread. Calls nothing if every result is False.
+    Calls `on_refused` once, on the node thread, in this case. Otherwise does not call it.
     """
     pauses_ms = iter(PAUSES_MS)
 

@@ -94,9 +94,9 @@ def _message_class(key: ApiKey, suffix: str) -> type[Message]:
 
 
 def request_header_version(key: ApiKey, version: int) -> int:
-    """Returns the version of the request header, which is 2 for a flexible version and otherwise 1.
+    """Returns the version of the request header: 2 for a flexible version of the API, otherwise 1.
 
-    It is 0 for ControlledShutdown 0, whose header has no client id.
+    The exception is ControlledShutdown 0, whose request has the header version 0, without a client id.
     """
     if version >= FLEXIBLE_FROM[key]:
         return 2
@@ -104,18 +104,19 @@ def request_header_version(key: ApiKey, version: int) -> int:
 
 
 def response_header_version(key: ApiKey, version: int) -> int:
-    """Returns the version of the response header.
+    """Returns the version of the response header: 1 for a flexible version of the API, otherwise 0.
 
-    It is always 0 for ApiVersions, because the client does not know the broker's versions yet (KIP-511).
+    The exception is ApiVersions, whose responses always have 0, because the client does not know the broker's versions
+    yet (KIP-511).
     """
     return 1 if version >= FLEXIBLE_FROM[key] and key != ApiKey.API_VERSIONS else 0
 
 
 def decode_request_header(buffer: Any, pos: int = 0, end: int | None = None) -> tuple[RequestHeader, int]:
-    """Returns the header of the request in `buffer[pos:end]`, and the position of the body. *Borrows* the buffer.
+    """Returns the header of the request in `buffer[pos:end]`, and the position of the body in `buffer`.
 
-    Raises ProtocolViolation if the bytes are not a header or the API is unknown. Does not check the version, because
-    only the dispatcher can refuse it in the way that the API requires.
+    The buffer is read during the call only. Raises ProtocolViolation if the bytes are not a header or the API is
+    unknown. Does not check the version, because only the dispatcher can refuse it in the way that the API requires.
     """
     reader = Reader(buffer, pos, end)
     if reader.remaining < HEADER_START.size:

@@ -91,7 +91,7 @@ def plain_module(name: str, definitions: list[Definition]) -> str:
 
 
 def record_table(definition: Definition) -> list[str]:
-    """Returns the lines of the table that maps record types to their classes.
+    """Returns the lines of generated code that map record types to their classes.
 
     Returns [] if the messages of the definition have no record types.
     """
@@ -124,7 +124,7 @@ def stub_module(definition: Definition) -> str:
 
 
 def gate_versions(definitions: Iterable[Definition]) -> str:
-    """Returns the Cython enumeration for the gate.
+    """Returns the Cython enumeration that the compiled code for Produce and Fetch (`_core/gate`) includes.
 
     It contains the key of each API in `GATED`, its first flexible version, and the first versions of its later fields
     and behaviours (`Message.first_versions`). Raises DefinitionError if one name of an API has two first versions.

@@ -28,9 +28,10 @@ ARRAYS_IN_ONE_CALL = frozenset(["int8", "int16", "int32", "int64", "uuid", "stri
 
 
 def condition(wanted: Versions, given: Versions) -> str:
-    """Returns a Python expression that is true if `version` is in `wanted`; "" if it always is.
+    """Returns a Python expression, over the variable `version`, that is true if `version` is in `wanted`; "" if it
+    always is.
 
-    `given` are the versions that `version` can have.
+    `given` are the versions that `version` can have at this point of the generated code.
     """
     if wanted >= given:
         return ""
@@ -111,7 +112,7 @@ class ClassWriter:
             self.write_is_default(struct)
 
     def write_json_fields(self, struct: Struct) -> None:
-        """Writes the rows for `protocol/message_json.py`.
+        """Appends the rows of the message's table of JSON fields, which `protocol/message_json.py` reads, to `lines`.
 
         A row consists of name, attribute, versions, versions in which the field is tagged, and type.
         """
@@ -137,7 +138,7 @@ class ClassWriter:
         return struct.name if struct is self.message.root else f"{self.message.name}.{struct.name}"
 
     def annotated(self, field: Field) -> str:
-        """Returns `name: type` for a parameter that takes the field's value."""
+        """Returns `name: type`, the annotated parameter of the constructor for the field."""
         return f"{field.attribute}: {self.annotation(field)}"
 
     def annotation(self, field: Field) -> str:
@@ -179,9 +180,9 @@ class ClassWriter:
     # -- defaults
 
     def default(self, field: Field) -> str:
-        """Returns the expression of the field's default value.
+        """Returns the Python expression of the field's default value.
 
-        The result is EMPTY for a value that each message has to create for itself, such as a list.
+        The result is the name EMPTY for a value that each message has to create for itself, such as a list.
         """
         if field.default == "null":
             return "None"
@@ -200,7 +201,7 @@ class ClassWriter:
         return "[]" if field.is_array else f"{self.class_name(field.struct)}()" if field.struct else default
 
     def is_set(self, field: Field) -> str:
-        """Returns an expression that is true if the field's value is not its default value."""
+        """Returns a Python expression that is true if the field's value is not its default value."""
         value, default = f"self.{field.attribute}", self.default(field)
         if default == "None":
             return f"{value} is not None"
@@ -238,7 +239,7 @@ class ClassWriter:
         self.depth -= 1
 
     def presence(self, field: Field) -> str:
-        """Returns the kind of marker that precedes a nullable struct.
+        """Returns the kind of marker that precedes a nullable struct and says whether the struct is null.
 
         It is "tagged_present", an unsigned varint, for a tagged field, and "present", a signed byte, for any other.
         Raises DefinitionError if the field is tagged in some of its versions only.
@@ -250,9 +251,8 @@ class ClassWriter:
     # -- reading
 
     def flexible(self, struct: Struct) -> str:
-        """Returns an expression that is true if the message's version is flexible.
-
-        The expression is a constant, or a local variable if it depends on the version.
+        """Returns a Python expression that is true if the message's version is flexible: a constant, or the name of a
+        local variable if the struct exists in flexible and in other versions.
         """
         if struct.versions <= self.message.flexible:
             return "True"
@@ -290,7 +290,7 @@ class ClassWriter:
             self.write_tag_reader(struct)
 
     def write_read_field(self, field: Field, versions: Versions, compact: str) -> None:
-        """Writes the statements that read a field from the wire.
+        """Appends the statements that decode a field to `lines`.
 
         `versions` are the versions in which the statements are executed; `compact` is the Python expression that is
         true if lengths are encoded in the compact form of flexible versions.

@@ -15,7 +15,7 @@ C_TYPES = {
 
 
 class CompiledClassWriter(ClassWriter):
-    """A writer of the extension types of one message, which it collects as source code in `lines`."""
+    """Writes a message as Cython extension types, whose source code it collects in `lines`."""
 
     def write(self) -> list[str]:
         for struct in [*self.message.structs.values(), self.message.root]:
@@ -112,7 +112,7 @@ class CompiledClassWriter(ClassWriter):
 
 
 class StubWriter(ClassWriter):
-    """A writer of the stub (`.pyi`) of a compiled message."""
+    """Writes the stub (`.pyi`) of a message that is compiled as an extension type."""
 
     def write_class(self, name: str) -> None:
         self.line("@final")

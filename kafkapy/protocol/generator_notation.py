@@ -19,7 +19,7 @@ NO_VERSIONS: Versions = frozenset()
 
 
 class DefinitionError(Exception):
-    """A definition does not follow the notation. The message names file and line."""
+    """Raised for a message definition that does not follow the notation. The message names file and line."""
 
 
 class Field:
@@ -113,10 +113,11 @@ class Message:
         return min(self.flexible, default=FLEXIBLE_NEVER)
 
     def first_versions(self) -> dict[str, int]:
-        """Returns the first version of each behaviour (a since line), and of each field that is newer than its struct,
-        by name.
+        """Returns the first version of each named behaviour of the message, and of each field that is newer than its
+        struct.
 
-        The names are in snake case. Raises DefinitionError if a name has two first versions.
+        The keys are the names in snake case; a behaviour is named in a `since` line of the definition. Raises
+        DefinitionError if a name has two first versions.
         """
         found = {snake_case(name): first for name, first in self.behaviours.items()}
         for struct in (self.root, *self.structs.values()):
@@ -140,7 +141,9 @@ def snake_case(name: str) -> str:
 
 
 def parse_versions(text: str, allowed: Versions) -> Versions:
-    """Parses `3+`, `0-12`, `1`, `0,8` or `none`; the result is limited to `allowed`, unless that is empty."""
+    """Returns the versions that `text` names: `3+`, `0-12`, `1`, `0,8` or `none`. Versions that are not in `allowed`
+    are left out, unless `allowed` is empty.
+    """
     found: set[int] = set()
     if text == "none":
         return NO_VERSIONS

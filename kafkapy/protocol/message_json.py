@@ -44,5 +44,5 @@ def _json_value(value: Any, kind: str, version: int) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """Returns a value as JSON without blanks, in which characters outside of ASCII are not escaped."""
+    """Returns a value as JSON text without spaces between tokens; non-ASCII characters are not escaped."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
