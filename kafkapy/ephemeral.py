@@ -28,8 +28,7 @@ _SETTINGS = {
 @contextmanager
 def ephemeral_settings() -> Iterator[dict[str, str]]:
     """Yields the configuration of a broker with a new log directory below `$TMPDIR`; the directory is removed when the
-    context ends.
-    """
+    context ends."""
     directory = tempfile.mkdtemp(prefix="kafkapy-")
     try:
         yield {**_SETTINGS, "log.dirs": directory}

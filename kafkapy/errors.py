@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 class Error(IntEnum):
     """A Kafka error code, an int16 in the protocol. Immutable; `retriable` and `message` come from its row in the
-    table.
-    """
+    table."""
 
     if TYPE_CHECKING:  # set by __new__ from the row
         retriable: bool
@@ -30,8 +29,7 @@ class Error(IntEnum):
     @classmethod
     def of(cls, code: int) -> Error:
         """Returns the error with the received number `code`; an unknown number becomes UNKNOWN_SERVER_ERROR, as in
-        Kafka's clients.
-        """
+        Kafka's clients."""
         found = cls._value2member_map_.get(code)
         return found if isinstance(found, Error) else cls.UNKNOWN_SERVER_ERROR
 

@@ -61,8 +61,7 @@ class AlterConfigRequest(NamedTuple):
 
 class Policy(Protocol):
     """The interface of the policy classes that create.topic.policy.class.name and alter.config.policy.class.name name.
-    A policy class is constructed without arguments.
-    """
+    A policy class is constructed without arguments."""
 
     def configure(self, configs: dict[str, str]) -> None:
         """Is called once, before `validate`, with the keys and values of the broker's configuration file."""
@@ -89,8 +88,7 @@ class PolicyFailure(ApiError):
 
 class Policies:
     """Owns the policy for new topics and the policy for changes of configuration; each is None if none is configured.
-    Used on the quorum thread.
-    """
+    Used on the quorum thread."""
 
     def __init__(self, create_topic: Policy | None = None, alter_config: Policy | None = None) -> None:
         self._create_topic = create_topic
@@ -105,15 +103,14 @@ class Policies:
         return cls(_made(config, CREATE_TOPIC_KEY), _made(config, ALTER_CONFIG_KEY))
 
     def check_new_topic(self, request: CreateTopicRequest) -> None:
-        """Raises ApiError if the create-topic policy refuses the topic; without such a policy every topic is accepted.
-        """
+        """Raises ApiError if the create-topic policy refuses the topic; without such a policy every topic is
+        accepted."""
         if self._create_topic is not None:
             _ask(self._create_topic, request)
 
     def check_config_change(self, request: AlterConfigRequest) -> None:
         """Raises ApiError if the alter-config policy refuses the change; without such a policy every change is
-        accepted.
-        """
+        accepted."""
         if self._alter_config is not None:
             _ask(self._alter_config, request)
 

@@ -16,8 +16,7 @@ DISABLED = (0, 0)
 
 def check_cluster_id(expected: str, received: str) -> None:
     """Raises ApiError(INCONSISTENT_CLUSTER_ID) if the cluster id `received` from a broker is not this cluster's,
-    `expected`.
-    """
+    `expected`."""
     if received != expected:
         raise ApiError(Error.INCONSISTENT_CLUSTER_ID, f"Expected cluster ID {expected}, but got cluster ID {received}")
 

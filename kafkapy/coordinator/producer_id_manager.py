@@ -77,8 +77,7 @@ class ProducerIdManager:
 
     def _ensure_id(self) -> bool:
         """Returns True if an id is available. If the current block is used up, replaces it by the next block before
-        that.
-        """
+        that."""
         if self._next_id < self._end_id:
             return True
         block = self._next_block

@@ -107,8 +107,7 @@ class ActivePartition(ShardContext, Generic[S]):
 
 class CoordinatorRuntime(Generic[S]):
     """The coordinator of one internal topic on this broker. It owns a shard, the state in memory, for each partition
-    that the broker leads. Owner thread only.
-    """
+    that the broker leads. Owner thread only."""
 
     def __init__(
         self,
@@ -161,8 +160,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def _elect(self, partition: int, leader_epoch: int) -> None:
         """Begins to load the partition. If it is loaded already and the leader epoch is higher than before, only the
-        epoch changes.
-        """
+        epoch changes."""
         current = self._partitions.get(partition)
         if current is not None:
             if current.leader_epoch >= leader_epoch:
@@ -254,8 +252,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def execute_on_all(self, operation: Callable[[S], CoordinatorResult[Any]]) -> None:
         """Runs `operation(shard)` on each loaded shard, without a response. Errors are ignored, because the caller runs
-        the operation again at its next interval.
-        """
+        the operation again at its next interval."""
         for partition, _ in self.loaded_partitions():
             self.execute_unanswered(partition, operation)
 
@@ -271,8 +268,7 @@ class CoordinatorRuntime(Generic[S]):
         on_error: ErrorResponder,
     ) -> None:
         """Runs `operation(shard)`, appends its records, and calls `on_response(response)` when they are committed, or
-        `on_error(error, message)` after a failure.
-        """
+        `on_error(error, message)` after a failure."""
         try:
             result = operation(active.shard)
         except ApiError as error:
@@ -320,8 +316,7 @@ class CoordinatorRuntime(Generic[S]):
         on_error: ErrorResponder,
     ) -> None:
         """Appends the records of the result, replays them into the shard, and calls `on_response` when they are
-        committed, or `on_error(error, message)` if they could not be written.
-        """
+        committed, or `on_error(error, message)` if they could not be written."""
         try:
             base_offset = self.log.log_end_offset(active.partition)
         except ApiError as failure:
@@ -391,8 +386,7 @@ def _ignore_error(error: Error, message: str | None) -> None:
 
 def _check(result: CoordinatorResult[Any]) -> None:
     """Asserts that a result whose changes are made at the commit (ON_COMMIT) has an `on_committed` callback to make
-    them, and that the changes of a transactional result are made by replaying its records.
-    """
+    them, and that the changes of a transactional result are made by replaying its records."""
     if result.state_change is StateChange.ON_COMMIT:
         assert result.on_committed is not None, "a change on commit needs on_committed"
     if result.producer is not None:
@@ -407,8 +401,7 @@ def _settle(
     on_error: ErrorResponder,
 ) -> None:
     """Calls `on_committed` of the result with `error`, the outcome of the append; then calls `on_response` or
-    `on_error`.
-    """
+    `on_error`."""
     if active.is_resigned:
         error = Error.NOT_COORDINATOR
     if result.on_committed is not None:

@@ -17,8 +17,7 @@ class CoordinatorShard(Protocol):
 
     def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None:
         """Applies the marker at `offset` that ends the producer's transaction; `committed` is False if the transaction
-        is aborted.
-        """
+        is aborted."""
 
     def on_loaded(self) -> None:
         """Is called when the whole log has been replayed; timers may be started from now on."""
@@ -52,5 +51,4 @@ class ShardContext(Protocol):
 
     def committed_offset(self) -> int:
         """Returns the high watermark of the shard's partition: records below it are committed, and readers may see
-        them.
-        """
+        them."""

@@ -107,8 +107,8 @@ class Guard:
                 await _respond(send_with_headers, *self._too_large())
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        """Returns the HTTP status and the reason if the request must be refused, or None if the application may get it.
-        """
+        """Returns the HTTP status and the reason if the request must be refused, or None if the application may get
+        it."""
         host = headers.get("host", "")
         if self._hosts and host_name(host) not in self._hosts:
             return 421, f"This server does not serve the host {host[:100]!r}."

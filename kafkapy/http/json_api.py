@@ -21,8 +21,7 @@ _WITH_REASON = (400, 408, 413, 415, 422)
 
 class RequestRefused(Exception):
     """Raised to refuse a request, with the number of the error, which begins with the HTTP status, and a message for
-    the client.
-    """
+    the client."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -43,8 +42,7 @@ class JsonResponses:
 
     def answer(self, content: Any, status: int = 200, media_type: str | None = None) -> Response:
         """Returns a response with `content` as JSON; if `media_type` is None, with the media type given to the
-        constructor.
-        """
+        constructor."""
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
         return Response(text, status, media_type=media_type or self._media_type)
 
@@ -54,8 +52,7 @@ class JsonResponses:
 
     def handlers(self) -> Mapping[Any, ErrorHandler]:
         """Returns the functions that turn exceptions into responses, by exception class, for Starlette's
-        `exception_handlers`.
-        """
+        `exception_handlers`."""
         return {RequestRefused: self._on_refusal, HTTPException: self._on_http_error, Exception: self._on_failure}
 
     async def _on_refusal(self, request: Request, error: Exception) -> Response:
@@ -104,8 +101,7 @@ def media_type(request: Request) -> str:
 
 def with_raw_paths(app: ASGIApp) -> ASGIApp:
     """Returns an ASGI application that calls `app` with the path as it was sent, not percent-decoded, because a name in
-    the path may contain an encoded slash.
-    """
+    the path may contain an encoded slash."""
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope.get("raw_path"):

@@ -48,8 +48,8 @@ def _scrypt(password: str, n: int, r: int, p: int, salt: bytes) -> bytes:
 
 
 class PasswordFile:
-    """The users in a file, which is read once, by the constructor. Raises ConfigError for a file that cannot be used.
-    """
+    """The users in a file, which is read once, by the constructor. Raises ConfigError for a file that cannot be
+    used."""
 
     def __init__(self, path: Path) -> None:
         try:

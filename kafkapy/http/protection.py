@@ -32,8 +32,7 @@ class _ClientTooSlow(Exception):
 
 def json_refusal(status: int, reason: str) -> Response:
     """Returns the response to a refused request in the form of Confluent's programs: a JSON object with `error_code`
-    (the HTTP status) and `message`.
-    """
+    (the HTTP status) and `message`."""
     return JSONResponse({"error_code": status, "message": reason}, status)
 
 
@@ -117,8 +116,7 @@ class Protection:
 
     async def _discard(self, receive: Receive) -> None:
         """Reads and drops the rest of a request's body, for at most the time (`body_s`) that the limits permit for a
-        body.
-        """
+        body."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.body_s):
                 while (await receive()).get("more_body", False):
@@ -126,8 +124,7 @@ class Protection:
 
     def _limited(self, receive: Receive) -> Receive:
         """Returns an ASGI `receive` that calls the given one, and raises HTTPException when the body is too large or
-        too slow.
-        """
+        too slow."""
         received = 0
         is_complete = False
         deadline_s: float | None = None

@@ -124,8 +124,7 @@ class WebServer:
 
     def stop(self) -> None:
         """Makes `run` return; requests in progress have two seconds to end. May be called by any thread or signal
-        handler.
-        """
+        handler."""
         self._server.should_exit = True
 
 
@@ -153,8 +152,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def is_loopback(host: str) -> bool:
     """Returns True if all addresses of the host name belong to the loopback interface, and False if the name is
-    unknown.
-    """
+    unknown."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:

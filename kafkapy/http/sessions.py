@@ -20,8 +20,7 @@ FAILURE_PERIOD_S = 60.0
 
 class Session:
     """The session of a user who has logged in. `form_token` must be sent with every change; `state` is any object of
-    the application.
-    """
+    the application."""
 
     __slots__ = ("began_s", "form_token", "key", "state", "used_s", "user")
 
@@ -66,8 +65,7 @@ class Sessions:
 
     def begin(self, user: str, state: Any = None) -> Session:
         """Adds a session for `user`, who has logged in, and returns the session. `state` is any object of the
-        application.
-        """
+        application."""
         ended = []
         with self._lock:
             session = Session(user, self._clock(), state)

@@ -38,8 +38,7 @@ SSL_PREFIX = "ssl."
 
 class RequestLimits(NamedTuple):
     """The limits of a listener: bytes of a request's body, seconds, and connections at a time. A request that exceeds a
-    limit is refused with a reason, or its connection is closed.
-    """
+    limit is refused with a reason, or its connection is closed."""
 
     body_bytes: int
     body_s: float  # for the arrival of a request's body
@@ -50,8 +49,7 @@ class RequestLimits(NamedTuple):
 
 class HttpSettings(NamedTuple):
     """The settings of one HTTP listener. `ssl` is None for http; `users` is None if the listener has no authentication.
-    `realm` is the name that a client shows to a user who is asked for the password.
-    """
+    `realm` is the name that a client shows to a user who is asked for the password."""
 
     host: str
     port: int

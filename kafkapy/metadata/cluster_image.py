@@ -53,8 +53,7 @@ class BrokerRegistration(NamedTuple):
 
     def has_online_directory(self, directory_id: bytes) -> bool:
         """Returns False if the broker has reported the log directory as failed, and True if a replica in it can be
-        served.
-        """
+        served."""
         if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
             return True
         if directory_id == DIRECTORY_LOST:
@@ -64,8 +63,7 @@ class BrokerRegistration(NamedTuple):
 
 class ControllerRegistration(NamedTuple):
     """A controller's newest registration. Immutable. `features` maps each feature to the lowest and highest supported
-    level.
-    """
+    level."""
 
     controller_id: int
     incarnation_id: bytes

@@ -77,8 +77,7 @@ class MetadataDelta:
 
     def to_image(self, offset: int, epoch: int) -> MetadataImage:
         """Returns the image after all replayed records. `offset` is the offset after the last of these records, and
-        `epoch` the leader epoch of that record.
-        """
+        `epoch` the leader epoch of that record."""
         assert offset >= self.image.offset, f"image at {offset} after one at {self.image.offset}"
         assert epoch >= self.image.epoch, f"image of epoch {epoch} after one of epoch {self.image.epoch}"
         return MetadataImage(

@@ -106,8 +106,8 @@ def fetch_request_version(metadata_version: int) -> int:
 
 
 def list_offsets_request_version(metadata_version: int) -> int:
-    """Returns the version of the ListOffsets requests that a follower sends to another broker in this metadata.version.
-    """
+    """Returns the version of the ListOffsets requests that a follower sends to another broker in this
+    metadata.version."""
     for level, version in ((29, 11), (25, 10), (21, 9), (9, 8)):
         if metadata_version >= level:
             return version
@@ -128,6 +128,5 @@ _METADATA_CHANGES = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
 
 def loses_metadata(current: int, target: int) -> bool:
     """Returns True if a downgrade of metadata.version from `current` to `target` could delete metadata: a version above
-    `target` introduced metadata that records of `target` cannot contain.
-    """
+    `target` introduced metadata that records of `target` cannot contain."""
     return not _METADATA_CHANGES.isdisjoint(range(target + 1, current + 1))

@@ -55,8 +55,7 @@ class MetadataHistory:
 
     def append(self, record: LoggedRecord) -> None:
         """Adds the next record. Raises ValueError if the record contradicts the earlier records, such as a change of an
-        unknown topic.
-        """
+        unknown topic."""
         if record.offset < self.end_offset:
             raise ValueError(f"record at offset {record.offset} after the end of the history, {self.end_offset}")
         if not record.is_control:
@@ -71,8 +70,7 @@ class MetadataHistory:
 
     def image_at(self, offset: int) -> MetadataImage:
         """Returns the metadata after the records before `offset`. Returns `base`, the image of the snapshot, for an
-        earlier offset.
-        """
+        earlier offset."""
         nearest = self._images[max(bisect_right(self._images, offset, key=lambda image: image.offset) - 1, 0)]
         loader = MetadataLoader(nearest)
         epoch = nearest.epoch
@@ -84,8 +82,7 @@ class MetadataHistory:
 
     def offset_at(self, wall_ms: int) -> int:
         """Returns the offset after the last record that was written at the time `wall_ms` (ms since 1970) or before it;
-        the first offset of the history if there is no such record.
-        """
+        the first offset of the history if there is no such record."""
         at = bisect_right(self.records, wall_ms, key=lambda record: record.wall_ms)
         return self.records[at - 1].offset + 1 if at else self.base.offset
 

@@ -68,8 +68,7 @@ class MetadataImage(NamedTuple):
 
     def config(self, resource_type: int, name: str) -> dict[str, str]:
         """Returns the overrides of a resource, values by configuration key; empty if it has none. `resource_type` is
-        Kafka's number.
-        """
+        Kafka's number."""
         return self.configs.get((resource_type, name), _NO_CONFIG)
 
 

@@ -12,8 +12,8 @@ Key = TypeVar("Key")
 
 
 def delta_between(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
-    """Returns a delta that changes the image `before` to `after`, as if the records between the two had been replayed.
-    """
+    """Returns a delta that changes the image `before` to `after`, as if the records between the two had been
+    replayed."""
     delta = MetadataDelta(before)
     delta.topics.replace_with(after.topics)
     delta.features = after.features

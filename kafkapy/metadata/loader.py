@@ -28,8 +28,7 @@ class MetadataLoader:
 
     def continued_on(self, image: MetadataImage) -> MetadataLoader:
         """Returns a loader for the records that follow `image`, the image after this loader's records. If a metadata
-        transaction is open, it is open in the new loader.
-        """
+        transaction is open, it is open in the new loader."""
         loader = MetadataLoader(image)
         loader._transaction = self._transaction
         return loader

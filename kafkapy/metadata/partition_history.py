@@ -274,8 +274,7 @@ def _in_sync_change(before: PartitionImage, after: PartitionImage) -> str:
 
 def broker_event(record: LoggedRecord) -> BrokerEvent | None:
     """Returns the meaning of a record about a broker in words, with the broker; None if the record is not about a
-    broker.
-    """
+    broker."""
     message = record.message
     kind = type(message).__name__
     if kind == "RegisterBrokerRecord":

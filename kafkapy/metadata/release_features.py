@@ -48,6 +48,5 @@ def metadata_version_named(name: str) -> int:
 
 def first_levels(metadata_version: int) -> dict[str, int]:
     """Returns the levels that the features except metadata.version have, by name, in a new cluster with
-    `metadata_version`.
-    """
+    `metadata_version`."""
     return {name: level if metadata_version >= since else 0 for name, (level, since) in _FIRST_LEVELS.items()}

@@ -48,8 +48,7 @@ class TopicsDelta:
 
     def remove_topic(self, topic_id: bytes) -> TopicImage:
         """Removes the topic and returns its newest state. A topic that is in the old image is added to `deleted`, as it
-        was there.
-        """
+        was there."""
         by_name, by_id = self._own()
         topic = self._topic(topic_id)
         before = self.image.by_id.get(topic_id)
@@ -106,8 +105,7 @@ class TopicsDelta:
 
     def replace_with(self, topics: TopicsImage) -> None:
         """Makes `topics` the result of this delta, so that no records need to be replayed. The delta must not have
-        changes.
-        """
+        changes."""
         assert self._by_id is None, "the delta has changes"
         self._by_name, self._by_id = dict(topics.by_name), dict(topics.by_id)
         before = self.image.by_id
@@ -128,8 +126,7 @@ class TopicsDelta:
 
     def _partitions(self, topic_id: bytes) -> dict[int, PartitionImage]:
         """Returns the partitions of a topic as a dictionary that the caller may change. The first call for a topic
-        copies it.
-        """
+        copies it."""
         topic = self.changed.get(topic_id)
         if topic is None:
             topic = self._topic(topic_id)

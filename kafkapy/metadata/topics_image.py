@@ -42,8 +42,8 @@ class PartitionImage(NamedTuple):
     partition_epoch: int
 
     def directory_of(self, broker_id: int) -> bytes:
-        """Returns the id of the log directory of the broker's replica; raises ValueError if the broker has no replica.
-        """
+        """Returns the id of the log directory of the broker's replica; raises ValueError if the broker has no
+        replica."""
         return self.directories[self.replicas.index(broker_id)]
 
     @property

@@ -97,8 +97,7 @@ class Credentials:
 
 class _Client:
     """One connection: it receives the head of a request, waits for a page, or sends a response. The server's thread
-    only.
-    """
+    only."""
 
     __slots__ = ("deadline_s", "has_body", "keeps_open", "outgoing", "pending", "received", "socket")
 
@@ -272,8 +271,7 @@ class HttpServer:
 
     def _advance(self, client: _Client) -> None:
         """Sends as much of the response as is possible without waiting, or reads from the connection. Closes the
-        connection if the client sends something or hangs up while it waits for a page.
-        """
+        connection if the client sends something or hangs up while it waits for a page."""
         try:
             if client.outgoing:
                 self._send(client)
@@ -391,8 +389,7 @@ class HttpServer:
 
     def _send_answer(self, client: _Client, response: Response) -> None:
         """Sends `response`: the result of the Pending response that the client has waited for, or the substitute after
-        too long.
-        """
+        too long."""
         client.pending = None
         try:
             self._begin(client, response)

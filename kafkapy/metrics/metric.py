@@ -45,15 +45,13 @@ def gauge(name: str, documentation: str, *labels: str) -> Metric:
 
 def summary(name: str, documentation: str, *labels: str) -> Metric:
     """Returns the declaration of a metric with quantiles of the last minute (label `quantile`), and with `_sum` and
-    `_count` since the start of the process.
-    """
+    `_count` since the start of the process."""
     return Metric(name, SUMMARY, labels, documentation)
 
 
 def histogram(name: str, documentation: str, *labels: str) -> Metric:
     """Returns the declaration of a metric with the number of values up to each upper bound (label `le`), `_sum` and
-    `_count`, all since the start of the process.
-    """
+    `_count`, all since the start of the process."""
     return Metric(name, HISTOGRAM, labels, documentation)
 
 
@@ -71,8 +69,7 @@ def format_labels(names: tuple[str, ...], values: tuple[object, ...]) -> str:
 
 def escape(text: str) -> str:
     """Returns the text with backslashes, quotation marks and newlines escaped, as a label's value in Prometheus's text
-    format.
-    """
+    format."""
     if "\\" in text or '"' in text or "\n" in text:
         return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return text

@@ -20,8 +20,8 @@ REST_S = 0.0001
 
 
 class Pace:
-    """Releases the interpreter lock between slices of work, so that other threads can run Python. Used by one thread.
-    """
+    """Releases the interpreter lock between slices of work, so that other threads can run Python. Used by one
+    thread."""
 
     __slots__ = ("_until_ns",)
 
@@ -62,8 +62,7 @@ class Page:
 
     def sample(self, metric: Metric, values: tuple[object, ...], number: float, suffix: str = "") -> None:
         """Writes one series of the family that was begun last. `values` are the values of the labels; `suffix`, `_sum`
-        or `_count` for a summary, is added to the name.
-        """
+        or `_count` for a summary, is added to the name."""
         labels = format_labels(metric.labels, values)
         self.native.text(f"{metric.name}{suffix}{labels} {format_number(number)}\n".encode())
         self.pace()

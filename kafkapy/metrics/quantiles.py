@@ -19,8 +19,7 @@ T = TypeVar("T")
 
 class Window(Generic[T]):
     """Earlier readings of counts that only grow, each with its time, oldest first. They cover at least the last
-    `window_s` seconds. Used by one thread.
-    """
+    `window_s` seconds. Used by one thread."""
 
     def __init__(self, first: T, now_s: float, window_s: float = WINDOW_S) -> None:
         self._window_s = window_s

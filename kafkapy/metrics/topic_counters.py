@@ -21,8 +21,7 @@ class TopicCounterTable:
 
     def __init__(self, limit: int) -> None:
         """Creates an empty table. `limit` is the number of topics with counters of their own; further topics share
-        "(other)".
-        """
+        "(other)"."""
         self._limit = limit
         self.total = TopicCounters()
         self._other = TopicCounters(_labels(OTHER), self.total)
@@ -32,8 +31,7 @@ class TopicCounterTable:
 
     def enter(self, topic: str) -> TopicCounters:
         """Records that this broker has one more partition of the topic. Returns the counters that the partition must
-        increase.
-        """
+        increase."""
         hosted = self._partitions.get(topic, 0)
         self._partitions[topic] = hosted + 1
         counters = self._own.get(topic)

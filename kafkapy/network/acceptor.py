@@ -33,8 +33,7 @@ FULL_RECHECK_MS = 1000
 
 def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
     """Returns a socket that listens at the listener's address. Accepted sockets inherit its options. Raises OSError,
-    whose message names the listener.
-    """
+    whose message names the listener."""
     try:
         if listener.host:
             found = socket.getaddrinfo(listener.host, listener.port, type=socket.SOCK_STREAM)
@@ -99,8 +98,7 @@ class Acceptor:
 
     def start(self, quotas: ConnectionQuotas) -> None:
         """Begins to accept clients: those that have connected since the constructor, and later ones. `quotas` limits
-        connections.
-        """
+        connections."""
         self._quotas = quotas
         self._watch = self._reactor.watch(self._socket.fileno(), self._accept_ready)
 
@@ -178,8 +176,7 @@ class Acceptor:
 
     def _close_later(self, accepted: socket.socket, delay_ms: int) -> None:
         """Resets a connection after `delay_ms`, without reading from it, because its address has created connections
-        too often.
-        """
+        too often."""
         accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
         self._throttled.add(accepted)
 

@@ -22,8 +22,7 @@ OVERRIDES_KEY = "max.connections.per.ip.overrides"
 
 def parse_address_limits(text: str) -> dict[str, int]:
     """Parses `host:limit,...` into the limit of each address; host names are resolved. Raises ConfigError, which names
-    the key.
-    """
+    the key."""
     limits: dict[str, int] = {}
     for element in filter(None, (part.strip() for part in text.split(","))):
         host, colon, limit = element.rpartition(":")
@@ -80,8 +79,7 @@ class ConnectionQuotas:
 
     def is_protected(self, listener_name: str) -> bool:
         """Returns True if connections to this listener may exceed `max.connections`; connections of other listeners are
-        closed then.
-        """
+        closed then."""
         return listener_name == self._protected
 
     def is_full(self) -> bool:
@@ -124,8 +122,7 @@ class ConnectionQuotas:
 
     def set_address_rates(self, rates: Mapping[str | None, float]) -> None:
         """Replaces the permitted new connections per second, by address; the key None is for all addresses without a
-        key.
-        """
+        key."""
         self._address_rates = rates
         for host, sensor in list(self._sensors.items()):
             rate = rates.get(host, rates.get(None))
@@ -156,8 +153,7 @@ class ConnectionQuotas:
 
     def _drop_idle(self, monotonic_ms: int) -> None:
         """Removes the rate sensors of addresses that have not connected for an hour. Does nothing if the last call that
-        removed sensors was less than an hour ago.
-        """
+        removed sensors was less than an hour ago."""
         if monotonic_ms - self._dropped_ms < ADDRESS_IDLE_MS:
             return
         self._dropped_ms = monotonic_ms
@@ -180,8 +176,7 @@ class ConnectionQuotas:
 
     def spend_rate(self, listener_name: str) -> None:
         """Counts a connection that the listener has accepted in the rate of new connections of the broker and of the
-        listener.
-        """
+        listener."""
         self._rate.take()
         self._listener_rates[listener_name].take()
 

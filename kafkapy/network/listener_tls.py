@@ -63,8 +63,7 @@ class ListenerTls:
 
     def check(self, overrides: Mapping[str, str]) -> None:
         """Raises ConfigError if the listener could not use the key store and trust store that it would have with
-        `overrides`, the complete dynamic configuration of the broker (text by key).
-        """
+        `overrides`, the complete dynamic configuration of the broker (text by key)."""
         settings = listener_ssl_settings(self._config, self._name, self._protocol, overrides)
         if settings == self._material.settings and not self._has_changed_files():
             return
@@ -80,8 +79,7 @@ class ListenerTls:
 
     def refresh(self) -> None:
         """Reads the key store and trust store again if their configuration or files have changed. If that fails, logs
-        the error and keeps the present stores.
-        """
+        the error and keeps the present stores."""
         try:
             settings = listener_ssl_settings(self._config, self._name, self._protocol)
             if settings == self._material.settings and not self._has_changed_files():
@@ -116,8 +114,8 @@ class TlsListeners:
     """The TLS of all listeners that encrypt their connections, by the listener's name."""
 
     def __init__(self, config: BrokerConfig) -> None:
-        """Reads the key store and trust store of each listener that uses TLS. Raises ConfigError if one cannot be used.
-        """
+        """Reads the key store and trust store of each listener that uses TLS. Raises ConfigError if one cannot be
+        used."""
         for warning in ssl_warnings(config):
             logger.warning("%s", warning)
         self._listeners = {
@@ -131,8 +129,7 @@ class TlsListeners:
     def check(self, overrides: Mapping[str, str], names: Collection[str]) -> None:
         """Raises ConfigError if a listener could not use the stores that it would have with `overrides`, the complete
         dynamic configuration of the broker. `names` are the keys that the request sets or removes; other listeners are
-        not checked.
-        """
+        not checked."""
         for name, listener in self._listeners.items():
             prefix = listener_prefix(name)
             own = [key.removeprefix(prefix) for key in names if key.startswith(prefix)]

@@ -31,8 +31,7 @@ NOTEWORTHY = frozenset(
 
 def log_callback_error(error: BaseException) -> None:
     """Logs an error that was raised by a function which the reactor called: one that was posted, that a timer calls, or
-    that is called when a connection is closed.
-    """
+    that is called when a connection is closed."""
     logger.error("Uncaught error on the reactor thread", exc_info=error)
 
 
@@ -112,8 +111,7 @@ class SocketServer:
 
     def start(self, names: Collection[str]) -> None:
         """Begins to accept connections on the listeners with these `names`, including connections that clients have
-        opened before.
-        """
+        opened before."""
         for acceptor in self._acceptors:
             if acceptor.listener.name not in names:
                 continue

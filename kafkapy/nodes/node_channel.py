@@ -47,8 +47,7 @@ class Destination(NamedTuple):
 
 class OpenRequests:
     """Counts the requests of a channel whose callback has not been called yet; at most `limit` are permitted. Any
-    thread.
-    """
+    thread."""
 
     def __init__(self, limit: int, receiver: str) -> None:
         """Creates a count of 0. `receiver` names the node that the requests are sent to, for log messages."""
@@ -258,8 +257,7 @@ class NodeChannel:
 
     def _note_state(self, connection: Connection, monotonic_ms: int) -> None:
         """Updates the state of the channel after events on the connection: if the versions have been negotiated, or the
-        connection was closed.
-        """
+        connection was closed."""
         if connection.was_ready and connection.versions is not self._versions:
             self._versions = connection.versions
             self._attempts = 0

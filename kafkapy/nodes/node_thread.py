@@ -121,8 +121,7 @@ class NodeThread:
 
     def stop(self) -> None:
         """Runs the work that was posted before, fails the requests of all channels and ends the thread. Further calls
-        do nothing.
-        """
+        do nothing."""
         with self._lock:
             is_first = not self._is_stopped
             self._is_stopped = True
@@ -165,8 +164,7 @@ class NodeThread:
 
     def turn(self) -> bool:
         """Makes one pass of the loop: runs posted work, due timers and due channels, then waits for the next event.
-        Returns False after `stop`, otherwise True.
-        """
+        Returns False after `stop`, otherwise True."""
         is_stopped = self._run_posted()
         monotonic_ms = self.clock.monotonic_ms()
         while self._timers and self._timers[0][0] <= monotonic_ms:

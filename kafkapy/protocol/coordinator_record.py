@@ -17,8 +17,7 @@ from kafkapy.protocol.record_frame import UnknownRecordError, decode_version_pre
 
 class Coordinator(Enum):
     """The record types of each coordinator: a member is a coordinator, and its value maps each record type to the
-    classes of the key and the value.
-    """
+    classes of the key and the value."""
 
     GROUP = GROUP_RECORDS
     TRANSACTION = TRANSACTION_RECORDS

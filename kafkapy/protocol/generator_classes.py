@@ -15,12 +15,12 @@ ANNOTATIONS = {
 }  # fmt: skip
 ZERO_DEFAULTS = {"bool": "False", "float64": "0.0", "string": '""', "bytes": 'b""', "uuid": "ZERO_UUID"}
 # Kinds of messages that are stored in records: tools show them as JSON, by the names of the definitions. The values are
-# their names in docstrings.
+# the beginnings of their docstrings.
 KINDS_IN_RECORDS = {
-    "metadata": "Record of the metadata log",
-    "coordinator-key": "Key of a record in a coordinator's topic",
-    "coordinator-value": "Value of a record in a coordinator's topic",
-    "data": "Data with a version number",
+    "metadata": "The fields of a record of the metadata log",
+    "coordinator-key": "The key of a coordinator's record of type {key}",
+    "coordinator-value": "The value of a coordinator's record of type {key}",
+    "data": "The fields of data that are stored with their version number in front,",
 }
 # Types with a length, whose encoding differs between plain and compact versions.
 SIZED = frozenset(["string", "bytes", "records"])
@@ -81,11 +81,14 @@ class ClassWriter:
         self.line(f"class {name}(Message):")
 
     def write_docstring(self) -> None:
-        flexible = f", flexible from {self.message.first_flexible}" if self.message.flexible else ""
         versions = sorted(self.message.versions)
-        span = f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
+        span = f" in version {versions[0]}" if len(versions) == 1 else f" in versions {versions[0]} to {versions[-1]}"
+        if self.message.flexible:
+            is_always = self.message.flexible >= self.message.versions
+            span += "; flexible (KIP-482)" + ("" if is_always else f" from version {self.message.first_flexible} on")
         kind = self.message.kind
-        self.line(f'"""{KINDS_IN_RECORDS.get(kind, kind.capitalize())}, {span}{flexible}."""')
+        subject = KINDS_IN_RECORDS.get(kind, f"The fields of a {kind}").format(key=self.message.key)
+        self.line(f'"""{subject}{"" if kind == "coordinator-key" else span}."""')
         self.line()
 
     def write_constants(self) -> None:
@@ -252,8 +255,7 @@ class ClassWriter:
 
     def flexible(self, struct: Struct) -> str:
         """Returns a Python expression that is true if the message's version is flexible: a constant, or the name of a
-        local variable if the struct exists in flexible and in other versions.
-        """
+        local variable if the struct exists in flexible and in other versions."""
         if struct.versions <= self.message.flexible:
             return "True"
         return "flexible" if struct.versions & self.message.flexible else "False"

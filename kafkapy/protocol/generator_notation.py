@@ -142,8 +142,7 @@ def snake_case(name: str) -> str:
 
 def parse_versions(text: str, allowed: Versions) -> Versions:
     """Returns the versions that `text` names: `3+`, `0-12`, `1`, `0,8` or `none`. Versions that are not in `allowed`
-    are left out, unless `allowed` is empty.
-    """
+    are left out, unless `allowed` is empty."""
     found: set[int] = set()
     if text == "none":
         return NO_VERSIONS

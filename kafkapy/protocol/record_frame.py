@@ -16,12 +16,12 @@ M = TypeVar("M", bound=Message)
 
 
 class UnknownRecordError(ValueError):
-    """A record has an unknown type or version, because newer software wrote it or because it is a record of another
-    kind."""
+    """Raised for a record with an unknown type or version, because newer software wrote it or because it is a record of
+    another kind."""
 
 
 def encode_metadata_record(message: Message, version: int) -> bytes:
-    """Returns the value of a record of the metadata log.
+    """Returns `message` encoded as the value of a record of the metadata log.
 
     Raises EncodeError if the message cannot be written in this version.
     """
@@ -57,7 +57,7 @@ def decode_metadata_record(value: Any) -> Message:
 
 
 def encode_version_prefixed(message: Message, version: int) -> bytes:
-    """Returns the encoded `version`, followed by the message encoded in that version.
+    """Returns the number `version` (two bytes), followed by the message encoded in that version.
 
     Raises EncodeError if the message cannot be written in this version.
     """
@@ -68,9 +68,9 @@ def encode_version_prefixed(message: Message, version: int) -> bytes:
 
 
 def decode_version_prefixed(message_class: type[M], data: Any) -> M:
-    """Returns the message that follows its version in `data`.
+    """Decodes `data`, a version number and a message encoded in that version, and returns the message.
 
-    Raises UnknownRecordError for a version that `message_class` lacks, ProtocolViolation for malformed data.
+    Raises UnknownRecordError if `message_class` does not have the version, and ProtocolViolation for malformed data.
     """
     reader = Reader(data)
     version = reader.read_int16()

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
 
 def part_with_error(response: Message, error: Error) -> Message | None:
-    """Returns the response itself or the first of its parts that has this `error_code`; None if none has it.
+    """Returns the response itself if its `error_code` is `error`; otherwise the first element of one of its arrays with
+    this `error_code`, or None if no element has it.
 
-    The parts are the elements of the response's arrays: most APIs report errors for each topic, resource or entity.
-    Arrays inside of these elements are not searched.
+    Most APIs report errors for each topic, resource or entity, as elements of arrays. Arrays inside of these elements
+    are not searched.
     """
     if getattr(response, "error_code", 0) == error:
         return response

@@ -16,7 +16,7 @@ class ScramMechanism(IntEnum):
 
     @property
     def hash_name(self) -> str:
-        """Python's name of the hash function."""
+        """The name of the mechanism's hash function in Python's hashlib."""
         return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
 
     @property

@@ -14,21 +14,22 @@ from typing import Protocol
 
 
 class TimerEntry(Protocol):
-    """The entry of the reactor's timer that completes an operation at its deadline."""
+    """The interface of an entry of the reactor's timer, which completes an operation at its deadline."""
 
     def cancel(self) -> object: ...
 
 
 class Watcher(Protocol):
-    """The methods of the purgatory that its operations call."""
+    """The interface of a purgatory for its operations."""
 
     def forget(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None: ...
 
 
 class DelayedOperation(ABC):
-    """The base class of all delayed operations. Used by the owner thread only.
+    """The base class of all delayed operations: an operation completes when its condition is true, or at its deadline.
+    Used by the owner thread only.
 
-    Invariant: `on_complete` runs at most once, and exactly once if the operation was watched and its timer runs.
+    Invariant: `on_complete` runs at most once, and exactly once if the operation is in a purgatory and its timer runs.
     """
 
     __slots__ = ("_purgatory", "_timer_entry", "_watched_keys", "is_completed", "timeout_ms")
@@ -42,24 +43,27 @@ class DelayedOperation(ABC):
 
     @abstractmethod
     def try_complete(self) -> bool:
-        """Tests the condition and completes the operation if the condition holds.
+        """Tests the condition, and completes the operation if the condition is true.
 
-        Returns whether this call has completed the operation.
+        Returns True if this call has completed the operation.
         """
 
     def try_complete_after(self, key: Hashable) -> bool:
         """Does the same as `try_complete` after an event on `key`, one of the keys under which the operation waits.
 
-        An operation with many keys overrides it, in order to test only that to which the event belongs.
+        An operation with many keys overrides the method, in order to test only the part of the condition that concerns
+        `key`.
         """
         return self.try_complete()
 
     @abstractmethod
     def on_complete(self) -> None:
-        """Produces the result, even if the condition does not hold, and responds to the client."""
+        """Makes the response, even if the condition is not true, and sends it to the client. Subclasses implement
+        it."""
 
     def force_complete(self) -> bool:
-        """Completes the operation unless it is complete already; returns whether this call has completed it."""
+        """Completes the operation even if its condition is not true. Returns True, or False if it was complete
+        already."""
         if self.is_completed:
             return False
         self.is_completed = True
@@ -82,6 +86,6 @@ class DelayedOperation(ABC):
         self._timer_entry = timer_entry
 
     def expire(self) -> None:
-        """Completes the operation at its deadline."""
+        """Completes the operation, because its deadline has come."""
         self._timer_entry = None
         self.force_complete()

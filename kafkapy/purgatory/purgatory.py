@@ -31,10 +31,10 @@ class Purgatory:
         self._watchers: dict[Hashable, dict[DelayedOperation, None]] = {}
 
     def try_complete_else_watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> bool:
-        """Completes the operation now if its condition holds; otherwise keeps it until an event on one of `keys` or its
-        deadline.
+        """Completes the operation now and returns True if its condition is true.
 
-        Returns True if the operation was completed now.
+        Otherwise stores the operation until it completes after an event on one of `keys`, or at its deadline; returns
+        False.
         """
         if operation.try_complete():
             return True
@@ -47,10 +47,12 @@ class Purgatory:
         return False
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
-        """Keeps the operation until an event on one of `keys` or its deadline, without testing its condition now.
+        """Stores the operation until it completes after an event on one of `keys`, or at its deadline. Does not test
+        its condition now.
 
-        It is for a caller that has just tested the condition by a test that cannot itself cause such an event. Other
-        callers use `try_complete_else_watch`, which tests the condition again after it has added the operation.
+        It is for a caller that has just found the condition false, without causing an event on one of `keys` by that
+        test. Other callers use `try_complete_else_watch`, which tests the condition again after it has stored the
+        operation.
         """
         self._enter(operation, keys)
         self._time(operation)
@@ -67,7 +69,8 @@ class Purgatory:
         operation.timed_by(self._schedule(operation.timeout_ms, lambda: self._expire(operation)))
 
     def check_and_complete(self, key: Hashable) -> int:
-        """Tries every operation that watches `key`; returns the number of operations that completed."""
+        """Tests the condition of each operation that waits for an event on `key`, because there was such an event.
+        Returns the number of operations that completed."""
         watchers = self._watchers.get(key)
         if watchers is None:
             return 0
@@ -87,7 +90,7 @@ class Purgatory:
         return self._watchers.get(key, {}).keys()
 
     def force_complete(self, key: Hashable) -> None:
-        """Completes all operations that wait for `key` as if their deadlines had come."""
+        """Completes all operations that wait for an event on `key`, as if their deadlines had come."""
         for operation in tuple(self._watchers.get(key, ())):
             operation.force_complete()
 
@@ -98,11 +101,11 @@ class Purgatory:
                 operation.force_complete()
 
     def watched_count(self) -> int:
-        """Returns the number of pairs of a key and an operation that watches it."""
+        """Returns the sum, over all waiting operations, of the number of keys under which each one waits."""
         return sum(map(len, self._watchers.values()))
 
     def forget(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None:
-        """Removes a completed operation from its lists; called by the operation."""
+        """Removes a completed operation from the lists of its `keys`; called by the operation."""
         self.delayed_count -= 1
         for key in keys:
             watchers = self._watchers[key]

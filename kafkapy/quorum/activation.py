@@ -43,7 +43,8 @@ def _is_registered(image: MetadataImage, registration: ControllerRegistration) -
 
 
 def _bootstrap_features(settings: QuorumSettings) -> list[Any]:
-    """Returns the records of bootstrap.checkpoint, or the default features of a directory without this file."""
+    """Returns the records in bootstrap.checkpoint or, if the metadata log directory has no such file, the records of
+    the default feature levels."""
     path = os.path.join(settings.log_directory, BOOTSTRAP_FILE)
     if os.path.exists(path):
         return snapshots.read_snapshot(path, OffsetAndEpoch(0, 0)).records

@@ -32,7 +32,7 @@ Encode = Callable[[int, Sequence[MessageAndVersion]], tuple[list[bytes], int]]
 
 
 class Submitted(NamedTuple):
-    """An operation that waits to be run, and the future of its response."""
+    """An operation that waits to be run on the quorum thread, and the future that gets its response."""
 
     operation: Operation[Any]
     future: Future[Any]
@@ -50,7 +50,8 @@ class _Waiting(NamedTuple):
 
 
 class ActiveController:
-    """The active controller of one epoch; owns the newest image, with the uncommitted records. Quorum thread only.
+    """The active controller of one epoch; owns the newest image, which includes uncommitted records. Quorum thread
+    only.
 
     Invariant: the log ends at `image.offset`, and the outcomes in `_waiting` are ordered by `end_offset`.
     """
@@ -63,8 +64,12 @@ class ActiveController:
         append: Callable[[list[bytes]], None],
         publish: Callable[[MetadataDelta, MetadataImage], list[Future[None]]],
     ) -> None:
-        """`append` writes batches to the log of this node, durably; `publish` is called for each committed change, in
-        log order, and returns a Future for each listener that has not applied the change yet."""
+        """Creates the active controller of `epoch`, with the `image` at the end of the log.
+
+        `encode(base_offset, records)` returns the encoded batches and the offset after them. `append` writes batches to
+        the log of this node, durably. `publish` is called for each committed change, in log order, and returns a Future
+        for each listener that has not applied the change yet.
+        """
         self.image = image
         self.epoch = epoch
         self._encode = encode
@@ -107,7 +112,7 @@ class ActiveController:
         return sum(map(len, batches))
 
     def skip_to(self, end_offset: int) -> None:
-        """Continues at `end_offset`, after control records that the quorum itself has appended."""
+        """Sets the end of the log to `end_offset`, after the quorum itself has appended control records."""
         assert end_offset >= self.image.offset, "the log became shorter while this node led"
         delta = MetadataDelta(self.image)
         self.image = delta.to_image(end_offset, self.epoch)
@@ -122,8 +127,8 @@ class ActiveController:
             _respond(outcome, applying)
 
     def fail(self, error: ApiError) -> None:
-        """Fails the operations that wait, for example because this node no longer leads. Their records may still be
-        committed later."""
+        """Fails the futures of the operations that wait for their commit with `error`, for example because this node no
+        longer leads. The records of these operations may still be committed later."""
         while self._waiting:
             future = self._waiting.popleft().future
             if future is not None:
@@ -131,8 +136,8 @@ class ActiveController:
 
 
 def _respond(outcome: _Waiting, applying: list[Future[None]]) -> None:
-    """Completes the Future of an operation, if it has one, when all `applying` are completed, on the thread that
-    completes the last one."""
+    """Completes the Future of an operation, if it has one, with the response or an error, when all Futures in
+    `applying` are completed. Runs on the thread that completes the last of them."""
     future = outcome.future
     if future is None:
         return
@@ -148,8 +153,8 @@ def _respond(outcome: _Waiting, applying: list[Future[None]]) -> None:
 
 
 def _replayed(image: MetadataImage, result: ControllerResult[Any]) -> MetadataDelta:
-    """Returns the delta of the result's records. The transaction markers are skipped: a result contains only whole
-    transactions."""
+    """Returns the changes that the result's records make to `image`. The records that begin and end transactions are
+    skipped, because a result contains only whole transactions."""
     delta = MetadataDelta(image)
     for message, _ in result.records:
         if not isinstance(message, (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)):

@@ -44,7 +44,8 @@ FIRST_REGISTRATION_WITH_LEVEL_0 = 4
 
 
 class LifecycleState(Enum):
-    """The states of a broker's registration, which the docstring of the module describes."""
+    """The states of a broker's registration: from its start, when it is registered as fenced, to its controlled
+    shutdown."""
 
     NOT_REGISTERED = auto()
     FENCED = auto()
@@ -72,10 +73,13 @@ class BrokerHeartbeats:
         cordoned_directories: Callable[[], tuple[bytes, ...]],
         on_fatal: Callable[[BaseException], None],
     ) -> None:
-        """`metadata_offset` returns the offset of the last metadata record that this broker has applied,
-        `cordoned_directories` the ids of the log directories that get no new partitions. `on_fatal` is
-        called, on the node thread, if a failed log directory cannot be reported to the controller within
-        log.dir.failure.timeout.ms."""
+        """Creates the registration, which sends nothing yet.
+
+        `metadata_offset` returns the offset of the last metadata record that this broker has applied,
+        `cordoned_directories` the ids of the log directories that get no new partitions. `on_fatal` is called with an
+        exception, on the node thread, if a failed log directory cannot be reported to the controller within
+        log.dir.failure.timeout.ms.
+        """
         self.broker_epoch = -1
         self.state = LifecycleState.NOT_REGISTERED
         self.incarnation_id = random_uuid()
@@ -128,7 +132,8 @@ class BrokerHeartbeats:
         return epoch
 
     def continue_registration(self, broker_epoch: int) -> None:
-        """Begins the heartbeats of a broker that `BrokerLifecycle` has already registered and unfenced. Any thread."""
+        """Begins the heartbeats of a broker that is registered and unfenced already, because it was the only broker of
+        its cluster until now. Any thread."""
         self.broker_epoch = broker_epoch
         self._registered.set_result(broker_epoch)
         self._unfenced.set_result(None)
@@ -152,9 +157,11 @@ class BrokerHeartbeats:
         self._thread.post(lambda: self._report(directory_id))
 
     def give_up_leaderships(self) -> None:
-        """Asks to shut down, and waits until the controller has moved the leaderships and fenced the broker.
+        """Asks the controller for a controlled shutdown, and waits until the controller has moved the leaderships and
+        fenced the broker.
 
-        The broker still serves clients. Without a controller the wait ends after five minutes.
+        The broker still serves clients. If no controller responds, the wait ends after five minutes. Does nothing if
+        controlled.shutdown.enable is false.
         """
         if not self._config.controlled_shutdown_enable:
             return
@@ -165,8 +172,8 @@ class BrokerHeartbeats:
             logger.warning("The controlled shutdown did not end within %d s", CONTROLLED_SHUTDOWN_S)
 
     def end_session(self) -> None:
-        """Ends the heartbeats. The controller has fenced the broker already, or will fence it when its session
-        ends."""
+        """Stops sending heartbeats. The controller has fenced the broker already, or will fence it when its session
+        expires."""
         self._thread.post(self._stop)
 
     # -- node thread
@@ -215,7 +222,8 @@ class BrokerHeartbeats:
             )
 
     def _communicate(self) -> None:
-        """Sends the next request now, or as soon as the request in flight has ended."""
+        """Sends the registration or, if the broker is registered, a heartbeat: now, or when the request in flight has
+        ended."""
         if self.state is LifecycleState.STOPPED:
             return
         if self._is_in_flight:
@@ -333,9 +341,10 @@ class BrokerHeartbeats:
         self._communicate_in(delay_ms)
 
     def _has_succeeded(self, kind: str, response: Any, error: Exception | None) -> bool:
-        """Returns True if `response` reports no error and `error` is None.
+        """Returns True if the request has succeeded: `response` reports no error and `error` is None.
 
-        Otherwise logs the failure, schedules the next attempt and returns False. `kind` names the request in the log.
+        Otherwise logs the failure, schedules the next attempt and returns False. `kind` is the name of the request that
+        is logged.
         """
         if error is None and response.error_code:
             error = ApiError(Error.of(response.error_code))

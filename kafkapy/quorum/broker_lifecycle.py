@@ -38,7 +38,10 @@ class BrokerLifecycle:
     def __init__(
         self, loop: Controller, config: BrokerConfig, cordoned_directories: Callable[[], tuple[bytes, ...]]
     ) -> None:
-        """`cordoned_directories` returns the ids of the log directories that get no new partitions."""
+        """Creates the lifecycle of a broker that is not registered yet. `loop` is the controller in the same process.
+
+        `cordoned_directories` returns the ids of the log directories that get no new partitions.
+        """
         self.broker_epoch = -1
         self._loop = loop
         self._config = config
@@ -73,8 +76,8 @@ class BrokerLifecycle:
         self._loop.submit(lambda image: unfence_broker(image, self._node_id, self._settings)).result()
 
     def report_offline(self, directory_id: bytes) -> None:
-        """Reports a failed log directory to the controller; its partitions then have no leader. Any thread; does not
-        wait."""
+        """Reports a failed log directory to the controller; the partitions in it then have no leader. Any thread; does
+        not wait."""
         reported = self._loop.submit(
             lambda image: take_directories_offline(image, self._node_id, [directory_id], self._settings)
         )
@@ -90,13 +93,13 @@ class BrokerLifecycle:
         reported.add_done_callback(_log_failure)
 
     def give_up_leaderships(self) -> None:
-        """Begins a controlled shutdown: the partitions lose their leader, but clients still see the broker in the
-        cluster."""
+        """Begins a controlled shutdown, and waits until it is in the metadata: the partitions lose their leader, but
+        clients still see the broker in the cluster."""
         self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id, self._settings)).result()
 
     def end_session(self) -> None:
-        """Fences the broker at the end of a stop, after all connections are closed. Durable on return; the
-        clean-shutdown marker may be written only after that.
+        """Fences the broker at the end of a stop, after all connections are closed. The change is durable on return;
+        only then may the clean-shutdown marker be written.
 
         Metadata responses do not contain a fenced broker. Clients that are still connected would therefore see a
         cluster without brokers: librdkafka 2.16 then forgets every broker address and never connects again.

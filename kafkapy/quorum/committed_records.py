@@ -14,12 +14,15 @@ class CommittedRecords:
     """The newest image of committed records, and the changes since the last call of `take`. Not thread-safe.
 
     Invariant: every batch before `next_offset` was replayed. While the replayed records end inside a metadata
-    transaction, `take` returns nothing, so that no image shows a part of a transaction.
+    transaction, `take` returns None, so that no image contains an incomplete transaction.
     """
 
     def __init__(self, image: MetadataImage, loader: MetadataLoader | None = None) -> None:
-        """`loader` begins at `image`; it contains the first records of a metadata transaction that is open at
-        `image`."""
+        """Creates the state with `image` as its newest image.
+
+        `loader` replays the records after `image`. It must be given if a metadata transaction is open at `image`,
+        because it contains the first records of the transaction.
+        """
         self.image = image
         self.next_offset = image.offset
         self._epoch = image.epoch
@@ -47,7 +50,7 @@ class CommittedRecords:
 
     def take(self) -> tuple[MetadataDelta, MetadataImage] | None:
         """Returns the changes since the last call, and the image after them. Returns None if nothing has changed, or
-        inside a metadata transaction."""
+        while the replayed records end inside a metadata transaction."""
         if self.next_offset == self.image.offset or self.in_transaction:
             return None
         delta = self._loader.delta
@@ -56,16 +59,18 @@ class CommittedRecords:
         return delta, self.image
 
     def load_snapshot(self, image: MetadataImage) -> tuple[MetadataDelta, MetadataImage]:
-        """Makes the image of a snapshot the newest image; returns the difference to the former one, and the image."""
+        """Makes `image`, the image of a snapshot, the newest image. Returns the difference to the newest image before,
+        and `image`."""
         assert image.offset >= self.image.offset, "a snapshot before the newest image"
         delta = delta_between(self.image, image)
         self.continue_on(image)
         return delta, image
 
     def continue_on(self, image: MetadataImage) -> None:
-        """Makes the committed `image` the newest image, and discards the changes replayed since the former one.
+        """Makes the committed `image` the newest image, and discards the changes that were replayed since the newest
+        image before.
 
-        The next batch to replay is the one at the offset of `image`.
+        The next batch to replay begins at the offset of `image`.
         """
         self.image = image
         self.next_offset = image.offset

@@ -46,7 +46,7 @@ Result = TypeVar("Result")
 
 
 class _AwaitedWork:
-    """Work for the quorum thread; `future` fails if the loop ends before the work was run."""
+    """A function that the quorum thread has to call. `future` fails if the quorum thread ends before."""
 
     def __init__(self, work: Callable[[], None], future: Future[Any]) -> None:
         self._work = work
@@ -66,17 +66,18 @@ class MetadataListener(Protocol):
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
         """Is called on the quorum thread after commit, in log order; must not wait for that thread, nor for long.
 
-        Returns None if the change has been applied, or posted to the thread that handles responses, otherwise a Future
-        that is completed after that, on any thread.
+        Returns None if the change has been applied, or posted to the thread that sends responses; otherwise a Future
+        that is completed when the change has been applied, on any thread.
         """
 
 
 class ControllerLoop:
-    """Owns the quorum thread and the newest committed image, and is the only caller of the quorum.
+    """Owns the quorum thread and the newest committed image; only this thread calls the quorum.
 
     `start` and `stop` are called by the thread that starts and stops the node. `submit`, `post`, `offer`, `call`,
     `caught_up` and `follow` may be called from any thread; everything else happens on the quorum thread. A failure of
-    an append or a listener is fatal: `on_fault` is called once, and all waiting and later operations fail.
+    an append or a listener is fatal: `on_fault` is called once with the exception, and all waiting and later operations
+    fail.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class ControllerLoop:
         return self._active is not None and self._failure is None and not self._stopping
 
     def start(self, image: MetadataImage) -> None:
-        """Enters the quorum and starts the thread. `image` is the image that `MetadataQuorum.open` returned.
+        """Joins the quorum and starts the quorum thread. `image` is the image that `MetadataQuorum.open` returned.
 
         If this node is the only voter, it is the active controller on return. Raises StorageError.
         """
@@ -149,17 +150,19 @@ class ControllerLoop:
         return future
 
     def post(self, work: Callable[[], None]) -> None:
-        """Queues `work` for the quorum thread; waits while the queue is full, except on the quorum thread. Any thread.
+        """Makes the quorum thread call `work()`; waits while the queue is full, except on the quorum thread. Any
+        thread.
 
-        If the loop has ended, `work` is not run, and the caller is not notified.
+        If the loop has ended, `work` is not called, and the caller is not notified.
         """
         self._put(work)
 
     def _put(self, work: Callable[[], None]) -> bool:
-        """Queues `work`, and waits while the queue is full; returns False if the loop has ended.
+        """Queues `work`, which the quorum thread then calls, and returns True; waits while the queue is full. Returns
+        False if the loop has ended.
 
-        The quorum thread must not wait for itself. Its own work is therefore not queued, but added to the events that
-        the thread has already taken from the queue.
+        The quorum thread must not wait for itself. The functions that it queues itself are therefore not added to the
+        queue, but to the events that the thread has already taken from the queue.
         """
         if threading.current_thread() is self._thread:
             self._taken.append(work)
@@ -173,7 +176,8 @@ class ControllerLoop:
         return False
 
     def offer(self, work: Callable[[], None]) -> bool:
-        """Queues `work` for the quorum thread; returns False if the queue is full. Any thread; does not wait."""
+        """Queues `work`, which the quorum thread then calls, and returns True. Returns False if the queue is full. Any
+        thread; does not wait."""
         try:
             self._queue.put_nowait(work)
         except queue.Full:
@@ -181,8 +185,8 @@ class ControllerLoop:
         return True
 
     def call(self, work: Callable[[], Result]) -> Future[Result]:
-        """Runs `work` on the quorum thread; the Future gets its result, or fails with NOT_CONTROLLER if the loop has
-        ended."""
+        """Makes the quorum thread call `work()`. The Future gets the result or the exception of `work`, or fails with
+        NOT_CONTROLLER if the loop has ended."""
         future: Future[Result] = Future()
 
         def run() -> None:
@@ -196,7 +200,7 @@ class ControllerLoop:
 
     def caught_up(self) -> Future[MetadataImage]:
         """Returns a Future of the first image that contains all records below the leader's high watermark, as far as
-        this node knows it. The Future fails with NOT_CONTROLLER if the loop ends before that."""
+        this node knows the high watermark. The Future fails with NOT_CONTROLLER if the loop ends before that."""
         future: Future[MetadataImage] = Future()
 
         def wait() -> None:
@@ -213,7 +217,8 @@ class ControllerLoop:
             future.set_exception(_shutting_down())
 
     def follow(self, listener: MetadataListener) -> Future[MetadataImage]:
-        """Adds a listener; the Future gets the image on which the listener's first delta is based."""
+        """Adds a listener. The Future gets the newest image at that time; the first change that the listener is called
+        with follows this image."""
 
         def add() -> MetadataImage:
             self._listeners.append(listener)
@@ -222,8 +227,8 @@ class ControllerLoop:
         return self.call(add)
 
     def stop(self) -> None:
-        """Runs the operations that were submitted before, leaves the quorum, ends the thread and closes the log. Not
-        called on the quorum thread."""
+        """Runs the operations that were submitted before, leaves the quorum, ends the quorum thread and closes the log.
+        Must not be called on the quorum thread."""
         if self._thread.is_alive():
             self._queue.put(self._begin_stop)
             self._thread.join()
@@ -244,7 +249,8 @@ class ControllerLoop:
         self._fail_waiting()
 
     def _fail(self, error: BaseException) -> None:
-        """Reports the first failure to `on_fault`, before any operation fails because of it."""
+        """Calls `on_fault` with `error` and logs it, if it is the first failure; must be called before any operation
+        fails because of it."""
         if self._failure is None:
             self._failure = error
             trace = None if isinstance(error, StorageError) else error  # A full disk is not a bug.
@@ -252,9 +258,10 @@ class ControllerLoop:
             self._on_fault(error)
 
     def _take(self) -> None:
-        """Takes events from the queue until the queue is empty or MAX_EVENTS_TOGETHER events are taken.
+        """Takes events from the queue until the queue is empty or MAX_EVENTS_TOGETHER events have been taken.
 
-        If no taken event is left from before, waits for the first one, but not longer than until the next timer.
+        If all events that were taken before have been run, waits for the first one, but not longer than until the next
+        timer.
         """
         taken = self._taken
         try:
@@ -265,7 +272,7 @@ class ControllerLoop:
             return
 
     def _wait_s(self) -> float:
-        """Returns the time until the next timer, in seconds."""
+        """Returns the time until the next timer, in seconds, at most LONGEST_WAIT_S."""
         due_ms = self.quorum.machine.next_deadline_ms()
         task_ms = None if self._tasks is None else self._tasks.next_deadline_ms()
         if task_ms is not None:
@@ -277,7 +284,7 @@ class ControllerLoop:
     def _run_tasks(self) -> None:
         """Runs the periodic tasks of the active controller that are due.
 
-        The tasks do not run before another node has registered as a broker.
+        The tasks run only after another node has registered as a broker.
         """
         active, monotonic_ms = self._active, self._clock.monotonic_ms()
         if active is None or self.make_tasks is None:
@@ -292,8 +299,8 @@ class ControllerLoop:
     def _process(self) -> None:
         """Runs the events that were taken from the queue, then the timers and tasks that are due.
 
-        Events that these events post are left for the next pass. Otherwise an event that posts itself again would keep
-        timers and other threads waiting.
+        Events that are posted by these events are run by the next call. Otherwise an event that posts itself again
+        would delay timers and the events of other threads without limit.
         """
         submitted: list[Submitted] = []
         for _ in range(len(self._taken)):
@@ -329,8 +336,8 @@ class ControllerLoop:
     # -- events of the quorum
 
     def committed(self, end_offset: int) -> None:
-        """Publishes the committed records. A leader becomes the active controller when the first record of its epoch is
-        committed, and with it all records of former epochs."""
+        """Is called when the records before `end_offset` are committed, and publishes them. A leader becomes the active
+        controller when the first record of its epoch, and with it all records of former epochs, are committed."""
         if self._active is not None:
             self._active.commit(end_offset)
         else:
@@ -344,7 +351,8 @@ class ControllerLoop:
     def lost_leadership(self, epoch: int) -> None:
         """Ends this node's active controller, if there is one, and fails the operations that wait for a commit.
 
-        Replaying continues from the newest published image, which contains no uncommitted records.
+        After that, committed records are replayed from the newest published image on, which contains no uncommitted
+        records.
         """
         self._led = None
         self._is_activation_due = False
@@ -378,7 +386,7 @@ class ControllerLoop:
     def _activate_if_due(self) -> None:
         """Makes this node the active controller if it leads and the whole log is committed and replayed.
 
-        Appends records, and is therefore not called while effects of the quorum are carried out.
+        Must not be called while the quorum carries out effects of the Raft machine, because it appends records.
         """
         if not self._is_activation_due:
             return
@@ -398,7 +406,8 @@ class ControllerLoop:
         logger.info("[QuorumController id=%d] active since epoch %d", quorum.config.node_id, active.epoch)
 
     def _replay(self, end_offset: int) -> None:
-        """Replays and publishes the records before `end_offset`, which another leader has committed."""
+        """Replays and publishes the records before `end_offset`, which are committed and were written by another
+        leader."""
         committed, log = self.quorum.committed, self.quorum.log
         while committed.next_offset < end_offset:
             content = log.read(committed.next_offset, REPLAY_BYTES)
@@ -415,7 +424,8 @@ class ControllerLoop:
                 future.set_result(self.cache.image)
 
     def _publish(self, delta: MetadataDelta, image: MetadataImage) -> list[Future[None]]:
-        """Passes a committed change to all listeners; returns the Futures of those that have not applied it yet."""
+        """Calls all listeners with a committed change, and returns the Futures of the listeners that have not applied
+        it yet."""
         self.cache.image = image
         applying = [listener.on_metadata(delta, image) for listener in self._listeners]
         return [future for future in applying if future is not None]
@@ -463,7 +473,7 @@ class ControllerLoop:
 
 
 def _fail(event: Event, error: ApiError) -> None:
-    """Fails the future of an event that is never run, if the event has a future."""
+    """Fails the future of an event that will never be run, if the event has a future."""
     if isinstance(event, Submitted | _AwaitedWork) and event.future.set_running_or_notify_cancel():
         event.future.set_exception(error)
 

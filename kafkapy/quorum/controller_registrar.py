@@ -29,7 +29,8 @@ MAX_RETRY_MS = 120_000
 
 
 class ControllerRegistrar:
-    """Sends `registration` to the active controller until the metadata contain it. A listener of the metadata.
+    """Sends `registration`, that of this controller, to the active controller until the metadata contain it. Called as
+    a listener of the metadata.
 
     `on_metadata` and `take_over` are called on the quorum thread; everything else happens on the node thread.
     """
@@ -46,7 +47,8 @@ class ControllerRegistrar:
         self._timer: Timer | None = None
 
     def take_over(self, image: MetadataImage) -> None:
-        """Receives the first metadata image after the start, and registers this controller unless the image has it."""
+        """Receives the first metadata image after the start. Begins to register this controller unless the image
+        contains its registration."""
         self._check(image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:

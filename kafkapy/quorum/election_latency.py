@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ElectionLatency:
-    """The number, sum and maximum (in ms) of the times during which this node knew no leader of the quorum.
+    """The number, sum and maximum (in ms) of the periods in which this node knew no leader of the quorum.
 
     Written by the quorum thread, read by any.
     """
@@ -18,7 +18,7 @@ class ElectionLatency:
         self._since_ms: int | None = None
 
     def leader_is(self, leader_id: int, monotonic_ms: int) -> None:
-        """Records that `leader_id` is known as the leader from now on; -1 means that no leader is known."""
+        """Must be called when a leader becomes known, or with a `leader_id` of -1 when no leader is known any more."""
         if leader_id < 0:
             if self._since_ms is None:
                 self._since_ms = monotonic_ms

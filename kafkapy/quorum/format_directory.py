@@ -33,13 +33,13 @@ def format_directories(
     cluster_id: str | None = None,
     controller_listener: ControllerListener | None = None,
 ) -> dict[str, MetaProperties]:
-    """Formats every directory that is not formatted, for a cluster whose only node is this one.
+    """Formats every log directory that is not formatted, for a cluster whose only node is this one.
 
-    Returns the meta.properties of each directory. Without `cluster_id`, a new cluster gets a random id.
+    Returns the meta.properties of each directory. If `cluster_id` is None, a new cluster gets a random id.
     `controller_listener` is the address of this node in the voter set; None means the default.
 
     Raises ConfigError if a formatted directory belongs to another node or cluster, or if the directory for the metadata
-    log is not formatted but another one is; also MalformedMetaProperties and OSError.
+    log is not formatted but another directory is; also MalformedMetaProperties and OSError.
     """
     every = dict.fromkeys([metadata_directory, *log_directories])
     found = {directory: read_meta_properties(directory) for directory in every}
@@ -65,18 +65,18 @@ def format_node(
     features: Sequence[tuple[str, int]] = BOOTSTRAP_FEATURES,
     credentials: Sequence[UserScramCredentialRecord] = (),
 ) -> dict[str, MetaProperties]:
-    """Formats every directory that is not formatted. Formatted directories keep their identity, and determine the
-    cluster id. Returns the meta.properties of each directory.
+    """Formats every directory that is not formatted. Formatted directories are not changed, and determine the cluster
+    id. Returns the meta.properties of each directory.
 
     `voters` are the first voters of a dynamic quorum; the directory with the metadata log gets the directory id that
-    they contain for this node. `voters` is None if the configuration contains the voters, or if another node knows
-    them.
+    they contain for this node. `voters` is None if the configuration contains the voters, or if the node joins a quorum
+    that exists already.
 
     `features` are pairs of a name and a level, metadata.version first. The first start of the node finalizes them, and
     stores the SCRAM `credentials`.
 
-    `metadata_directory` is the one of `directories` that has the metadata log. A given `cluster_id` must be that of the
-    formatted directories; without one, and without a formatted directory, the cluster gets a random id. Raises
+    `metadata_directory` is the element of `directories` that has the metadata log. If `cluster_id` is given, formatted
+    directories must have it; if it is None and no directory is formatted, the cluster gets a random id. Raises
     ConfigError, MalformedMetaProperties, OSError.
     """
     # The order matters, because a crash may occur between two steps.
@@ -120,10 +120,11 @@ def check_formatted(directories: Iterable[str]) -> None:
 
 
 def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluster_id: str | None = None) -> str | None:
-    """Returns the cluster id of the formatted directories, None if none is formatted.
+    """Returns the cluster id of the formatted directories, or None if no directory is formatted.
 
-    `found` has the meta.properties of each directory, None for one that is not formatted. Raises ConfigError if they
-    belong to another node or cluster, share a directory id, or are of the ZooKeeper era.
+    `found` has the meta.properties of each directory, None for a directory that is not formatted. `cluster_id` is the
+    expected id, or None. Raises ConfigError if a directory belongs to another node or cluster or to a ZooKeeper
+    cluster, or if two directories have the same directory id.
     """
     directories: dict[bytes, str] = {}
     known: str | None = None
@@ -165,7 +166,8 @@ def _write_bootstrap(
     filesystem: Filesystem,
     clock: Clock,
 ) -> None:
-    """Writes bootstrap.checkpoint, which a first start copies into the metadata log; durable on return."""
+    """Writes the file bootstrap.checkpoint with `features` and `credentials`. The first start of the node copies its
+    records into the metadata log. Durable on return."""
     records: list[MessageAndVersion] = [
         (FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in features
     ]

@@ -9,8 +9,8 @@ from kafkapy.metadata.image import MetadataImage
 
 
 class GrowthWatch:
-    """Calls `on_growth` once, when the cluster has another broker or the quorum another voter. A listener of the
-    metadata; quorum thread only."""
+    """Calls `on_growth` once, when the cluster has another broker or the quorum another voter. Called as a listener of
+    the metadata; quorum thread only."""
 
     def __init__(self, node_id: int, is_only_voter: Callable[[], bool], on_growth: Callable[[], None]) -> None:
         self._node_id = node_id
@@ -22,7 +22,8 @@ class GrowthWatch:
         self.check(image)
 
     def check(self, image: MetadataImage) -> None:
-        """Calls `on_growth`, but only once, if `image` has another broker or the quorum has another voter."""
+        """Calls `on_growth` if `image` has another broker or the quorum has another voter, unless it has been called
+        before."""
         if self._is_alone and not (self._is_only_voter() and image.brokers.keys() <= {self._node_id}):
             self._is_alone = False
             self._on_growth()

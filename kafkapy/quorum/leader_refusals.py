@@ -21,15 +21,15 @@ class LeaderRefusals:
         self._count = 0
 
     def follow(self, leader: Destination | None) -> None:
-        """Sets the leader, None while it is not known, and sets the count to 0."""
+        """Sets the leader, or None while it is not known, and sets the count of refused connections to 0."""
         self._leader = leader
         self._count = 0
 
     def note(self, destination: Destination, *, is_refused: bool) -> bool:
-        """Counts a request to `destination` that has ended; `is_refused` is True if the connection was refused.
+        """Must be called when a request to `destination` has ended; `is_refused` is True if the connection was refused.
 
-        Returns True if the leader has refused REFUSALS_OF_A_DEAD_LEADER connections in a row: its process has ended.
-        Requests to other nodes are not counted and return False.
+        Returns True if the leader has refused REFUSALS_OF_A_DEAD_LEADER connections in a row: its process has ended. A
+        request to another address is not counted, and the result is False.
         """
         leader = self._leader
         if leader is None or (destination.host, destination.port) != (leader.host, leader.port):

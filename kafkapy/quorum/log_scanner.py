@@ -26,7 +26,8 @@ BatchVisitor = Callable[[RecordBatch], None]
 
 
 class ScannedSegment:
-    """One `.log` file and its indexes. Its first `valid_size` bytes are valid batches; the rest is a torn tail."""
+    """One `.log` file and its indexes. The first `valid_size` bytes of the file are valid batches; the rest of it is an
+    incomplete write."""
 
     __slots__ = ("base_offset", "file_size", "indexes", "path", "valid_size")
 
@@ -39,7 +40,7 @@ class ScannedSegment:
 
 
 class LogScanner:
-    """One pass over the segments of a metadata log directory. Reads only; not thread-safe.
+    """Reads the segments of a metadata log directory once, and changes nothing. Not thread-safe.
 
     After `scan`: `segments` oldest first, `start_offset`, `end_offset` (exclusive), `epochs` as (epoch, start offset),
     `last_timestamp`. An empty directory has no segments and offsets -1.
@@ -58,9 +59,10 @@ class LogScanner:
         return self.epochs[-1][0] if self.epochs else -1
 
     def scan(self, from_offset: int, visit: BatchVisitor) -> None:
-        """Checks every batch, and passes the batches whose last offset is at least `from_offset` to `visit`, in order.
+        """Checks every batch of the log, and calls `visit` with each batch whose last offset is at least `from_offset`,
+        in order.
 
-        Raises StorageError if the log is damaged or `visit` fails, and OSError.
+        Raises StorageError if the log is damaged or `visit` fails, and OSError if a file cannot be read.
         """
         names = sorted(name for name in os.listdir(self.directory) if _LOG_NAME.fullmatch(name))
         self.segments = [ScannedSegment(int(name[:20]), os.path.join(self.directory, name)) for name in names]
@@ -121,7 +123,8 @@ class LogScanner:
         segment.indexes.observe(position, summary.size, summary.last_offset, summary.max_timestamp)
 
     def _ensure_nothing_behind(self, segment: ScannedSegment, mapped: mmap.mmap) -> None:
-        """Raises StorageError if a valid batch begins anywhere after the damage, which begins at `segment.valid_size`.
+        """Raises StorageError if a valid batch begins after `segment.valid_size`, where the damage begins: the rest of
+        the file is then not just an incomplete write.
 
         `mapped` is the content of the segment's file.
         """
@@ -141,7 +144,8 @@ class LogScanner:
 
 
 def _is_batch(mapped: mmap.mmap, start: int, end_offset: int) -> bool:
-    """Returns whether a whole valid batch begins at `start`, with a base offset of at least `end_offset`."""
+    """Returns True if a complete, valid batch begins at the position `start` of the file's content, and its base offset
+    is at least `end_offset`."""
     if mapped[start + 16] != 2 or int.from_bytes(mapped[start : start + 8], "big") < end_offset:
         return False
     size = int.from_bytes(mapped[start + 8 : start + 12], "big") + 12

@@ -46,7 +46,8 @@ def control_batch(base_offset: int, epoch: int, timestamp: int, messages: Sequen
 def metadata_batches(
     base_offset: int, epoch: int, timestamp: int, records: Iterable[MessageAndVersion]
 ) -> tuple[list[bytes], int]:
-    """Returns batches with the records at consecutive offsets, and the offset after the last one."""
+    """Returns encoded batches with the records, which get consecutive offsets from `base_offset` on, and the offset
+    after the last record. `epoch` is the leader epoch; `timestamp` is in milliseconds since 1970."""
     batches: list[bytes] = []
     builder, size, count = None, 0, 0
     for message, version in records:

@@ -28,8 +28,8 @@ logger = logging.getLogger("kafka.raft.KafkaRaftLog")
 
 
 class MetadataLog:
-    """Owns the active segment and the epoch history. Invariant: start_offset <= end_offset == base offset of the next
-    batch.
+    """Owns the active segment and the epoch history of the metadata log. Invariant: start_offset <= end_offset == base
+    offset of the next batch.
 
     Not thread-safe. Every OSError becomes a StorageError: without its metadata log a node cannot continue.
     """
@@ -47,8 +47,11 @@ class MetadataLog:
         self._indexes = SegmentIndexes(0)
 
     def open(self, scanned: LogScanner, snapshot_end_offset: int) -> None:
-        """Opens the log that was scanned: cuts off a torn tail, or creates the first segment. Replaces a log that ends
-        before `snapshot_end_offset`, the end of the newest snapshot, with an empty one. Raises StorageError."""
+        """Opens the log that `scanned` has read: removes an incomplete write at its end, or creates the first segment.
+
+        Replaces a log that ends before `snapshot_end_offset`, the end of the newest snapshot, with an empty log. Raises
+        StorageError.
+        """
         try:
             if scanned.segments and scanned.end_offset < snapshot_end_offset:
                 logger.warning(
@@ -104,7 +107,7 @@ class MetadataLog:
         return sum(os.path.getsize(self._stem(base) + ".log") for base in self.bases)
 
     def append(self, contents: Sequence[bytes], *, is_durable: bool = True) -> None:
-        """Appends whole batches with consecutive offsets, one or more in each of `contents`.
+        """Appends encoded batches with consecutive offsets; each element of `contents` has one or more whole batches.
 
         They are durable on return unless `is_durable` is False. Raises StorageError.
         """
@@ -159,9 +162,10 @@ class MetadataLog:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int) -> bytes:
-        """Returns whole batches from the one that contains `offset` on: at most `max_bytes`, but at least one batch.
+        """Returns whole batches, beginning with the batch that contains `offset`: at most `max_bytes`, but at least one
+        batch.
 
-        The result is empty at the log's end. `offset` must be in the log. Raises StorageError.
+        Returns b"" if `offset` is the log's end. `offset` must not be outside of the log. Raises StorageError.
         """
         assert self.start_offset <= offset <= self.end_offset, f"offset {offset} is not in the log"
         if offset == self.end_offset:
@@ -181,7 +185,8 @@ class MetadataLog:
     # -- removing --------------------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> None:
-        """Removes the batches from `offset` on, where a batch begins; durable on return. Raises StorageError."""
+        """Removes the batches from `offset` on; a batch must begin at `offset`. Durable on return. Raises
+        StorageError."""
         assert self.start_offset <= offset <= self.end_offset, f"the log cannot end at {offset}"
         if offset == self.end_offset:
             return
@@ -246,8 +251,8 @@ class MetadataLog:
             self.filesystem.unlink(self._stem(base_offset) + suffix)
 
     def close(self) -> None:
-        """Writes the indexes and the (empty) producer snapshot that Kafka expects after a clean stop. Raises
-        StorageError."""
+        """Closes the log. Writes the indexes and an empty producer snapshot, which Kafka expects after a clean stop.
+        Raises StorageError."""
         if self._file is None:
             return
         try:
@@ -280,8 +285,11 @@ class MetadataLog:
 
 
 def _read_batches(fd: int, position: int, offset: int, max_bytes: int) -> bytes:
-    """Returns whole batches from the one that contains `offset` on; `position` is where this batch, or an earlier one,
-    begins."""
+    """Returns whole batches, beginning with the batch that contains `offset`: at most `max_bytes`, but at least one
+    batch.
+
+    `position` is the position in the file of that batch or of an earlier one.
+    """
     header = _Header(os.pread(fd, OVERHEAD, position))
     while header.last_offset < offset:
         position += header.size
@@ -297,7 +305,7 @@ def _read_batches(fd: int, position: int, offset: int, max_bytes: int) -> bytes:
 
 
 class _Header:
-    """The size and the last offset of a batch, parsed from its header."""
+    """The size in bytes and the last offset of a batch, read from the batch's header."""
 
     __slots__ = ("last_offset", "size")
 

@@ -50,7 +50,7 @@ OnResponse = Callable[["Response | None"], None]
 
 
 class Transport(Protocol):
-    """Sends requests of the quorum to other nodes."""
+    """The interface through which the quorum sends requests to other nodes."""
 
     def send(self, destination: Destination, request: Request, on_response: OnResponse) -> None:
         """Sends a request. `on_response` is called once, on any thread, with None if the request failed."""
@@ -61,35 +61,39 @@ class Transport(Protocol):
 
 
 class QuorumEvents(Protocol):
-    """The owner of a quorum, which is notified of its events on the thread that calls the quorum."""
+    """The interface of the owner of a quorum. Its methods are called on the thread that calls the quorum."""
 
     def committed(self, end_offset: int) -> None:
-        """Is called when the records before `end_offset` are committed."""
+        """Is called when all records before `end_offset` are committed."""
 
     def became_leader(self, epoch: int, start_offset: int) -> None:
-        """Is called when this node leads an epoch that begins at `start_offset`."""
+        """Is called when this node has become the leader of `epoch`, whose first record has the offset
+        `start_offset`."""
 
     def lost_leadership(self, epoch: int) -> None:
-        """Is called when this node no longer leads the epoch."""
+        """Is called when this node no longer leads `epoch`."""
 
     def leader_changed(self) -> None:
-        """Is called when the leader or the epoch has changed."""
+        """Is called when this node knows another leader, or no leader, or another epoch than before."""
 
     def control_records_appended(self, end_offset: int) -> None:
         """Is called when the leader has appended control records, after which the log ends at `end_offset`."""
 
     def snapshot_loaded(self, image: MetadataImage) -> None:
-        """Is called when a snapshot of the leader has replaced the log."""
+        """Is called when a snapshot that was fetched from the leader has replaced the log; `image` is the image of the
+        snapshot."""
 
     def stopped(self) -> None:
-        """Is called when a shutdown is complete."""
+        """Is called when this node has left the quorum after `shutdown`."""
 
     def post(self, work: Callable[[], None]) -> None:
-        """Runs `work` later on the quorum thread, the only one that calls the quorum. Any thread may call `post`."""
+        """Makes the quorum thread, the only one that calls the quorum, call `work()` later. Any thread may call
+        `post`."""
 
 
 class MetadataQuorum:
-    """Owns `__cluster_metadata-0` and the Raft machine. Opened on one thread, then used by the quorum thread only."""
+    """Owns `__cluster_metadata-0` and the Raft machine. One thread calls `open`; after that only the quorum thread uses
+    it."""
 
     def __init__(
         self,
@@ -100,7 +104,11 @@ class MetadataQuorum:
         make_transport: Callable[[], Transport] | None = None,
         random: Random | None = None,
     ) -> None:
-        """`make_transport` is called before the first request to another node, which an only voter never sends."""
+        """Creates the quorum; `open` must be called before any other method.
+
+        `make_transport` is called before the first request to another node; a node that is the only voter never sends
+        one.
+        """
         self.settings = settings
         self.config = config
         self.log = MetadataLog(os.path.join(settings.log_directory, DIRECTORY_NAME), filesystem, settings.segment_bytes)
@@ -126,7 +134,7 @@ class MetadataQuorum:
 
     @property
     def machine(self) -> RaftMachine:
-        """The Raft machine, which `open` has made."""
+        """The Raft machine. It exists after `open` has been called."""
         assert self._machine is not None, "the quorum was not opened"
         return self._machine
 
@@ -155,14 +163,17 @@ class MetadataQuorum:
 
     @property
     def records_behind_snapshot(self) -> int:
-        """The number of records after the newest snapshot, which the next start has to replay."""
+        """The number of offsets in the log after the newest snapshot, which the next start has to replay."""
         return self.log.end_offset - self._snapshot_id.offset
 
     # -- opening
 
     def open(self) -> MetadataImage:
-        """Returns the image of the records that are known to be committed: the whole log of an only voter, otherwise
-        the newest snapshot. Raises ConfigError or StorageError before anything is written."""
+        """Reads the metadata log and the newest snapshot, and creates the Raft machine.
+
+        Returns the image of the records that are known to be committed: the whole log if this node is the only voter,
+        otherwise the newest snapshot. Raises ConfigError or StorageError before anything is written.
+        """
         loader = MetadataLoader(EMPTY_IMAGE)
         try:
             self._filesystem.make_directory(self.log.directory)
@@ -208,7 +219,8 @@ class MetadataQuorum:
     def _load_snapshot(self, loader: MetadataLoader) -> None:
         """Replays the records of the newest snapshot into `loader`.
 
-        The snapshot's voters and kraft.version become the first of `_changes`, the list of changes of the voters.
+        Adds the voters and kraft.version in the snapshot to `_changes`, the list of changes of the voter set, as its
+        first elements.
         """
         path = os.path.join(self.log.directory, snapshots.snapshot_name(self._snapshot_id))
         snapshot = snapshots.read_snapshot(path, self._snapshot_id)
@@ -230,7 +242,8 @@ class MetadataQuorum:
             loader.replay(record)
 
     def _check_voters(self, voters: VoterSet | None) -> None:
-        """Raises ConfigError if this node can never take part in the quorum whose voters the log contains."""
+        """Raises ConfigError if this node can never take part in the quorum with these `voters`, which the log
+        contains, or does not support its kraft.version. `voters` is None if the log contains no voters."""
         key = self.config.key
         kraft_version = max((each.kraft_version or 0 for each in self._changes), default=0)
         if kraft_version > KRAFT_VERSION_DYNAMIC:
@@ -248,9 +261,11 @@ class MetadataQuorum:
             )
 
     def _set_listeners(self, voters: VoterSet | None) -> None:
-        """Sets the controller listener of this node, if it is a controller and its configuration has none.
+        """Sets the controller listener of this node, if it is a controller whose configuration names no controller
+        listener.
 
-        It becomes the listener that this node has in `voters`, the voter set in the log, or Kafka's default.
+        It becomes the listener that this node has in `voters`, the voter set in the log, or Kafka's default if it has
+        none.
         """
         config = self.config
         if config.can_be_voter and not config.listeners:
@@ -261,7 +276,7 @@ class MetadataQuorum:
     # -- the quorum
 
     def start(self, events: QuorumEvents) -> None:
-        """Enters the quorum; `events` is notified from now on. Raises StorageError."""
+        """Joins the quorum; the methods of `events` are called from now on. Raises StorageError."""
         self._events = events
         self.election_latency.leader_is(-1, self._clock.monotonic_ms())
         try:
@@ -273,34 +288,37 @@ class MetadataQuorum:
         self._carry_out(self.machine.start(self._clock.monotonic_ms()))
 
     def tick(self) -> None:
-        """Handles the timers that expired."""
+        """Handles the timers of the Raft machine that have expired."""
         monotonic_ms = self._clock.monotonic_ms()
         if monotonic_ms >= self.machine.next_deadline_ms():
             self._carry_out(self.machine.tick(monotonic_ms))
 
     def receive(self, request: Request, respond: Callable[[Response], None]) -> None:
-        """Handles a request of another node; `respond` is called on this thread, now or later."""
+        """Handles a request of another node. `respond` is called with the response on this thread, before the method
+        returns or later."""
         self._carry_out(self.machine.receive(request, respond, self._clock.monotonic_ms()))
 
     def shutdown(self, timeout_ms: int) -> None:
-        """Begins to leave the quorum; `events.stopped` is called when that is complete, after `timeout_ms` at the
+        """Begins to leave the quorum. `events.stopped` is called when the node has left it, after `timeout_ms` at the
         latest."""
         self._carry_out(self.machine.shutdown(timeout_ms, self._clock.monotonic_ms()))
 
     @property
     def version(self) -> QuorumVersion:
-        """The kraft.version, the reason why it cannot be raised now, and the static voters; used by UpdateFeatures."""
+        """The kraft.version, the reason why it cannot be increased now (None if it can), and the static voters, for
+        UpdateFeatures."""
         machine = self.machine
         static = () if machine.kraft_version >= KRAFT_VERSION_DYNAMIC else machine.voters.ids
         return QuorumVersion(machine.kraft_version, machine.upgrade_refusal(), frozenset(static))
 
     def upgrade_kraft_version(self, level: int, on_result: Callable[[Error, str | None], None]) -> None:
-        """Raises kraft.version, and writes the voters into the log; `on_result` gets Error.NONE once that is committed,
-        or the error and its text."""
+        """Increases kraft.version to `level`, and writes the voters into the log. `on_result` is called with
+        (Error.NONE, None) when the change is committed, or with the error and its message."""
         self._carry_out(self.machine.upgrade_kraft_version(level, on_result, self._clock.monotonic_ms()))
 
     def encode(self, base_offset: int, records: Sequence[MessageAndVersion]) -> tuple[list[bytes], int]:
-        """Returns the batches of records at `base_offset` in the current epoch, and the offset after them."""
+        """Returns the encoded batches with `records` in the current epoch, from `base_offset` on, and the offset after
+        the last record."""
         return metadata_batches(base_offset, self.machine.epoch, self._clock.wall_ms(), records)
 
     def append(self, batches: list[bytes]) -> None:
@@ -314,7 +332,8 @@ class MetadataQuorum:
         self._carry_out(self.machine.appended(self.log.end_offset, self.machine.epoch, self._clock.monotonic_ms()))
 
     def _carry_out(self, found: Sequence[effects.Effect]) -> None:
-        """Carries out effects in order. Effects that result from carrying out one of them are carried out last."""
+        """Carries out effects of the Raft machine in their order. Further effects that arise from that are carried out
+        after them."""
         self._effects += found
         if self._is_carrying_out:
             return
@@ -444,8 +463,10 @@ class MetadataQuorum:
             self.machine.cleaned(self.log.start_offset, found)
 
     def read_snapshot(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> tuple[int, bytes]:
-        """Returns the size of a snapshot file, and at most `max_bytes` of its content from `position` on. Raises
-        ApiError with SNAPSHOT_NOT_FOUND or POSITION_OUT_OF_RANGE, and StorageError."""
+        """Returns the size of a snapshot file, and at most `max_bytes` of its content from `position` on.
+
+        Raises ApiError with SNAPSHOT_NOT_FOUND or POSITION_OUT_OF_RANGE, and StorageError.
+        """
         path = os.path.join(self.log.directory, snapshots.snapshot_name(snapshot_id))
         try:
             with open(path, "rb") as file:
@@ -493,7 +514,7 @@ class MetadataQuorum:
         self.events.snapshot_loaded(loader.delta.to_image(*snapshot_id))
 
     def close(self) -> None:
-        """Closes the log, with the files that Kafka expects after a clean stop. Raises StorageError."""
+        """Closes the log, and writes the files that Kafka expects after a clean stop. Raises StorageError."""
         self.log.close()
 
     def _failed(self, doing: str, error: OSError) -> StorageError:

@@ -18,7 +18,8 @@ from kafkapy.types import ZERO_UUID
 
 
 def controller_listeners_of(config: BrokerConfig) -> list[ControllerListener]:
-    """Returns the controller listeners of a node as other nodes reach them; empty without controller listeners."""
+    """Returns the controller listeners of a node with the addresses by which other nodes reach them; empty if the node
+    has none."""
     return [
         ControllerListener(listener.name, listener.host or "localhost", listener.port)
         for listener in config.controller_listeners
@@ -26,7 +27,7 @@ def controller_listeners_of(config: BrokerConfig) -> list[ControllerListener]:
 
 
 class QuorumSettings(NamedTuple):
-    """The settings of the metadata log; sizes in bytes, times in milliseconds (-1: without limit)."""
+    """The settings of the metadata log; sizes in bytes, times in milliseconds. A retention of -1 means no limit."""
 
     log_directory: str
     min_insync_replicas: int = 1
@@ -57,8 +58,8 @@ def raft_config(
 ) -> RaftConfig:
     """Returns the settings of the Raft machine. Raises ConfigError.
 
-    `directory_id` is the id of the directory with the metadata log; `listeners` are the controller listeners of this
-    node as other nodes reach them, empty on a node that is only a broker.
+    `directory_id` is the id of the directory with the metadata log. `listeners` are the controller listeners of this
+    node, with the addresses by which other nodes reach them; a node that is only a broker has none.
     """
     names = config.controller_listener_names
     listener_name = names[0] if names else DEFAULT_CONTROLLER_LISTENER.name

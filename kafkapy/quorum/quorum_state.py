@@ -21,7 +21,7 @@ logger = logging.getLogger("kafka.raft.FileQuorumStateStore")
 
 
 def read_election(directory: str) -> ElectionState | None:
-    """Returns the content of quorum-state, whether it has data_version 0 or 1.
+    """Returns the content of the file quorum-state, in either of its versions: data_version 0 or 1.
 
     Returns None if the file is missing, or, with a warning, if it cannot be read. A file of data_version 0 contains no
     directory id of the vote.
@@ -59,7 +59,8 @@ def _integer(fields: dict[str, Any], name: str) -> int:
 
 
 def write_election(filesystem: Filesystem, directory: str, state: ElectionState, *, is_dynamic: bool) -> None:
-    """Replaces quorum-state; durable on return. `is_dynamic` selects the form with data_version 1. Raises OSError."""
+    """Replaces the file quorum-state with `state`; durable on return. If `is_dynamic` is True, the file has
+    data_version 1, otherwise data_version 0. Raises OSError."""
     voted = ReplicaKey(-1) if state.voted is None else state.voted
     fields: dict[str, object]
     if is_dynamic:

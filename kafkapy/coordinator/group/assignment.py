@@ -42,6 +42,5 @@ def named_topic_entries(
 
 def assignment_from(entries: Iterable[Any]) -> dict[bytes, frozenset[int]]:
     """Returns the assignment that the entries of a message describe: partitions by topic id. Each entry has a
-    `topic_id` and `partitions`.
-    """
+    `topic_id` and `partitions`."""
     return {entry.topic_id: frozenset(entry.partitions) for entry in entries}

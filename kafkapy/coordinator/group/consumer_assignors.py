@@ -76,8 +76,7 @@ ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_ran
 
 def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
     """Assigns all partitions of the topics, to which every member subscribes, so that the members' numbers of
-    partitions differ by at most one. Returns a set of (topic id, partition) for each member id.
-    """
+    partitions differ by at most one. Returns a set of (topic id, partition) for each member id."""
     everything = [(topic_id, p) for topic_id in sorted(members[0].topic_ids) for p in topics[topic_id].partitions]
     share, extra = divmod(len(everything), len(members))
     # The members with the largest previous targets keep one partition more.

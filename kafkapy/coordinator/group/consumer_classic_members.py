@@ -32,8 +32,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 class ClassicMembers:
     """The handlers of requests of classic members. Owner thread only. It has no state: members change only when the
-    records that a handler returns are replayed.
-    """
+    records that a handler returns are replayed."""
 
     def __init__(
         self,
@@ -174,8 +173,7 @@ class ClassicMembers:
         self, group: ConsumerGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
     ) -> CoordinatorResult[LeaveGroupResponse]:
         """Removes the members in `leaving`, of the classic or of the consumer protocol; the response has a result for
-        each one. An administrator names a static member by its instance id and no member id.
-        """
+        each one. An administrator names a static member by its instance id and no member id."""
         responses, gone = [], {}
         for identity in leaving:
             error = Error.NONE
@@ -197,8 +195,7 @@ class ClassicMembers:
 
     def on_unloaded(self, group: ConsumerGroup) -> None:
         """Does nothing when this broker stops leading the group's partition: JoinGroup and SyncGroup of the classic
-        members of a consumer group never wait for other members.
-        """
+        members of a consumer group never wait for other members."""
 
     def tombstones(self, group: ConsumerGroup) -> list[CoordinatorRecord]:
         return group_tombstones(group)
@@ -206,8 +203,7 @@ class ClassicMembers:
 
 def _join_callback(call: JoinCall, member_id: str, generation_id: int) -> Callable[[Error], None]:
     """Returns the callback that responds to JoinGroup when the member's change is committed or has failed. The response
-    names no member as the leader, because the broker computes the assignment.
-    """
+    names no member as the leader, because the broker computes the assignment."""
     response = JoinGroupResponse(
         generation_id=generation_id,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
@@ -248,8 +244,7 @@ def _classic_member(
 
 def _must_join_again(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Returns True if a heartbeat has to make the classic member join again: its epoch is old, it has to revoke
-    partitions, or other members have released all partitions of its target.
-    """
+    partitions, or other members have released all partitions of its target."""
     if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED:
         return True
     return member.state is MemberState.UNRELEASED and not group.waits_for_others(member)

@@ -51,8 +51,7 @@ class ConsumerMember(NamedTuple):
     @property
     def subscription(self) -> tuple[object, ...]:
         """The tuple of the member's fields that its subscription record contains, for the comparison of two states of a
-        member.
-        """
+        member."""
         return (
             self.instance_id,
             self.rack_id,
@@ -67,8 +66,8 @@ class ConsumerMember(NamedTuple):
 
     @property
     def current_assignment(self) -> tuple[object, ...]:
-        """The tuple of the member's fields that its current-assignment record contains: epochs, state and partitions.
-        """
+        """The tuple of the member's fields that its current-assignment record contains: epochs, state and
+        partitions."""
         return (self.member_epoch, self.previous_member_epoch, self.state, self.assigned, self.pending_revocation)
 
     def owns(self, topic_id: bytes, partition: int) -> bool:

@@ -292,8 +292,7 @@ class ConsumerMembership:
 
     def is_last_consumer_protocol_member(self, group: ConsumerGroup, member_id: str) -> bool:
         """Returns True if the group becomes a classic group when the member `member_id` is replaced by a classic
-        member.
-        """
+        member."""
         if group.members[member_id].classic is not None:
             return False
         is_alone = len(group.members) == 1 and self._settings.can_downgrade

@@ -110,8 +110,7 @@ class GroupMigration:
 
     def is_downgrade_due(self, group: ConsumerGroup, gone: Collection[str]) -> bool:
         """Returns True if the group has to become a classic group: the configuration permits it, and only classic
-        members, at least one, remain when the members with the ids in `gone` are removed.
-        """
+        members, at least one, remain when the members with the ids in `gone` are removed."""
         left = [member for member_id, member in group.members.items() if member_id not in gone]
         return self._settings.can_downgrade and bool(left) and all(member.classic is not None for member in left)
 

@@ -114,8 +114,7 @@ def epoch_after_removal(
     group: ConsumerGroup, removed: Iterable[str], settings: ConsumerGroupSettings
 ) -> list[CoordinatorRecord]:
     """Returns the records that must follow the tombstones of the members with the ids `removed`: tombstones of regular
-    expressions that no remaining member uses, and a new group epoch.
-    """
+    expressions that no remaining member uses, and a new group epoch."""
     gone = set(removed)
     records = []
     kept = {member.subscribed_topic_regex for member in group.members.values() if member.member_id not in gone}

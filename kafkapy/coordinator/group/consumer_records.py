@@ -157,8 +157,7 @@ def whole_group(group: ConsumerGroup) -> list[CoordinatorRecord]:
 
 def replay_into(group: ConsumerGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
     """Applies a record of type `kind` (the number at the start of its key) to its group. Returns True if the record is
-    the tombstone that deletes the group.
-    """
+    the tombstone that deletes the group."""
     return replay(_REPLAYS, group, kind, key_bytes, value_bytes)
 
 

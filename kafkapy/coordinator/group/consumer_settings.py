@@ -78,7 +78,6 @@ class ConsumerGroupSettings:
 
     def serves(self, protocol: str, feature: str) -> bool:
         """Returns True if group.coordinator.rebalance.protocols contains `protocol`, and the finalized level of
-        `feature`, such as group.version, is at least 1.
-        """
+        `feature`, such as group.version, is at least 1."""
         is_configured = protocol in self.config.group_coordinator_rebalance_protocols
         return is_configured and self.image().features.get(feature, 0) > 0

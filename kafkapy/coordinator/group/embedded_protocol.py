@@ -16,8 +16,7 @@ _HIGHEST_VERSION = 3
 
 class Subscription(NamedTuple):
     """A decoded subscription. `owned` are the partitions that the client says it has. The member's assignment has to be
-    encoded in the same `version`.
-    """
+    encoded in the same `version`."""
 
     version: int
     topics: tuple[str, ...]
@@ -78,8 +77,7 @@ def encode_assignment(owned: Mapping[bytes, Iterable[int]], version: int, topics
 
 def _version(reader: Reader) -> int:
     """Reads the version from the data, and returns the version in which to decode them: at most the highest known
-    version, because newer versions only add fields at the end. Raises ValueError if the version is negative.
-    """
+    version, because newer versions only add fields at the end. Raises ValueError if the version is negative."""
     version = reader.read_int16()
     if version < 0:
         raise ValueError(f"version {version}")

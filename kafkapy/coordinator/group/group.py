@@ -54,8 +54,7 @@ class Group(Protocol):
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Raises ApiError when the member may not fetch the group's offsets, or when the group is a share group, which
-        has no committed offsets. `member_id` is None if the request names no member.
-        """
+        has no committed offsets. `member_id` is None if the request names no member."""
 
     def validate_offset_deletion(self) -> None:
         """Raises ApiError when OffsetDelete must not delete any offset of the group."""
@@ -85,8 +84,7 @@ G = TypeVar("G", bound=Group, contravariant=True)
 
 class GroupProtocol(Protocol[G]):
     """The interface of the handlers of all groups of one type (classic, consumer, share or streams): the classic
-    requests, the timers and the deletion. The shard owns the groups. Owner thread only.
-    """
+    requests, the timers and the deletion. The shard owns the groups. Owner thread only."""
 
     def join(self, group: G, call: JoinCall) -> CoordinatorResult[None]:
         """Handles JoinGroup; the response is sent by `call.respond`, now or later."""
@@ -104,8 +102,8 @@ class GroupProtocol(Protocol[G]):
         """Handles LeaveGroup. Raises ApiError if the whole request is refused."""
 
     def on_commit(self, group: G, member_id: str) -> None:
-        """Is called after an OffsetCommit of the member has been found valid; `member_id` is "" for an administrator.
-        """
+        """Is called after an OffsetCommit of the member has been found valid; `member_id` is "" for an
+        administrator."""
 
     def on_loaded(self, group: G) -> None:
         """Starts the timers of a group that was read from the log: each member has one session timeout to send a

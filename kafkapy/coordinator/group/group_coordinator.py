@@ -100,14 +100,12 @@ class GroupCoordinator:
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
         """Begins to coordinate the groups of the partitions in `led`, which this broker leads now, and ends the
-        coordination for the partitions in `followed`, which it no longer leads.
-        """
+        coordination for the partitions in `followed`, which it no longer leads."""
         self._runtime.on_leadership(led, followed)
 
     def forget_topics(self, names: Iterable[str], topic_ids: Collection[bytes]) -> None:
         """Deletes the committed offsets of the deleted topics `names`, and removes the deleted topics `topic_ids` from
-        share groups.
-        """
+        share groups."""
         topics = frozenset(names)
         self._runtime.execute_on_all(lambda shard: shard.forget_topics(topics, topic_ids))
 
@@ -238,8 +236,8 @@ class GroupCoordinator:
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> ListGroupsResponse:
         """Returns the groups of all partitions of `__consumer_offsets` that this broker leads, if their state is in
-        `states` and their type in `types`. The case of letters does not matter; an empty sequence matches all groups.
-        """
+        `states` and their type in `types`. The case of letters does not matter; an empty sequence matches all
+        groups."""
         if self._runtime.is_any_loading:
             return ListGroupsResponse(error_code=Error.COORDINATOR_LOAD_IN_PROGRESS)
         wanted_states = {state.lower() for state in states}
@@ -290,8 +288,7 @@ class GroupCoordinator:
 
     def commit_offsets(self, call: CommitCall, respond: Callable[[list[Error]], None]) -> None:
         """Commits offsets. Calls `respond` when they are durable, with one error for each offset of the call, in the
-        same order.
-        """
+        same order."""
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond([error] * len(call.offsets))
@@ -323,8 +320,7 @@ class GroupCoordinator:
 
     def fetch_offsets(self, call: FetchCall) -> list[FetchedOffset]:
         """Returns the committed offsets of the group. Raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS
-        when this broker cannot serve the group, or another error when the request is refused.
-        """
+        when this broker cannot serve the group, or another error when the request is refused."""
         return self._runtime.shard(self.partition_for(call.group_id)).fetch(call)
 
     def delete_offsets(
@@ -348,8 +344,7 @@ class GroupCoordinator:
 
     def shard_of(self, group_id: str) -> GroupShard:
         """Returns the shard of the group. Raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS when this
-        broker does not lead the group's partition or has not loaded it completely.
-        """
+        broker does not lead the group's partition or has not loaded it completely."""
         return self._runtime.shard(self.partition_for(group_id))
 
     def execute(

@@ -239,8 +239,7 @@ class GroupShard:
 
     def join(self, call: JoinCall) -> CoordinatorResult[None]:
         """Handles JoinGroup. A new member creates a classic group if the group does not exist, or if it is an empty
-        group of another type that a classic group may replace.
-        """
+        group of another type that a classic group may replace."""
         group = self.groups.get(call.group_id)
         if group is not None and not group.is_replaceable:
             return self._protocol_of(group).join(group, call)

@@ -80,8 +80,7 @@ class MemberGroup(Generic[M]):
 
 class CommittingGroup(MemberGroup[C], ABC):
     """A group whose members commit offsets. The members reach their target assignments in several steps, because a
-    partition must be released by one member before it is assigned to another.
-    """
+    partition must be released by one member before it is assigned to another."""
 
     @abstractmethod
     def is_subscribed_to(self, topic: str) -> bool:
@@ -90,8 +89,7 @@ class CommittingGroup(MemberGroup[C], ABC):
     @abstractmethod
     def assignment_epoch_of(self, member: C, entry: OffsetToCommit) -> int | None:
         """Returns the epoch in which the partition of the offset `entry` was assigned to the member, or None if the
-        member does not have the partition.
-        """
+        member does not have the partition."""
 
     @property
     def is_replaceable(self) -> bool:
@@ -178,8 +176,7 @@ class CommittingGroup(MemberGroup[C], ABC):
 
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
         """Returns the time at which the offset was committed (milliseconds since 1970), or None while a member consumes
-        the topic, because the offset does not expire in that time.
-        """
+        the topic, because the offset does not expire in that time."""
         return None if self.is_subscribed_to(topic) else committed.commit_timestamp_ms
 
 

@@ -17,8 +17,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 class NoClassicMembers:
     """The base class of the handlers of share and streams groups: it refuses JoinGroup, SyncGroup, Heartbeat and
-    LeaveGroup. It has no state.
-    """
+    LeaveGroup. It has no state."""
 
     def join(self, group: Group, call: JoinCall) -> CoordinatorResult[None]:
         call.respond(join_error(NO_MEMBER_ID, Error.INCONSISTENT_GROUP_PROTOCOL))
@@ -42,5 +41,4 @@ class NoClassicMembers:
 
     def on_unloaded(self, group: Group) -> None:
         """Does nothing when this broker stops leading the group's partition: no request of a member waits for a
-        response.
-        """
+        response."""

@@ -33,8 +33,7 @@ class CommitCall(NamedTuple):
     @property
     def names_member(self) -> bool:
         """True if the request names a member by its id, instance id or generation; False for an administrator or a
-        consumer without group membership.
-        """
+        consumer without group membership."""
         return self.generation_id >= 0 or self.member_id != "" or self.group_instance_id is not None
 
 

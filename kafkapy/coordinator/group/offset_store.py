@@ -88,16 +88,14 @@ class OffsetStore:
 
     def newest(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
         """Yields (topic, partition, entry) of each offset, including offsets above the high watermark, except deleted
-        offsets.
-        """
+        offsets."""
         for (topic, partition), entry in list(self._groups.get(group_id, {}).items()):
             if not entry.is_deleted:
                 yield topic, partition, entry
 
     def partitions(self, group_id: str) -> set[tuple[str, int]]:
         """Returns the (topic, partition) of each offset of the group, including offsets that are pending in a
-        transaction.
-        """
+        transaction."""
         known = {(topic, partition) for topic, partition, _ in self.newest(group_id)}
         return known | self.pending_partitions(group_id)
 

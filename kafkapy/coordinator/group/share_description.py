@@ -15,8 +15,7 @@ def described_share_group(
     group: ShareGroup, topics: Mapping[bytes, TopicImage]
 ) -> ShareGroupDescribeResponse.DescribedGroup:
     """Returns the description of the group in the ShareGroupDescribe response. `topics` are all topics of the cluster
-    by id; deleted topics have no name and are left out.
-    """
+    by id; deleted topics have no name and are left out."""
     return ShareGroupDescribeResponse.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,

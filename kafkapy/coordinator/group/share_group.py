@@ -35,8 +35,7 @@ class ShareMember(NamedTuple):
     @property
     def subscription(self) -> tuple[object, ...]:
         """The tuple of the member's fields that its subscription record contains, for the comparison of two states of a
-        member.
-        """
+        member."""
         return self.rack_id, self.client_id, self.client_host, self.subscribed_topic_names
 
 
@@ -143,8 +142,7 @@ def with_partitions(
     topics: Mapping[bytes, TopicPartitions], added: Mapping[bytes, TopicPartitions]
 ) -> dict[bytes, TopicPartitions]:
     """Returns the partitions that are in `topics` or `added`, by topic id. A topic in both has the name and time of
-    `added`.
-    """
+    `added`."""
     union = dict(topics)
     for topic_id, topic in added.items():
         known = union.get(topic_id)
@@ -156,8 +154,7 @@ def without_partitions(
     topics: Mapping[bytes, TopicPartitions], removed: Mapping[bytes, Iterable[int]]
 ) -> dict[bytes, TopicPartitions]:
     """Returns the partitions of `topics` that are not in `removed`, by topic id; a topic without such a partition is
-    left out.
-    """
+    left out."""
     left = {}
     for topic_id, topic in topics.items():
         kept = topic.partitions.difference(removed.get(topic_id, ()))

@@ -283,8 +283,7 @@ class ShareMembership(NoClassicMembers):
 
     def forget_topics(self, group: ShareGroup, topic_ids: Collection[bytes]) -> list[CoordinatorRecord]:
         """Returns the record that removes the states of the deleted topics from the group, in a list; the list is empty
-        if the group has no state of these topics.
-        """
+        if the group has no state of these topics."""
         left = without_deleted_topics(group.states, topic_ids)
         return [] if left == group.states else [states_record(group.group_id, left)]
 

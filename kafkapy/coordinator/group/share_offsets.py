@@ -62,8 +62,7 @@ class ShareOffsets:
         self, keys: Collection[SharePartitionKey], on_offsets: Callable[[Mapping[SharePartitionKey, ShareOffset]], None]
     ) -> None:
         """Calls `on_offsets` once with the start offset, leader epoch and lag of each share partition in `keys`. A
-        partition without a state has the start offset -1.
-        """
+        partition without a state has the start offset -1."""
         found: dict[SharePartitionKey, ShareOffset] = {}
 
         def done(key: SharePartitionKey, offset: ShareOffset) -> None:
@@ -78,8 +77,7 @@ class ShareOffsets:
 
     def _describe(self, key: SharePartitionKey, on_offset: Callable[[ShareOffset], None]) -> None:
         """Reads the state of one share partition and then its high watermark, from which the lag is computed; then
-        calls `on_offset`.
-        """
+        calls `on_offset`."""
         topic = self._groups.settings.image().topics.by_id.get(key.topic_id)
 
         def summarized(summary: StateSummary | None, error: Error) -> None:
@@ -192,8 +190,7 @@ class ShareOffsets:
     ) -> None:
         """Deletes the states of the partitions in `to_delete` (topic id -> partition ids), and removes the topics whose
         states were all deleted from the group; then calls `on_errors` with the error of each topic id, NONE after
-        success.
-        """
+        success."""
         errors = dict.fromkeys(to_delete, Error.NONE)
         keys = [
             SharePartitionKey(group_id, topic_id, number)
@@ -219,8 +216,7 @@ class ShareOffsets:
         self, group_id: str, errors: Mapping[bytes, Error], on_errors: Callable[[Mapping[bytes, Error]], None]
     ) -> None:
         """Removes the topics whose error is NONE from the group; then calls `on_errors` with the error of each topic
-        id.
-        """
+        id."""
         done = {topic_id for topic_id, error in errors.items() if error is Error.NONE}
         if not done:
             on_errors(errors)

@@ -25,8 +25,7 @@ logger = logging.getLogger("kafka.coordinator.group")
 
 class ShareGroups:
     """Serves the heartbeats and descriptions of share groups, and initializes the states of their partitions. Reactor
-    thread only.
-    """
+    thread only."""
 
     def __init__(
         self, coordinator: GroupCoordinator, settings: ShareGroupSettings, persister: Persister, clock: Clock
@@ -43,8 +42,7 @@ class ShareGroups:
         refuse: ErrorResponder,
     ) -> None:
         """Handles a heartbeat: calls `respond` with the response, or `refuse(error, message)` if the request is
-        refused. The states of new partitions are initialized after the response has been sent.
-        """
+        refused. The states of new partitions are initialized after the response has been sent."""
 
         def done(heartbeat: ShareHeartbeatResult) -> None:
             respond(heartbeat.response)

@@ -64,8 +64,8 @@ class ShareGroupSettings:
         return self._text(group_id, "share.auto.offset.reset")
 
     def reads_committed(self, group_id: str) -> bool:
-        """Returns True if the group receives only records of committed transactions and records without a transaction.
-        """
+        """Returns True if the group receives only records of committed transactions and records without a
+        transaction."""
         return self._text(group_id, "share.isolation.level").lower() == "read_committed"
 
     def may_renew(self, group_id: str) -> bool:

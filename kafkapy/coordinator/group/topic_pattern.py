@@ -78,8 +78,7 @@ _HEXADECIMAL = re.compile(r"\\x(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{2}))|\\([0
 
 class _Alphabet:
     """Assigns a bit to each character, so that a set of characters is an int. Characters that the expression does not
-    distinguish share a bit.
-    """
+    distinguish share a bit."""
 
     def __init__(self, expression: str) -> None:
         points = {ord(character) for character in expression if ord(character) > 127}
@@ -96,8 +95,7 @@ class _Alphabet:
 
     def set_of(self, low: int, high: int) -> int:
         """Returns the set of the characters from `low` to `high` (code points, inclusive) as an int with one bit for
-        each character. `low` and `high` are ASCII or occur in the expression.
-        """
+        each character. `low` and `high` are ASCII or occur in the expression."""
         return (2 << self.bit(high)) - (1 << self.bit(low))
 
 
@@ -162,8 +160,7 @@ class TopicPattern:
 
     def _closure(self, start: Iterable[int]) -> frozenset[int]:
         """Returns the indexes of the instructions that consume a character, test an assertion or report a match, and
-        that are reachable from the indexes `start` by jumps and splits only.
-        """
+        that are reachable from the indexes `start` by jumps and splits only."""
         seen: set[int] = set()
         stack = list(start)
         while stack:
@@ -207,8 +204,8 @@ def _checked_tree(expression: str, alphabet: _Alphabet) -> _Tree:
 
 
 def _size(tree: _Tree) -> int:
-    """Returns an upper bound of the number of instructions that `emit` produces for the syntax tree, and of its calls.
-    """
+    """Returns an upper bound of the number of instructions that `emit` produces for the syntax tree, and of its
+    calls."""
     kind = tree[0]
     if kind in ("set", "at"):
         return 1
@@ -420,9 +417,8 @@ class _Parser:
         return tree
 
     def _group_start(self) -> bool:
-        """Reads what follows `(?`: a name and `:`, or flags. Returns False if the parenthesis only sets flags, as in
-        `(?i)`, and True if a group begins.
-        """
+        """Reads what follows `(?`: the name of a group, or flags. Returns False if the parentheses only set flags, as
+        in `(?i)`, and True if a group begins."""
         start = self._pos - 1
         self._pos += 1
         if self._peek() == "<" or self._peek(2) == "P<":
@@ -463,7 +459,7 @@ class _Parser:
         """Reads the rest of an escape after the backslash. Returns the set of characters that it denotes, one bit for
         each, and the character itself.
 
-        The character is None if the escape is a class such as `\d`.
+        The character is None if the escape is a class such as `\\d`.
         """
         start = self._pos - 1
         if self._pos >= len(self._text):
@@ -519,8 +515,7 @@ class _Parser:
 
     def _class(self) -> int:
         """Reads the rest of a character class after its opening bracket, and returns the set of its characters, one bit
-        for each.
-        """
+        for each."""
         start = self._pos - 1
         is_negated = self._peek() == "^"
         self._pos += is_negated

@@ -83,8 +83,7 @@ class ShareCoordinator:
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
         """Begins to load the partitions in `led`, which this broker leads now, and unloads the partitions in
-        `followed`, which it no longer leads. Partitions of topics other than `__share_group_state` are ignored.
-        """
+        `followed`, which it no longer leads. Partitions of topics other than `__share_group_state` are ignored."""
         self._runtime.on_leadership(led, followed)
 
     def elect(self, partition: int, leader_epoch: int) -> None:

@@ -168,8 +168,7 @@ class ShareShard:
 
     def redundant_offset(self) -> int | None:
         """Returns the smallest offset of the newest snapshots of all states, or None if there is no state. Records
-        before this offset may be deleted.
-        """
+        before this offset may be deleted."""
         return min((state.snapshot_offset for state in self.states.values()), default=None)
 
     def _change_record(

@@ -81,8 +81,8 @@ class ShareState:
 
     @property
     def batches(self) -> list[StateBatch]:
-        """The delivery states of the records from the start offset on: disjoint batches in the order of their offsets.
-        """
+        """The delivery states of the records from the start offset on: disjoint batches in the order of their
+        offsets."""
         if not self._is_combined:
             self._batches = combine_batches(self._batches, self.start_offset)
             self._is_combined = True
@@ -95,8 +95,7 @@ class ShareState:
     @property
     def is_cold(self) -> bool:
         """True if the newest snapshot record was written without a change of the state, to replace an old one
-        (`cold_record`).
-        """
+        (`cold_record`)."""
         return self.create_timestamp_ms != self.write_timestamp_ms
 
     # -- records
@@ -105,8 +104,7 @@ class ShareState:
         self, key: SharePartitionKey, state_epoch: int, start_offset: int, wall_ms: int
     ) -> CoordinatorRecord:
         """Returns a snapshot record that replaces this state by one without batches, with this state epoch and start
-        offset.
-        """
+        offset."""
         return initial_record(key, state_epoch, start_offset, wall_ms, snapshot_epoch=self.snapshot_epoch + 1)
 
     def update_record(self, key: SharePartitionKey, change: StateWrite, leader_epoch: int) -> CoordinatorRecord:

@@ -40,8 +40,7 @@ class MarkerWriter(Protocol):
 
 class MarkerDelivery:
     """Writes transaction markers to partitions, and stores which partitions of each transaction have no marker yet.
-    Owner thread only.
-    """
+    Owner thread only."""
 
     def __init__(
         self, context: ShardContext, writer: MarkerWriter, complete: Callable[[str], CoordinatorResult[None]]
@@ -54,8 +53,7 @@ class MarkerDelivery:
 
     def deliver(self, transactional_id: str, metadata: TransactionMetadata) -> None:
         """Begins to write the markers of a prepared transaction. The transaction is completed when all markers are
-        written.
-        """
+        written."""
         marker = TransactionMarker(
             metadata.producer_id,
             metadata.producer_epoch,
@@ -73,8 +71,7 @@ class MarkerDelivery:
 
     def retry_completion(self, transactional_id: str) -> None:
         """Schedules another attempt to write the record that completes the transaction, because the last attempt
-        failed.
-        """
+        failed."""
         if not self._is_stopped:
             self._context.schedule(f"complete {transactional_id}", RETRY_MS, lambda: self._complete(transactional_id))
 

@@ -97,8 +97,7 @@ class TransactionCoordinator:
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
         """Begins to load the partitions in `led`, which this broker leads now, and unloads the partitions in
-        `followed`, which it no longer leads. Partitions of topics other than `__transaction_state` are ignored.
-        """
+        `followed`, which it no longer leads. Partitions of topics other than `__transaction_state` are ignored."""
         self._runtime.on_leadership(led, followed)
 
     def shutdown(self) -> None:
@@ -122,8 +121,7 @@ class TransactionCoordinator:
 
     def _abort_timed_out(self) -> None:
         """Aborts the transactions that have timed out. Starts the timer of the next check if transactions are open or
-        partitions are being loaded.
-        """
+        partitions are being loaded."""
         self._timeout_timer = None
         is_watching = self._runtime.is_any_loading
         for partition, shard in self._runtime.loaded_partitions():

@@ -46,8 +46,7 @@ class TransactionMetadata(NamedTuple):
 
     def moved_to(self, state: TransactionState, **changes: object) -> TransactionMetadata:
         """Returns the metadata in `state` and with the fields `changes`. Raises ValueError if the present state does
-        not permit the transition.
-        """
+        not permit the transition."""
         if self.state not in VALID_PREVIOUS_STATES[state]:
             raise ValueError(f"a transaction does not go from {self.state.title} to {state.title}")
         return self._replace(state=state, previous_producer_id=self.producer_id, **changes)  # type: ignore[arg-type]
@@ -157,8 +156,7 @@ def fenced(metadata: TransactionMetadata, server_version: int, wall_ms: int) -> 
 
 def completed(metadata: TransactionMetadata, wall_ms: int) -> TransactionMetadata:
     """Returns the metadata after all markers have been written: the transaction has ended. If `next_producer_id` is
-    set, it becomes the producer id, with epoch 0.
-    """
+    set, it becomes the producer id, with epoch 0."""
     changes: dict[str, object] = {}
     if metadata.client_transaction_version >= TRANSACTION_VERSION_2 and metadata.next_producer_id != NO_PRODUCER_ID:
         # The client knows LAST_CLIENT_EPOCH as its last epoch; the epoch above it was only in the markers.

@@ -156,8 +156,7 @@ class TransactionShard:
 
     def _owned(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
         """Returns the metadata of the transactional id. Raises ApiError unless `producer` has the current producer id
-        and epoch of the transactional id.
-        """
+        and epoch of the transactional id."""
         metadata = self.transactions.get(transactional_id)
         if metadata is None or metadata.producer_id != producer.producer_id:
             raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)
@@ -169,8 +168,7 @@ class TransactionShard:
 
     def needs_next_producer_id(self, transactional_id: str, request: EndRequest) -> bool:
         """Returns True if `end` for this request would use up the epochs of the producer id, so that the caller must
-        pass a new producer id to `end`.
-        """
+        pass a new producer id to `end`."""
         metadata = self.transactions.get(transactional_id)
         return (
             metadata is not None
@@ -211,8 +209,7 @@ class TransactionShard:
 
     def complete(self, transactional_id: str) -> CoordinatorResult[None]:
         """Returns the record that completes a transaction, all of whose markers are written; no record if the
-        transaction is not prepared or another change of the transactional id is being written.
-        """
+        transaction is not prepared or another change of the transactional id is being written."""
         metadata = self.transactions.get(transactional_id)
         if metadata is None or metadata.state not in PREPARED_STATES or transactional_id in self._uncommitted:
             return EMPTY_RESULT
@@ -298,8 +295,8 @@ class TransactionShard:
 
 
 def _decreases_epoch(current: TransactionMetadata, changed: TransactionMetadata) -> bool:
-    """Returns True if the change would decrease the epoch of the producer id; a fenced producer could then write again.
-    """
+    """Returns True if the change would decrease the epoch of the producer id; a fenced producer could then write
+    again."""
     return changed.producer_id == current.producer_id and changed.producer_epoch < current.producer_epoch
 
 

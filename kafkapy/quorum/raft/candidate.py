@@ -8,8 +8,8 @@ from kafkapy.quorum.voters import ReplicaKey
 
 
 class Candidate:
-    """The state of a candidate. It becomes Leader when a majority has granted its vote, and otherwise Prospective at
-    `deadline_ms`; it waits until then even if it can no longer get a majority."""
+    """The state of a candidate. It becomes Leader when a majority of the voters has granted its vote, and otherwise
+    Prospective at `deadline_ms` (monotonic); it waits until then even if it can no longer get a majority."""
 
     __slots__ = ("deadline_ms", "epoch", "tally", "voted")
     name = "candidate"
@@ -23,5 +23,6 @@ class Candidate:
         self.deadline_ms = deadline_ms
 
     def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
-        """Returns True only for a PreVote of an up-to-date replica: in this epoch the node has voted for itself."""
+        """Returns True if this node, a candidate, grants its vote to `candidate`: only a PreVote of an up-to-date
+        replica, because in this epoch the node has voted for itself."""
         return pre_vote and is_up_to_date

@@ -88,8 +88,7 @@ class ClassicGroup:
 
     def init_next_generation(self, wall_ms: int) -> None:
         """Ends the join phase of a rebalance: increases the generation, and enters CompletingRebalance, or Empty if the
-        group has no members. `wall_ms` is the time of the change of state, in milliseconds since 1970.
-        """
+        group has no members. `wall_ms` is the time of the change of state, in milliseconds since 1970."""
         self.generation_id += 1
         self.pending_sync_members.clear()
         if self.members:
@@ -162,8 +161,7 @@ class ClassicGroup:
 
     def elect_joined_leader(self) -> bool:
         """Makes a member that has joined the next generation the leader, unless the present leader has joined it.
-        Returns False if no member has joined the next generation.
-        """
+        Returns False if no member has joined the next generation."""
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_responder is not None:
             return True

@@ -132,8 +132,7 @@ class ClassicMember:
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Returns the member's metadata for the protocol, or b"" if the member does not support it or `protocol_name`
-        is None.
-        """
+        is None."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata

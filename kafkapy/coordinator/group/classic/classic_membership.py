@@ -55,8 +55,7 @@ class ClassicMembership:
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         """Returns True if group.max.size permits the JoinGroup of `member_id`. While a rebalance is being prepared,
-        only the members that have already joined the next generation are counted.
-        """
+        only the members that have already joined the next generation are counted."""
         maximum = self._config.max_group_size
         member = group.members.get(member_id)
         if group.is_in(GroupState.PREPARING_REBALANCE):
@@ -182,8 +181,7 @@ class ClassicMembership:
         self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncResponder
     ) -> CoordinatorResult[SyncGroupResponse]:
         """Handles SyncGroup. In a stable group the member gets its assignment at once; otherwise `respond` is called
-        once the leader's assignment has been committed.
-        """
+        once the leader's assignment has been committed."""
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(request.member_id, request.group_instance_id)

@@ -160,8 +160,7 @@ class ClassicRebalance:
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
         """Records that the member has sent SyncGroup. After the last member's SyncGroup, cancels the timer that would
-        remove members without one.
-        """
+        remove members without one."""
         group.pending_sync_members.discard(member_id)
         if not group.pending_sync_members:
             self._context.cancel(_sync_key(group))
@@ -198,8 +197,7 @@ class ClassicRebalance:
 
     def await_pending_member(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         """Adds a member id that a client has received, but not joined with. The id is removed if no client joins with
-        it within `timeout_ms`.
-        """
+        it within `timeout_ms`."""
         group.pending_members.add(member_id)
         self._context.schedule(
             _heartbeat_key(group, member_id), timeout_ms, lambda: self.expire_heartbeat(group, member_id)

@@ -18,8 +18,7 @@ _GROUP_METADATA_VALUE_VERSION = 3
 
 def group_metadata_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> CoordinatorRecord:
     """Returns the record of the group with `assignments`, opaque bytes by member id; other members get an empty
-    assignment.
-    """
+    assignment."""
     members = [
         GroupMetadataValue.MemberMetadata(
             member_id=member.member_id,

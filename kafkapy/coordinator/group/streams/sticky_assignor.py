@@ -47,8 +47,7 @@ def assign(
 
 class _Heap(Generic[T]):
     """A binary heap of elements, ordered by their load, which returns equally loaded elements in the order of Java's
-    PriorityQueue. This order decides which of several equally loaded processes or members gets a task.
-    """
+    PriorityQueue. This order decides which of several equally loaded processes or members gets a task."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, T]] = []
@@ -88,8 +87,7 @@ class _Heap(Generic[T]):
 
 class _Process:
     """One instance of a Kafka Streams application: its members (threads), the numbers of their tasks, and the tasks of
-    all.
-    """
+    all."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -235,8 +233,7 @@ class _Assignment:
 
     def _assign_standby(self) -> None:
         """Assigns the standby copies of all stateful tasks: to members that had the task before where possible, and the
-        remaining copies to the least loaded processes.
-        """
+        remaining copies to the least loaded processes."""
         tasks = [
             (name, partition)
             for name, each in self._subtopologies.items()
@@ -259,8 +256,7 @@ class _Assignment:
 
     def _keep_standby(self, task: TaskId) -> bool:
         """Assigns one standby copy of the task to a member that had the task before as active or standby task; returns
-        False if no such member may get it.
-        """
+        False if no such member may get it."""
         member_id = self._previous_active.get(task)
         if member_id is not None and task not in self._process_of[member_id].tasks and self._has_room(member_id):
             self._record_standby(member_id, task, self._process_of[member_id].add(member_id, task))
@@ -280,8 +276,7 @@ class _Assignment:
 
     def _add_standby(self, heap: _Heap[_Process], task: TaskId) -> bool:
         """Assigns one standby copy of the task to the least loaded process that does not have the task; returns False
-        if every process has it.
-        """
+        if every process has it."""
         popped = []
         is_added = False
         while len(heap) and not is_added:

@@ -27,8 +27,7 @@ class TaskAssignment(NamedTuple):
 
 class OwnedTasks(NamedTuple):
     """The tasks that a member has: partitions by subtopology id. An active task also has the epoch in which it was
-    assigned.
-    """
+    assigned."""
 
     active: TasksWithEpochs = {}
     standby: Tasks = {}
@@ -80,8 +79,7 @@ class StreamsMember(NamedTuple):
     @property
     def metadata(self) -> tuple[object, ...]:
         """The tuple of the member's fields that its metadata record contains, for the comparison of two states of a
-        member.
-        """
+        member."""
         return (
             self.instance_id,
             self.rack_id,

@@ -170,8 +170,7 @@ class StreamsMembership:
 
     def _configure(self, group: StreamsGroup, topology: Topology) -> tuple[ConfiguredTopology, int]:
         """Returns `topology` with the numbers of partitions of its topics, and the hash of the topics' metadata.
-        Returns the results of the previous call for the group if no topic has changed in the cluster.
-        """
+        Returns the results of the previous call for the group if no topic has changed in the cluster."""
         topics = self._settings.image().topics
         digest, configured = group.metadata_hash, group.configured
         if group.topology is None or configured is None or group.checked_topics is not topics:
@@ -220,8 +219,7 @@ class StreamsMembership:
 
     def _compute_first_target(self, group_id: str) -> CoordinatorResult[None]:
         """Computes the target assignment of a new group at the end of the initial rebalance delay, and returns its
-        records.
-        """
+        records."""
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or group.is_empty or group.configured is None:
             # Without `configured` no member has sent a second heartbeat yet; the next heartbeat computes the target.
@@ -371,8 +369,7 @@ class StreamsMembership:
 
     def _expire(self, group_id: str, member_id: str, epoch: int | None, why: str) -> CoordinatorResult[None]:
         """Returns the records that remove the member whose timer has ended; none if the member has left, or if `epoch`
-        is not None and not the member's epoch. `why` is the reason that is logged.
-        """
+        is not None and not the member's epoch. `why` is the reason that is logged."""
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or member_id not in group.members:
             return EMPTY_RESULT

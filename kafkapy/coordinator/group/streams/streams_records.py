@@ -184,8 +184,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
 
 def group_tombstones(group: StreamsGroup) -> list[CoordinatorRecord]:
     """Returns the tombstones of all records of the group. The tombstone of the group epoch removes the group; the
-    tombstone of the topology comes after it, as in Apache Kafka.
-    """
+    tombstone of the topology comes after it, as in Apache Kafka."""
     group_id = group.group_id
     current, target, metadata = (
         [tombstone(key_class(group_id=group_id, member_id=member_id)) for member_id in group.members]
@@ -201,8 +200,7 @@ def group_tombstones(group: StreamsGroup) -> list[CoordinatorRecord]:
 
 def replay_into(group: StreamsGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
     """Applies a record of type `kind` (the number at the start of its key) to its group. Returns True if the record is
-    the tombstone that deletes the group.
-    """
+    the tombstone that deletes the group."""
     return replay(_REPLAYS, group, kind, key_bytes, value_bytes)
 
 

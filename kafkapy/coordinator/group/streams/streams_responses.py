@@ -25,8 +25,8 @@ _TopicFields = tuple[str, int, int, Iterable[tuple[str, str]]]
 
 
 def set_tasks(response: StreamsGroupHeartbeatResponse, tasks: OwnedTasks) -> None:
-    """Sets the member's tasks in the response. A response without this call leaves the tasks of the client unchanged.
-    """
+    """Sets the member's tasks in the response. A response without this call leaves the tasks of the client
+    unchanged."""
     response.active_tasks = _task_ids(StreamsGroupHeartbeatResponse.TaskIds, tasks.active)
     response.standby_tasks = _task_ids(StreamsGroupHeartbeatResponse.TaskIds, tasks.standby)
     response.warmup_tasks = _task_ids(StreamsGroupHeartbeatResponse.TaskIds, tasks.warmup)
@@ -96,8 +96,7 @@ def described_group(group: StreamsGroup) -> StreamsGroupDescribeResponse.Describ
 
 def _topology(group: StreamsGroup) -> StreamsGroupDescribeResponse.Topology | None:
     """Returns the topology for StreamsGroupDescribe: with the numbers of partitions of its internal topics if they are
-    known, otherwise as the members declared it. Returns None if the group has no topology.
-    """
+    known, otherwise as the members declared it. Returns None if the group has no topology."""
     if group.configured is not None and group.configured.is_ready:
         return _configured_topology(group.configured)
     return None if group.topology is None else _declared_topology(group.topology)

@@ -46,8 +46,7 @@ class StreamsGroupSettings:
 
     def assignment_configs(self, group_id: str) -> dict[str, str]:
         """Returns the settings of the group that its task assignment depends on, by key, as its group-epoch record has
-        them.
-        """
+        them."""
         return {STANDBY_REPLICAS: str(self._of_group(group_id, "group.streams.num.standby.replicas"))}
 
     def _of_group(self, group_id: str, name: str) -> int:

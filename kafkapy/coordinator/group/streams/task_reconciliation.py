@@ -28,8 +28,7 @@ _NOBODY: frozenset[str] = frozenset()
 
 class TaskProcesses(Protocol):
     """The processes (instances of the application) whose members have a task. The keys are (subtopology id, partition);
-    an active task belongs to at most one process.
-    """
+    an active task belongs to at most one process."""
 
     @property
     def active_processes(self) -> Mapping[tuple[str, int], str]: ...
@@ -88,8 +87,7 @@ def _toward_target(
 
     def has_passive(name: str, partition: int) -> bool:
         """Returns True if a member of the same process has the task (subtopology `name`, `partition`) as standby or
-        warm-up task.
-        """
+        warm-up task."""
         task = (name, partition)
         return process in processes.standby_processes.get(task, _NOBODY) or process in processes.warmup_processes.get(
             task, _NOBODY
@@ -157,8 +155,7 @@ class _Difference:
 
 class _ActiveDifference:
     """The difference between the active tasks that a member has and those of its target: tasks that it keeps, has to
-    revoke, and can get now. A task has the epoch in which it was assigned.
-    """
+    revoke, and can get now. A task has the epoch in which it was assigned."""
 
     def __init__(self, current: Mapping[str, Mapping[int, int]], target: Tasks, is_taken: _IsTaken) -> None:
         tasks = {name: frozenset(partitions) for name, partitions in current.items()}

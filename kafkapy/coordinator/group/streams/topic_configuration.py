@@ -163,8 +163,7 @@ class _PartitionCounts:
 
     def _count_repartition_topics(self) -> None:
         """Sets the number of partitions of each repartition topic: the number that the application sets or, if it sets
-        none, the largest number among the input topics of the subtopology that writes to the topic.
-        """
+        none, the largest number among the input topics of the subtopology that writes to the topic."""
         counts = self._counts
         repartition_topics = [topic for each in self._subtopologies for topic in each.repartition_topics]
         counts.update((topic.name, topic.partitions) for topic in repartition_topics if topic.partitions)
@@ -252,8 +251,7 @@ class _PartitionCounts:
 
 def _equal_count(shown: Mapping[str, int], counts: Iterable[int]) -> int:
     """Returns the value that all `counts` have. If they differ, raises _Unusable; the message lists `shown`, the
-    numbers of partitions by topic.
-    """
+    numbers of partitions by topic."""
     different = set(counts)
     if len(different) != 1:
         listed = ", ".join(f"{topic}={count}" for topic, count in shown.items())

@@ -10,8 +10,8 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class TopicInfo(NamedTuple):
-    """A repartition or changelog topic. If `partitions` or `replication_factor` is 0, the broker determines the number.
-    """
+    """A repartition or changelog topic. If `partitions` or `replication_factor` is 0, the broker determines the
+    number."""
 
     name: str
     partitions: int
@@ -29,8 +29,7 @@ class CopartitionGroup(NamedTuple):
 
 class Subtopology(NamedTuple):
     """A connected component of the topology. It has one task for each partition of its source topics, with the same
-    number.
-    """
+    number."""
 
     subtopology_id: str
     source_topics: tuple[str, ...]
@@ -47,8 +46,7 @@ class Subtopology(NamedTuple):
 
     def copartitioned(self) -> list[set[str]]:
         """Returns the topic names of each copartition group. Raises ApiError for a group with an index to which no
-        topic belongs.
-        """
+        topic belongs."""
         return [
             {_at(self.source_topics, index) for index in group.source_topics}
             | {_at(self.repartition_topics, index).name for index in group.repartition_topics}
@@ -64,8 +62,7 @@ class Topology(NamedTuple):
 
     def required_topics(self) -> frozenset[str]:
         """Returns the names of the topics that must exist before tasks can be assigned: source, repartition and
-        changelog topics.
-        """
+        changelog topics."""
         names: set[str] = set()
         for subtopology in self.subtopologies.values():
             names.update(subtopology.input_topics())
