@@ -39,7 +39,8 @@ logger = logging.getLogger("kafka.server.ControllerServer")
 
 
 class ControllerNode(ClusterNode):
-    """A controller with all its parts and threads. `start` and `stop` are called once each, by one thread."""
+    """A controller without a broker, with all its components and threads. `start` and `stop` are called once each, by
+    one thread."""
 
     def __init__(self, config: BrokerConfig, *, on_fatal: Callable[[], None] = lambda: None) -> None:
         super().__init__(config, on_fatal)
@@ -109,7 +110,7 @@ class ControllerNode(ClusterNode):
 
     @property
     def endpoints(self) -> list[Listener]:
-        """The listeners with the ports that they are bound to, after `start`."""
+        """The listeners, each with the port that it is bound to. Available after `start`."""
         assert self._socket_server is not None, "the controller was not started"
         return self._socket_server.endpoints
 

@@ -333,7 +333,7 @@ class KafkapyError(Exception):
 
 
 class ApiError(KafkapyError):
-    """An error that is returned to the client: the error code and the message of the response."""
+    """An error to be returned to the client, with the error code and the message for the response."""
 
     def __init__(self, error: Error, message: str | None = None) -> None:
         super().__init__(error, message)
@@ -368,4 +368,5 @@ class StopRequested(KafkapyError):
 
 
 class ConfigError(KafkapyError):
-    """A configuration that the program cannot use. The text names the key, the value and what is accepted."""
+    """Raised for a configuration that the program cannot use. The text names the key, the value and what is
+    accepted."""

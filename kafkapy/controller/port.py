@@ -23,9 +23,10 @@ class Controller(Protocol):
         ...
 
     def submit(self, operation: Operation[Response]) -> Future[Response]:
-        """Runs an operation on the quorum thread; the Future gets the response once the records are committed and
-        published.
+        """Calls `operation(image)` on the quorum thread and commits the records that it returns. The Future gets the
+        response once the records are committed and all listeners of this process have been notified.
 
-        The Future fails with the ApiError that the operation raises, or with NOT_CONTROLLER.
+        The Future fails with the ApiError that the operation raises, or with NOT_CONTROLLER if this node is not the
+        active controller.
         """
         ...

@@ -24,10 +24,10 @@ class ProducerIdsBlock(NamedTuple):
 def allocate_producer_ids(
     image: MetadataImage, broker_id: int, broker_epoch: int | None = None
 ) -> ControllerResult[ProducerIdsBlock]:
-    """Allocates the next block for a registered broker.
+    """Allocates the next block of producer ids for a registered broker.
 
-    A `broker_epoch` of None is not checked, because the broker in this process cannot have an old one. Raises ApiError:
-    STALE_BROKER_EPOCH if the epoch is not that of the broker's registration, BROKER_ID_NOT_REGISTERED, and
+    `broker_epoch` is compared with the epoch of the broker's registration; None means no comparison, for the broker in
+    the controller's own process. Raises ApiError: STALE_BROKER_EPOCH for another epoch, BROKER_ID_NOT_REGISTERED, and
     UNKNOWN_SERVER_ERROR if all producer ids have been allocated.
     """
     if broker_epoch is not None:

@@ -42,8 +42,9 @@ def alter_partition_reassignments(
     """Begins, replaces or cancels reassignments. The response has a result for each element of `wanted`, in the same
     order.
 
-    An element of `wanted` has a partition and its target replicas; None cancels the reassignment of the partition.
-    Raises ApiError(POLICY_VIOLATION) if more records are needed than one batch can have.
+    An element of `wanted` is a partition and its target replicas, or None to cancel the reassignment of the partition.
+    Unless `allow_replication_factor_change` is True, the number of replicas must stay. Raises
+    ApiError(POLICY_VIOLATION) if more records are needed than one batch can have.
     """
     changes = PartitionChanges(image, settings)
     records: list[MessageAndVersion] = []

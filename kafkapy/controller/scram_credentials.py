@@ -83,7 +83,7 @@ def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
     """Returns the record of a credential, which contains the keys that verify a password, but not the password.
 
     Raises ApiError: UNACCEPTABLE_CREDENTIAL if the number of iterations is too small or too large, and
-    UNKNOWN_SERVER_ERROR if the salted password is needed and empty.
+    UNKNOWN_SERVER_ERROR if the upsertion has neither keys nor a salted password.
     """
     if upsertion.iterations > MAX_ITERATIONS:
         raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")

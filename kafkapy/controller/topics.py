@@ -339,9 +339,8 @@ def delete_topics(
 ) -> ControllerResult[dict[bytes, ErrorMessage]]:
     """Removes topics by id, with their configuration. The response has the result of each topic by its id.
 
-    Raises ApiError(POLICY_VIOLATION) if the request names more topics than one batch can remove.
     `charge(n)` is called before a topic of `n` partitions is removed, and raises ApiError if the client may not remove
-    it now.
+    it now. Raises ApiError(POLICY_VIOLATION) if the request names more topics than one batch can remove.
     """
     records: list[MessageAndVersion] = []
     response: dict[bytes, ErrorMessage] = {}

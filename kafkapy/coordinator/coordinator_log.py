@@ -13,7 +13,8 @@ class CoordinatorLog(Protocol):
     """The log of one internal topic, as its single writer uses it. Every call is made on the owner thread."""
 
     def log_start_offset(self, partition: TopicPartition) -> int:
-        """Returns the first offset that is present; raises ApiError when this broker does not lead the partition."""
+        """Returns the offset of the first record in the log; raises ApiError when this broker does not lead the
+        partition."""
 
     def log_end_offset(self, partition: TopicPartition) -> int:
         """Returns the offset of the next record; raises ApiError when this broker does not lead the partition."""
@@ -32,5 +33,5 @@ class CoordinatorLog(Protocol):
         """Appends one batch with acks=all.
 
         Calls `on_committed` exactly once, perhaps before this method returns: with Error.NONE when the batch is
-        committed, or with the error because of which it may not be.
+        committed, or with an error, after which it is unknown whether the batch will be committed.
         """

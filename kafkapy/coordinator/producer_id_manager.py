@@ -25,8 +25,11 @@ OnProducerId = Callable[[int | Error], None]
 def blocks_from_controller(
     controller: Controller, post: Callable[[Callable[[], None]], None], node_id: int
 ) -> AllocateBlock:
-    """Returns a function that requests a block of producer ids from `controller` and passes the block, or the error, to
-    its callback on the owner thread."""
+    """Returns a function that requests a block of producer ids from `controller`.
+
+    The function takes one callback and calls it on the owner thread, with the block or the error. `post(work)` makes
+    the owner thread call `work()`.
+    """
 
     def allocate(on_block: OnBlock) -> None:
         def done(future: Future[Any]) -> None:
@@ -63,10 +66,8 @@ class ProducerIdManager:
         self._waiting: deque[OnProducerId] = deque()
 
     def generate(self, on_producer_id: OnProducerId) -> None:
-        """Calls `on_producer_id` with a new producer id, or with the controller's error.
-
-        The call is made before `generate` returns if an id is available.
-        """
+        """Calls `on_producer_id` with a new producer id, or with the controller's error, an Error. The call is made
+        before `generate` returns if an id is available."""
         if self._waiting or not self._ensure_id():
             self._waiting.append(on_producer_id)
         else:

@@ -154,7 +154,8 @@ class CoordinatorRuntime(Generic[S]):
                 self.elect(partition.topic_partition.partition, partition.leader_epoch)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """Loads the partition, which this broker leads from `leader_epoch` on, unless it is loaded already."""
+        """Loads the partition, which this broker leads from `leader_epoch` on, unless the partition is loaded
+        already."""
         self._elect(partition, leader_epoch)
         self._on_elected()
 
@@ -362,7 +363,7 @@ class CoordinatorRuntime(Generic[S]):
 
 
 def build_batch(result: CoordinatorResult[Any], base_offset: int, wall_ms: int, base_sequence: int) -> bytes:
-    """Returns the result's records as one batch, transactional if the result names a producer."""
+    """Returns the result's records encoded as one batch. The batch is transactional if the result names a producer."""
     producer_id, producer_epoch = result.producer or (-1, -1)
     builder = RecordBatchBuilder(
         base_offset,

@@ -23,11 +23,11 @@ class CoordinatorShard(Protocol):
         """Is called when the whole log has been replayed; timers may be started from now on."""
 
     def on_unloaded(self) -> None:
-        """Responds to the waiting requests, because this broker no longer leads the partition."""
+        """Responds to the requests that wait. Called when this broker no longer leads the partition."""
 
 
 class ShardContext(Protocol):
-    """The port through which a shard runs and schedules operations."""
+    """The port through which a shard runs operations, now or at a later time."""
 
     clock: Clock
     leader_epoch: int

@@ -16,7 +16,7 @@ _REFUSAL_S = 1.0
 
 
 def connection_class(head_s: float, body_s: float) -> type[H11Protocol]:
-    """Returns the class of a server's connections.
+    """Returns a connection class for a server, with limits of time in seconds.
 
     A connection is closed if the head of a request does not arrive within `head_s` seconds after its first byte (or
     after the connection was made), or if its body does not end within `body_s` seconds after the head.

@@ -79,7 +79,8 @@ class WebServer:
         on_ready: Callable[[], None] = lambda: None,
         lifespan: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
-        """Takes ownership of the socket `bound`. `tls` names files, or is a server's context; None means no TLS.
+        """Creates a server that owns the socket `bound`. `tls` names files, or is a server's context; None means no
+        TLS.
 
         `on_ready` is called when the server accepts connections. `lifespan` is entered before that, and left at the
         end. Raises OSError or ssl.SSLError if the files of TLS cannot be used.

@@ -26,8 +26,8 @@ Value = TypeVar("Value")
 class MetadataDelta:
     """The changes that replayed records make to `image`. Not thread-safe; `image` itself never changes.
 
-    A part of the image is copied when the first record changes it; the other parts are shared. The caller replays the
-    records of a metadata transaction only after EndTransaction.
+    Each dictionary of the image is copied when the first record changes it, and otherwise shared. The caller replays
+    the records of a metadata transaction only after EndTransaction.
     """
 
     __slots__ = (

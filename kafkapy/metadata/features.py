@@ -40,7 +40,7 @@ BOOTSTRAP_FEATURES: tuple[tuple[str, int], ...] = (
 
 
 def check_feature_level(name: str, level: int) -> None:
-    """Raises ValueError if this program does not support the finalized level of a feature."""
+    """Raises ValueError if this program does not support the level `level` of the feature `name`."""
     if name not in SUPPORTED_FEATURES:
         if level > 0:
             raise ValueError(f"feature {name} is finalized at level {level}, which this broker does not know")

@@ -52,7 +52,7 @@ class MetadataImage(NamedTuple):
 
     @property
     def metadata_version(self) -> int:
-        """The finalized metadata.version; the oldest supported one while the log has none."""
+        """The finalized metadata.version; the oldest supported version if the log contains no metadata.version yet."""
         return self.features.get(METADATA_VERSION, OLDEST_METADATA_VERSION)
 
     @property
@@ -77,10 +77,10 @@ EMPTY_IMAGE = MetadataImage(0, 0, {}, {}, {}, EMPTY_TOPICS, {}, {}, 0, {}, {}, {
 
 
 class MetadataCache:
-    """The newest published image, and the encoded responses that were built from it.
+    """Stores the newest published image, and the encoded responses that were built from it.
 
-    `current` is one attribute, which the quorum thread replaces atomically and any thread reads. Only the
-    reactor's thread uses the responses, which are discarded together with their image.
+    `current` is one attribute, which the quorum thread replaces atomically and any thread reads. Only the reactor's
+    thread uses the responses, which are discarded together with their image.
     """
 
     __slots__ = ("current",)

@@ -243,8 +243,8 @@ def _reassignment(before: PartitionImage, after: PartitionImage) -> str:
 def _election(before: PartitionImage, after: PartitionImage, named: int) -> str:
     """Returns, in words, how the leader of the state `after` was chosen; "" if there was no election.
 
-    `before` is the state before the record. `named` is the leader that the record names. If it is the leader of
-    `before`, this leader was elected again, in a new epoch.
+    `before` is the state before the record, and `named` is the leader that the record names. If `named` is also the
+    leader of `before`, this leader was elected again, in a new epoch.
     """
     leader = after.leader
     if leader == before.leader:

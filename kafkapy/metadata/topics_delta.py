@@ -59,7 +59,7 @@ class TopicsDelta:
         return topic
 
     def put_partition(self, record: Any) -> None:
-        """Replays a PartitionRecord."""
+        """Applies a PartitionRecord, which creates the partition or replaces its state."""
         replicas = tuple(record.replicas)
         directories = tuple(record.directories or ())
         if len(directories) != len(replicas):
@@ -80,7 +80,7 @@ class TopicsDelta:
         self._partitions(record.topic_id)[record.partition_id] = partition
 
     def change_partition(self, record: Any) -> None:
-        """Replays a PartitionChangeRecord."""
+        """Applies a PartitionChangeRecord, which changes some fields of the partition."""
         partitions = self._partitions(record.topic_id)
         partition = partitions.get(record.partition_id)
         if partition is None:

@@ -112,7 +112,8 @@ class _Client:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Parses `host:port`, `[host]:port` or `port`, which means localhost. Raises ValueError for anything else."""
+    """Returns host and port of `host:port` or `[host]:port`; `port` alone means localhost. Raises ValueError for
+    anything else."""
     host, _, port = text.strip().rpartition(":")
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"{text!r} is not host:port")
@@ -122,7 +123,8 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def bind(address: str) -> socket.socket:
-    """Returns a socket that listens on `host:port`. Raises OSError with a message for the user if it cannot."""
+    """Returns a socket that listens at `address`, which is `host:port`. Raises OSError with a message for the user if
+    that is not possible."""
     host, port = parse_address(address)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -142,7 +144,8 @@ def bind(address: str) -> socket.socket:
 
 
 class HttpServer:
-    """An HTTP server whose pages are made by functions (`Route`), one for each path.
+    """An HTTP server. Each page is the result of a function without arguments (`Route`), which is called for each
+    request.
 
     Owns the listening socket from `__init__` on, its thread from `start` to `close`, and all connections.
     """
@@ -183,7 +186,7 @@ class HttpServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the thread, if it runs, and all connections. May be called only once."""
+        """Ends the thread, if it runs, and closes all connections. May be called only once."""
         with self._wake_lock:
             self._is_closing = True
             os.write(self._wake_write, b"\0")

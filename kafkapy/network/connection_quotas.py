@@ -94,7 +94,8 @@ class ConnectionQuotas:
         return self.is_protected(listener_name) or not self.is_full()
 
     def delay_ms(self, listener_name: str, monotonic_ms: int) -> int:
-        """Returns the milliseconds until the listener may accept one more connection; 0 if it may accept one now."""
+        """Returns the milliseconds until the rate of new connections permits one more for the listener; 0 if it permits
+        one now."""
         key = "max.connection.creation.rate"
         self._rate.set_rate(self._config[key], monotonic_ms)
         rate = self._listener_rates[listener_name]

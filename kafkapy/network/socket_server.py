@@ -105,8 +105,8 @@ class SocketServer:
         return self.quotas.by_listener()
 
     def handshakes_by_listener(self) -> dict[str, tuple[int, int]]:
-        """Returns, for each listener with TLS that had clients, the number of clients that were authenticated by TLS
-        alone, and the number of failed handshakes. May be called by any thread."""
+        """Returns, for each listener with TLS that had clients, the number of clients that TLS has authenticated
+        (without SASL), and the number of failed handshakes. May be called by any thread."""
         return {name: (counts[0], counts[1]) for name, counts in self._handshakes.copy().items()}
 
     def start(self, names: Collection[str]) -> None:

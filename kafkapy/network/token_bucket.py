@@ -24,8 +24,8 @@ class TokenBucket:
             self._tokens = min(self._tokens, max(rate, 1.0))
 
     def delay_ms(self, monotonic_ms: int) -> int:
-        """Returns the milliseconds until a token is available, at most 1,000; 0 if a token is available now. Takes no
-        token.
+        """Returns the milliseconds until a token is available, at most 1,000; 0 if a token is available now. Does not
+        remove a token.
 
         If the result is above 0, the caller waits for that time and calls `delay_ms` again.
         """

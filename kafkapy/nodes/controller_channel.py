@@ -85,7 +85,7 @@ class ControllerChannel:
         return {} if channel is None else channel.versions
 
     def send(self, body: Body, key: ApiKey, on_done: OnDone, *, highest: int | None = None) -> None:
-        """Sends a request after all earlier ones, in API version `highest` at most.
+        """Sends a request after all earlier requests of the channel, in API version `highest` at most.
 
         `on_done(response, version, error)` is called exactly once, on the node thread, or before `send` returns if
         `queue_limit` requests are open already or the node thread has stopped. The error is an ApiError:

@@ -156,7 +156,8 @@ class NodeChannel:
             request.on_done(None, -1, self._closed())
 
     def close(self) -> None:
-        """Closes the connection: all requests, also later ones, fail with NETWORK_EXCEPTION."""
+        """Closes the channel: closes the connection, and fails all requests, also later ones, with
+        NETWORK_EXCEPTION."""
         self._thread.post(self.shut)
 
     # -- node thread
@@ -233,7 +234,7 @@ class NodeChannel:
             opened.close()
 
     def _opened(self, opened: socket.socket | OSError, monotonic_ms: int) -> None:
-        """Handles the result of opening a socket.
+        """Handles the result of opening a socket, at the time `monotonic_ms`.
 
         A socket, which may still be connecting, becomes the connection of the channel; after an OSError the attempt to
         connect has failed.

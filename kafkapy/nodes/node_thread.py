@@ -218,7 +218,8 @@ class NodeThread:
         heapq.heappush(self._timers, (due_ms, self._timer_count, timer))
 
     def _select(self, due_ms: int) -> None:
-        """Waits for an event, until `due_ms` at most, and calls `step` of the channels with events."""
+        """Waits for an event on a connection, until `due_ms` (monotonic) at most, and calls `step` of the channels with
+        events."""
         assert self._selector is not None
         with self._lock:
             self._is_selecting = not self._posted and not self._is_stopped

@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Api(NamedTuple):
-    """One API with all versions that kafkapy implements.
+    """One API of the protocol, with all versions that kafkapy implements.
 
     `served_by` contains, for each release of Kafka, the versions that the release serves.
     """

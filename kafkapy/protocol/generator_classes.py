@@ -61,7 +61,8 @@ class ClassWriter:
         self.lines.append("    " * self.depth + text if text else "")
 
     def write(self) -> list[str]:
-        """Writes the classes and returns their lines; nested classes are in the body of the message's class."""
+        """Writes the classes and returns their lines; the classes of nested structs are in the body of the message's
+        class."""
         self.write_class(self.message.name)
         self.depth += 1
         self.write_docstring()

@@ -63,7 +63,7 @@ class Field:
 
 
 class Struct:
-    """A struct: its fields in order, and the versions in which it is used."""
+    """A struct of a message: its fields in order, and the versions in which it is used."""
 
     __slots__ = ("fields", "name", "versions")
 
@@ -74,7 +74,7 @@ class Struct:
 
 
 class Message:
-    """One request, response, header or record.
+    """The definition of one request, response, header or record.
 
     `structs` contains the nested structs; each follows the structs that it contains.
     """
@@ -161,7 +161,7 @@ def is_versions(word: str) -> bool:
 
 
 def parse_definition(path: Path) -> Definition:
-    """Reads one `.msg` file. Raises DefinitionError with the number of the faulty line."""
+    """Reads one `.msg` file and returns its definition. Raises DefinitionError with the number of the faulty line."""
     about = ""
     messages: list[Message] = []
     blocks: list[list[tuple[int, str]]] = []
@@ -296,7 +296,7 @@ class MessageParser:
                 raise DefinitionError(f"unknown attribute {word!r} of field {field.name}")
 
     def link(self) -> None:
-        """Sets the struct of every field whose type is a struct, and removes the structs that no field uses.
+        """Sets the `struct` of every field whose type is a struct, and removes the structs that no field uses.
 
         Sorts the structs so that each one follows the structs of its own fields.
         """

@@ -13,7 +13,7 @@ from kafkapy.types import uuid_to_string
 
 
 def message_json(message: Message, version: int) -> dict[str, Any]:
-    """Returns the JSON object of a message that was read in `version`.
+    """Returns the JSON object of `message`, which was read in `version`.
 
     Only messages that are stored in records have a JSON form.
     """

@@ -17,7 +17,7 @@ Schedule = Callable[[int, Callable[[], None]], TimerEntry]
 class Purgatory:
     """The delayed operations of one kind, by the keys whose events may complete them. Used by the owner thread only.
 
-    Invariants: no completed operation is watched; a key without watchers has no list.
+    Invariants: no completed operation is in a list; a key without waiting operations has no list.
     """
 
     __slots__ = ("_schedule", "_watchers", "delayed_count", "expired_count", "name")

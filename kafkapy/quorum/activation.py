@@ -23,7 +23,8 @@ BOOTSTRAP_FILE = "bootstrap.checkpoint"
 def activate(
     image: MetadataImage, settings: QuorumSettings, registration: ControllerRegistration, *, in_transaction: bool
 ) -> ControllerResult[None]:
-    """Returns the records that this node appends first when it has become the active controller.
+    """Returns the records that this node appends first when it has become the active controller. In a new cluster they
+    include the records of bootstrap.checkpoint.
 
     `in_transaction` is True if the log ends inside a metadata transaction. `registration` is the registration of this
     controller. Raises OSError and StorageError.

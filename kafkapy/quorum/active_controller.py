@@ -79,7 +79,8 @@ class ActiveController:
         self._committed_offset = image.offset
 
     def run(self, submitted: Sequence[Submitted]) -> int:
-        """Runs operations and appends their records with one append; returns the number of bytes appended.
+        """Calls each operation with the newest image, and appends the records of all of them with one append. Returns
+        the number of bytes appended.
 
         An operation that raises an exception changes nothing, and its future gets the exception. After an exception of
         `append` the outcomes are unknown, and the caller has to call `fail`.
@@ -119,7 +120,8 @@ class ActiveController:
         self._waiting.append(_Waiting(end_offset, delta, self.image, None, None, None))
 
     def commit(self, high_watermark: int) -> None:
-        """Publishes the changes before the high watermark, and sends the responses that report them."""
+        """Publishes the changes whose records are below `high_watermark`, and completes the futures of their
+        operations."""
         self._committed_offset = max(self._committed_offset, high_watermark)
         while self._waiting and self._waiting[0].end_offset <= self._committed_offset:
             outcome = self._waiting.popleft()

@@ -55,7 +55,7 @@ class LifecycleState(Enum):
 
 
 class BrokerHeartbeats:
-    """Owns this broker's registration. The state changes on the node thread.
+    """Owns this broker's registration and sends its heartbeats. The state changes on the node thread.
 
     `register`, `unfence`, `give_up_leaderships` and `end_session` are called by the thread that starts and stops the
     broker, in this order; all of them except `end_session` wait. `report_offline` may be called, and the attributes
@@ -142,7 +142,8 @@ class BrokerHeartbeats:
         self._thread.post(self._communicate)
 
     def unfence(self) -> None:
-        """Asks to be unfenced, because all requests can be served, and waits until the broker is unfenced."""
+        """Asks the controller to unfence the broker, because it can serve all requests now, and waits until it is
+        unfenced."""
         self._thread.post(self._become_ready)
         self._unfenced.result()
 

@@ -34,7 +34,7 @@ class CommittedRecords:
         return self._loader.in_transaction
 
     def replay(self, content: bytes, end_offset: int) -> None:
-        """Replays the batches in `content`, which begins at `next_offset`, up to `end_offset` (exclusive).
+        """Replays the batches in `content`, whose first batch begins at `next_offset`, up to `end_offset` (exclusive).
 
         Raises ValueError for records that this release does not know.
         """

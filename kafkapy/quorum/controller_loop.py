@@ -131,8 +131,8 @@ class ControllerLoop:
         self._thread.start()
 
     def submit(self, operation: Operation[Response]) -> Future[Response]:
-        """Runs an operation on the quorum thread; the Future gets the response once the records are committed and
-        published.
+        """Calls `operation(image)` on the quorum thread and commits the records that it returns. The Future gets the
+        response once the records are committed and published.
 
         The Future fails with the ApiError that the operation raises, with REQUEST_TIMED_OUT when too many operations
         wait already, or with NOT_CONTROLLER if this node is not the active controller. After a change of the leader, a
@@ -439,8 +439,8 @@ class ControllerLoop:
             self._snapshot_deadline_ms = self._clock.monotonic_ms() + interval_ms
 
     def _maybe_snapshot(self) -> None:
-        """Writes a snapshot if enough bytes were appended since the last one, or if the snapshot interval has passed
-        since the first record after it."""
+        """Writes a snapshot if enough bytes were appended since the last snapshot, or if the snapshot interval has
+        passed since the first record after the last snapshot."""
         deadline_ms = self._snapshot_deadline_ms
         is_due = deadline_ms is not None and self._clock.monotonic_ms() >= deadline_ms
         if is_due or self._bytes_since_snapshot >= self.quorum.settings.snapshot_after_bytes:

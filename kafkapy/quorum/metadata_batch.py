@@ -36,7 +36,8 @@ MAX_RECORDS_PER_BATCH = 10_000
 
 
 def control_batch(base_offset: int, epoch: int, timestamp: int, messages: Sequence[Any]) -> bytes:
-    """Returns one control batch with `messages`, whose types are the values of `CONTROL_TYPES`."""
+    """Returns one encoded control batch with `messages`, whose types are the values of `CONTROL_TYPES`. `timestamp` is
+    in milliseconds since 1970."""
     builder = RecordBatchBuilder(base_offset, is_control=True, partition_leader_epoch=epoch)
     for message in messages:
         builder.append(timestamp, _CONTROL_KEYS[type(message)], message.encode(0))

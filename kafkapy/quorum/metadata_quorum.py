@@ -53,7 +53,8 @@ class Transport(Protocol):
     """The interface through which the quorum sends requests to other nodes."""
 
     def send(self, destination: Destination, request: Request, on_response: OnResponse) -> None:
-        """Sends a request. `on_response` is called once, on any thread, with None if the request failed."""
+        """Sends a request. `on_response` is called once, on any thread, with the response, or with None if the request
+        failed."""
 
     def is_refused(self, destination: Destination) -> bool:
         """Returns True if the last attempt to connect was refused, because no process listens at the address."""
@@ -322,7 +323,7 @@ class MetadataQuorum:
         return metadata_batches(base_offset, self.machine.epoch, self._clock.wall_ms(), records)
 
     def append(self, batches: list[bytes]) -> None:
-        """Appends batches of this node, which is the leader; they are durable on this node on return. Raises
+        """Appends batches, which this node has made as the leader; they are durable on this node on return. Raises
         StorageError."""
         assert self.machine.is_leader, "only the leader appends"
         self.log.append(batches)

@@ -8,9 +8,8 @@ from kafkapy.types import ZERO_UUID
 class CommittedOffset:
     """An offset that a group has committed for a partition.
 
-    Immutable except `previous`, the older commit that readers see while the newer commit is above the high watermark.
-
-    `log_offset` is the offset of the record in `__consumer_offsets`; `is_deleted` marks a tombstone.
+    Immutable except `previous`, the older commit, which readers get while this commit is above the high watermark.
+    `log_offset` is the offset of the commit's record in `__consumer_offsets`; `is_deleted` marks a tombstone.
     """
 
     __slots__ = (

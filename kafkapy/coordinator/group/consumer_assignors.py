@@ -15,8 +15,8 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class AssignedTopic(NamedTuple):
-    """An existing topic. `racks` has the racks of the replicas for each partition, or is empty when no rack is
-    known."""
+    """An existing topic. `racks` has, for each partition, the racks of the brokers with its replicas; it is empty when
+    no rack is known."""
 
     topic_id: bytes
     partitions: Sequence[int]
@@ -40,7 +40,8 @@ Assignor = Callable[[Sequence[AssignedMember], Topics], Result]
 
 
 def assign_range(members: Sequence[AssignedMember], topics: Topics) -> Result:
-    """Assigns each member a range of the partitions of each topic.
+    """Assigns each member a range of the partitions of each topic that it subscribes to. Returns the partitions by
+    topic id, by member id.
 
     Static members come first, in the order of their instance ids, so that a restart changes no assignment.
     """

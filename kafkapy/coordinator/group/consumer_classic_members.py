@@ -91,7 +91,7 @@ class ClassicMembers:
         self, group: ConsumerGroup, call: JoinCall, subscription: Subscription, records: list[CoordinatorRecord]
     ) -> MemberChange:
         """Returns the member before and after the JoinGroup. If a static member returns with a new member id, appends
-        the records of the replacement to `records`."""
+        the records that replace the old member id to `records`."""
         replaced = None
         member_id = call.member_id
         before = group.members.get(member_id)

@@ -25,7 +25,7 @@ CONSUMER_KEYS = frozenset((3, 4, 5, 6, 7, 8, 16))
 
 
 class ResolvedRegex(NamedTuple):
-    """The topics that a regular expression matched in one version (offset) of the metadata."""
+    """The topics that a regular expression matched. `version` is the offset of the metadata that were searched."""
 
     topics: frozenset[str]
     version: int
@@ -153,7 +153,8 @@ class ConsumerGroup(CommittingGroup[ConsumerMember]):
     def static_member(self, instance_id: str, member_id: str) -> ConsumerMember:
         """Returns the member with this instance id.
 
-        Raises ApiError UNKNOWN_MEMBER_ID if there is none, and FENCED_INSTANCE_ID if it has another member id.
+        Raises ApiError: UNKNOWN_MEMBER_ID if no member has the instance id, and FENCED_INSTANCE_ID if the member that
+        has it has another member id.
         """
         current = self.static_members.get(instance_id)
         if current is None:

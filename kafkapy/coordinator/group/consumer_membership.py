@@ -164,7 +164,7 @@ class ConsumerMembership:
         self, group: ConsumerGroup, call: ConsumerHeartbeatCall, records: list[CoordinatorRecord]
     ) -> MemberChange:
         """Returns the member before and after the heartbeat. If a static member returns with a new member id, appends
-        the records of the replacement to `records`."""
+        the records that replace the old member id to `records`."""
         if call.instance_id is None:
             before = self._dynamic_member(group, call)
         elif call.member_epoch == 0:
@@ -184,8 +184,9 @@ class ConsumerMembership:
     def _static_join(
         self, group: ConsumerGroup, call: ConsumerHeartbeatCall, records: list[CoordinatorRecord]
     ) -> MemberChange:
-        """Returns the change of a static member that joins. Raises ApiError UNRELEASED_INSTANCE_ID if another member of
-        the consumer protocol has the instance id and has not left."""
+        """Returns the member before and after the join of a static member; records of a changed member id are appended
+        to `records`. Raises ApiError UNRELEASED_INSTANCE_ID if another member of the consumer protocol has the instance
+        id and has not left."""
         assert call.instance_id is not None
         owner_id = group.static_members.get(call.instance_id)
         if owner_id is None or owner_id == call.member_id:
@@ -204,8 +205,8 @@ class ConsumerMembership:
     def replace_static(
         self, group: ConsumerGroup, owner: ConsumerMember, member_id: str, records: list[CoordinatorRecord]
     ) -> ConsumerMember:
-        """Returns the static member with the new `member_id` and epoch 0, and appends the records of the replacement to
-        `records`.
+        """Returns the static member `owner` with the new `member_id` and epoch 0, and appends the records of this
+        change to `records`.
 
         The target and the partitions of the old member id move to the new one, and the old id's timers are cancelled.
         """
@@ -318,8 +319,11 @@ class ConsumerMembership:
             self.update_timers(group, member, has_new_assignment=True)
 
     def update_timers(self, group: ConsumerGroup, member: ConsumerMember, *, has_new_assignment: bool) -> None:
-        """Renews the member's session. If `has_new_assignment`, starts or cancels the rebalance timer, as the member's
-        new state requires."""
+        """Renews the member's session.
+
+        If `has_new_assignment` is True, also starts the rebalance timer if the member has to revoke partitions, and
+        otherwise cancels this timer.
+        """
         group_id, member_id = group.group_id, member.member_id
         self.reschedule_session(group_id, member)
         key = _rebalance_key(group_id, member_id)
@@ -436,10 +440,10 @@ def check_regex(expression: str) -> None:
 
 
 def _validate_epoch(member: ConsumerMember, call: ConsumerHeartbeatCall) -> None:
-    """Raises ApiError FENCED_MEMBER_EPOCH if the request does not have the member's epoch.
+    """Raises ApiError FENCED_MEMBER_EPOCH if the request's epoch is not the member's epoch.
 
-    The previous epoch is accepted if the member reports only partitions that it still has, because in that case the
-    response with the new epoch may have been lost.
+    The previous epoch is accepted if the client says that it has only partitions that the member still has, because in
+    that case the response with the new epoch may have been lost.
     """
     epoch, current = call.member_epoch, member.member_epoch
     if epoch == current:

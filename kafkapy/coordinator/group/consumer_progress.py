@@ -27,8 +27,8 @@ from kafkapy.named_tuple import NamedTuple
 class MemberChange(NamedTuple):
     """A member before and after its request.
 
-    `owned` are the partitions that the member reports as its own; None if the request does not report any. If a static
-    member has returned, `replaced` is its old member id, whose target and partitions the new id takes over.
+    `owned` are the partitions that the client says it has; None if the request does not say. If a static member has
+    returned, `replaced` is its old member id, whose target and partitions the new id takes over; otherwise None.
     """
 
     before: ConsumerMember

@@ -29,10 +29,11 @@ def next_step(
     reported: Assignment | None,
     subscribed_topic_ids: frozenset[bytes] | None,
 ) -> ConsumerMember:
-    """Returns the member in its next state, or an equal member when there is nothing to do.
+    """Returns the member one step closer to `target`, its target assignment of the epoch `target_epoch`, or an equal
+    member when there is nothing to do.
 
-    `is_taken(topic_id, partition)` returns whether another member owns the partition. `reported` are the partitions
-    that the member reports as its own, or None if it reports none. `subscribed_topic_ids` is None unless the
+    `is_taken(topic_id, partition)` returns True if another member owns the partition. `reported` are the partitions
+    that the client says it has; None if the request does not say. `subscribed_topic_ids` is None unless the
     subscription has changed after the target was computed; partitions of other topics are revoked at once in that case.
     """
     if member.state is MemberState.STABLE and member.member_epoch == target_epoch:

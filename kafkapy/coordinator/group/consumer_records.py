@@ -141,7 +141,7 @@ def group_tombstones(group: ConsumerGroup) -> list[CoordinatorRecord]:
 
 
 def whole_group(group: ConsumerGroup) -> list[CoordinatorRecord]:
-    """Returns the records that describe the complete group, to be written when a classic group becomes a consumer
+    """Returns the records that describe the complete group. They are written when a classic group becomes a consumer
     group."""
     group_id = group.group_id
     records = [subscription_record(group_id, member) for member in group.members.values()]

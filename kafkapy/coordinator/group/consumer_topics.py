@@ -10,7 +10,7 @@ from kafkapy.metadata.image import MetadataImage
 
 
 def assigned_topics(image: MetadataImage, names: Iterable[str]) -> dict[bytes, AssignedTopic]:
-    """Returns the existing topics of these names, by topic id."""
+    """Returns the topics with these names, by topic id; names of topics that do not exist are left out."""
     topics = {}
     for name in sorted(names):
         topic = image.topics.by_name.get(name)

@@ -18,7 +18,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class Group(Protocol):
-    """The state of one group. Owner thread only, except `state_name`."""
+    """The interface of one group's state, whatever the type of the group. Owner thread only, except `state_name`."""
 
     group_id: str
 
@@ -57,7 +57,7 @@ class Group(Protocol):
         has no committed offsets. `member_id` is None if the request names no member."""
 
     def validate_offset_deletion(self) -> None:
-        """Raises ApiError when OffsetDelete must not delete any offset of the group."""
+        """Raises ApiError when OffsetDelete is refused for the whole group."""
 
     def is_subscribed_to(self, topic: str) -> bool:
         """Returns whether a member consumes the topic, as far as the broker knows."""
@@ -90,8 +90,8 @@ class GroupProtocol(Protocol[G]):
         """Handles JoinGroup; the response is sent by `call.respond`, now or later."""
 
     def sync(self, group: G, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult[SyncGroupResponse]:
-        """Handles SyncGroup; a result without a response means that `respond` is called later. Raises ApiError if the
-        request is refused."""
+        """Handles SyncGroup. If the result has no response, `respond` is called with the response later. Raises
+        ApiError if the request is refused."""
 
     def heartbeat(self, group: G, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
         """Handles Heartbeat. Raises ApiError if the request is refused."""
@@ -110,7 +110,8 @@ class GroupProtocol(Protocol[G]):
         heartbeat."""
 
     def on_unloaded(self, group: G) -> None:
-        """Responds to the waiting requests of members, because this broker no longer leads the partition."""
+        """Responds to the waiting requests of the group's members. Called when this broker no longer leads the group's
+        partition."""
 
     def tombstones(self, group: G) -> list[CoordinatorRecord]:
         """Returns the records that delete the group. They do not delete its committed offsets."""

@@ -267,7 +267,7 @@ class GroupCoordinator:
                     yield group_id, topic, partition, entry.offset
 
     def delete_groups(self, group_ids: Sequence[str], respond: Callable[[Mapping[str, Error]], None]) -> None:
-        """Deletes groups; responds with the error of each group when all deletions are committed."""
+        """Deletes groups. Calls `respond` with the error of each group, by its id, when all deletions are committed."""
         unique = list(dict.fromkeys(group_ids))
         errors: dict[str, Error] = {}
 
@@ -298,9 +298,10 @@ class GroupCoordinator:
     def commit_transactional_offsets(
         self, call: CommitCall, producer: tuple[int, int], respond: Callable[[list[Error]], None]
     ) -> None:
-        """Commits offsets within the transaction of `producer` (id, epoch), which the caller has verified.
+        """Commits offsets within the transaction of `producer` (id, epoch). The caller must have verified that the
+        transaction contains the partition of `__consumer_offsets`.
 
-        Responds when the offsets are durable, with one error for each offset of the call, in order.
+        Calls `respond` when the offsets are durable, with one error for each offset of the call, in the same order.
         """
 
         def refuse(error: Error, message: str | None = None) -> None:
@@ -314,7 +315,7 @@ class GroupCoordinator:
         """Writes the marker batch of a transaction to the partition of `__consumer_offsets`.
 
         If `committed`, the offsets of the transaction take effect; otherwise they are discarded. `on_done` is called
-        with the error of the append.
+        with the outcome of the append, Error.NONE after success.
         """
         self._runtime.end_transaction(partition, marker, producer_id, committed=committed, on_done=on_done)
 

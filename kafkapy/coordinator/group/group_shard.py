@@ -369,8 +369,8 @@ class GroupShard:
     def delete_offsets(
         self, group_id: str, partitions: Iterable[tuple[str, int]]
     ) -> CoordinatorResult[PartitionErrors]:
-        """Deletes committed offsets. The response maps (topic, partition) to its error. Raises ApiError if the whole
-        request is refused."""
+        """Deletes committed offsets of `partitions`, which are pairs (topic, partition). The response maps each pair to
+        its error. Raises ApiError if the whole request is refused."""
         group = self._existing(group_id, Error.GROUP_ID_NOT_FOUND)
         group.validate_offset_deletion()
         errors: PartitionErrors = {}
@@ -386,7 +386,8 @@ class GroupShard:
         return CoordinatorResult(records, response=errors)
 
     def forget_topics(self, names: frozenset[str], topic_ids: Collection[bytes]) -> CoordinatorResult[None]:
-        """Deletes the offsets of deleted topics, and removes the topics from share groups."""
+        """Deletes the committed offsets of the deleted topics `names`, and removes the deleted topics `topic_ids` from
+        share groups."""
         records = [
             offset_tombstone(group_id, topic, partition)
             for group_id in self.offsets.group_ids()

@@ -172,7 +172,7 @@ class CommittingGroup(MemberGroup[C], ABC):
             raise ApiError(Error.STALE_MEMBER_EPOCH)
 
     def validate_offset_deletion(self) -> None:
-        """Does nothing, because offsets of topics that no member consumes can be deleted at any time."""
+        """Does nothing: the group permits OffsetDelete at any time, for topics that no member consumes."""
 
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
         """Returns the time at which the offset was committed (milliseconds since 1970), or None while a member consumes
@@ -181,7 +181,8 @@ class CommittingGroup(MemberGroup[C], ABC):
 
 
 def existing_group(groups: Mapping[str, Group], group_id: str, kind: type[K]) -> K:
-    """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND if it does not exist or is of another kind."""
+    """Returns the group `group_id` in `groups`. Raises ApiError GROUP_ID_NOT_FOUND if it does not exist or is not an
+    object of the class `kind`."""
     group = groups.get(group_id)
     if group is None:
         raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
@@ -189,7 +190,7 @@ def existing_group(groups: Mapping[str, Group], group_id: str, kind: type[K]) ->
 
 
 def of_kind(group: Group | MemberGroup[Any], kind: type[K]) -> K:
-    """Returns the group. Raises ApiError GROUP_ID_NOT_FOUND if it is of another kind."""
+    """Returns `group`. Raises ApiError GROUP_ID_NOT_FOUND if it is not an object of the class `kind`."""
     if not isinstance(group, kind):
         raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a {kind.group_type} group.")
     return group

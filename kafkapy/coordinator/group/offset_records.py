@@ -34,11 +34,8 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
 
 
 def _offset_value_version(committed: CommittedOffset) -> int:
-    """Returns the version in which OffsetCommitValue is written.
-
-    This is 1 for an offset with an expiry time, which no other version has; otherwise 4, the first version with a topic
-    id.
-    """
+    """Returns the version in which the OffsetCommitValue is written: 1 for an offset with an expiry time, because no
+    later version has this field; otherwise 4, the first version with a topic id."""
     return 4 if committed.expire_timestamp_ms == -1 else 1
 
 

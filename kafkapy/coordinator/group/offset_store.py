@@ -31,7 +31,8 @@ class OffsetStore:
     # -- replay
 
     def put(self, group_id: str, topic: str, partition: int, entry: CommittedOffset) -> None:
-        """Stores a commit or a deletion. Readers see the older entry while the new one is above the high watermark."""
+        """Stores a commit or, if `entry.is_deleted`, a deletion. While its record is above the high watermark, readers
+        get the entry that was stored before."""
         high_watermark = self._committed_offset()
         offsets = self._groups.setdefault(group_id, {})
         current = offsets.get((topic, partition))
@@ -79,7 +80,8 @@ class OffsetStore:
         return None if entry is None else self._visible(entry, self._committed_offset())
 
     def committed(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """Yields (topic, partition, entry) of each entry as of the high watermark. Any thread: it reads a copy."""
+        """Yields (topic, partition, entry) of each offset that was committed as of the high watermark. Any thread: it
+        reads a copy."""
         high_watermark = self._committed_offset()
         for (topic, partition), entry in self._groups.get(group_id, {}).copy().items():
             visible = self._visible(entry, high_watermark)

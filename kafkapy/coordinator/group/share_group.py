@@ -40,7 +40,8 @@ class ShareMember(NamedTuple):
 
 
 class TopicPartitions(NamedTuple):
-    """Partitions of a topic. `timestamp_ms` is the time at which the initialization of their states began."""
+    """Partitions of a topic. `timestamp_ms` is the time at which the initialization of their share states began
+    (milliseconds since 1970)."""
 
     topic: str
     partitions: frozenset[int]
@@ -48,8 +49,8 @@ class TopicPartitions(NamedTuple):
 
 
 class StatePartitions(NamedTuple):
-    """The partitions of a share group whose states are being initialized, exist, or are being deleted, by topic id.
-    Immutable."""
+    """The partitions of a share group whose states are being initialized or exist, and the names of the topics whose
+    states are being deleted, all by topic id. Immutable."""
 
     initializing: Mapping[bytes, TopicPartitions] = {}
     initialized: Mapping[bytes, TopicPartitions] = {}
@@ -110,7 +111,7 @@ class ShareGroup(MemberGroup[ShareMember]):
         return "Stable" if self.members else "Empty"
 
     def has_unassigned_partitions(self) -> bool:
-        """Returns whether an initialized partition of a topic that members subscribe to is assigned to no member."""
+        """Returns True if an initialized partition of a topic that members subscribe to is assigned to no member."""
         assigned: dict[bytes, set[int]] = {}
         for target in self.target.values() if self.members else ():
             for topic_id, partitions in target.items():

@@ -26,7 +26,7 @@ MAX_WORK = 20_000_000
 
 
 class PatternError(ValueError):
-    """An expression that is not valid in RE2, too large, or too expensive to match."""
+    """Raised for an expression that is not valid in RE2, too large, or too expensive to match."""
 
 
 def _bits(characters: Iterable[str]) -> int:
@@ -364,7 +364,8 @@ class _Parser:
         return int(least), (int(least) if not comma else int(most) if most else None)
 
     def _atom(self) -> _Tree:
-        """Reads one element: a group, a class, an assertion, an escape or a literal."""
+        """Reads one element of an expression and returns its syntax tree: a group, a class, an assertion, an escape or
+        a literal."""
         character = self._take()
         if character == "(":
             return self._group()
@@ -400,7 +401,7 @@ class _Parser:
         return mask | (mask & _LOWER) >> 32 | (mask & _UPPER) << 32
 
     def _group(self) -> _Tree:
-        """Reads the rest of a group after its opening parenthesis."""
+        """Reads the rest of a group after its opening parenthesis, and returns its syntax tree."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise PatternError("expression nests too deeply")

@@ -91,7 +91,7 @@ class ShareCoordinator:
         self._runtime.elect(partition, leader_epoch)
 
     def forget_topics(self, topic_ids: Collection[bytes]) -> None:
-        """Deletes the states of deleted topics."""
+        """Deletes the states of the share partitions of the deleted topics `topic_ids`."""
         self._runtime.execute_on_all(lambda shard: shard.forget_topics(topic_ids))
 
     def shutdown(self) -> None:
@@ -110,7 +110,8 @@ class ShareCoordinator:
         self._runtime.execute_on_all(lambda shard: shard.snapshot_cold())
 
     def prune(self) -> None:
-        """Deletes the records that are older than the newest snapshots of all share partitions."""
+        """Deletes the records of `__share_group_state` that are older than the newest snapshots of all share
+        partitions."""
         for partition, shard in self._runtime.loaded_partitions():
             offset = shard.redundant_offset()
             if not offset or offset == self.pruned_offsets.get(partition):

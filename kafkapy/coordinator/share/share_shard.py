@@ -147,13 +147,13 @@ class ShareShard:
         return CoordinatorResult(response=NO_SUMMARY if state is None else state.summary)
 
     def forget_topics(self, topic_ids: Collection[bytes]) -> CoordinatorResult[None]:
-        """Deletes the states of deleted topics."""
+        """Deletes the states of the share partitions of the deleted topics `topic_ids`."""
         return CoordinatorResult([state_tombstone(key) for key in self.states if key.topic_id in topic_ids])
 
     def snapshot_cold(self) -> CoordinatorResult[None]:
         """Writes a snapshot of each state whose newest snapshot is old, so that older records can be deleted.
 
-        As in Apache Kafka, nothing is written if this method has written the newest snapshot of every state.
+        As in Apache Kafka, writes nothing if this method has already written the newest snapshot of every state.
         """
         if all(state.is_cold for state in self.states.values()):
             return EMPTY_RESULT

@@ -34,7 +34,7 @@ class MarkerWriter(Protocol):
     ) -> None:
         """Writes the marker to each partition.
 
-        Calls `on_written` once with the error of each partition, perhaps before this method returns.
+        Calls `on_written` once with the error by partition (NONE after success), perhaps before this method returns.
         """
 
 
@@ -65,7 +65,8 @@ class MarkerDelivery:
         self._write(transactional_id)
 
     def stop(self) -> None:
-        """Stops the delivery, because another broker coordinates these transactions now."""
+        """Stops the delivery of markers. Called when another broker has become the coordinator of these
+        transactions."""
         self._is_stopped = True
         self._waiting.clear()
 

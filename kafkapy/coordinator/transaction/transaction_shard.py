@@ -89,7 +89,7 @@ class TransactionShard:
     # -- producer ids
 
     def needs_producer_id(self, call: InitCall) -> bool:
-        """Returns whether `init_producer_id` needs a new producer id for this call."""
+        """Returns True if `init_producer_id` needs a new producer id as an argument for this call."""
         metadata = self.transactions.get(call.transactional_id)
         if metadata is None or metadata.producer_id == NO_PRODUCER_ID:
             return True

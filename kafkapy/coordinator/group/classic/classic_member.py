@@ -85,7 +85,8 @@ class ClassicMember:
         self.sync_responder: SyncResponder | None = None
 
     def enter_tally(self, tally: MemberTally) -> None:
-        """Makes `tally` count this member, and removes the member from the tally that has counted it before, if any."""
+        """Makes `tally` count this member, and removes the member from the tally that has counted it until now, if
+        any."""
         self.leave_tally()
         tally.count(self._protocols, 1)
         tally.waiting += self._join_responder is not None

@@ -78,7 +78,7 @@ class ClassicMembership:
         return self._add_member(group, call, member_id)
 
     def _add_member(self, group: ClassicGroup, call: JoinCall, member_id: str) -> CoordinatorResult[None]:
-        """Adds the member, which waits for the next generation, and rebalances the group."""
+        """Adds the member `member_id`, whose JoinGroup then waits for the next generation, and rebalances the group."""
         member = ClassicMember(
             member_id,
             call.group_instance_id,
@@ -131,8 +131,8 @@ class ClassicMembership:
     def _replace_static(
         self, group: ClassicGroup, call: JoinCall, old_member_id: str, new_member_id: str
     ) -> CoordinatorResult[None]:
-        """Handles the JoinGroup of a restarted static member: the member gets the new member id and keeps its
-        assignment, and requests with the old id are fenced."""
+        """Handles the JoinGroup of a restarted static member: the member gets the id `new_member_id` and keeps its
+        assignment, and requests with `old_member_id` are refused with FENCED_INSTANCE_ID."""
         assert call.group_instance_id is not None
         old_leader_id = group.leader_id
         member = group.members[old_member_id]

@@ -40,15 +40,15 @@ class ClassicRebalance:
     # -- the join phase
 
     def maybe_rebalance(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
-        """Handles a change of membership: starts a rebalance, or completes the running one if all members have
-        joined."""
+        """Handles a change of membership for `reason`: starts a rebalance, or completes the rebalance in progress if
+        all members have joined."""
         if group.state in REBALANCEABLE_STATES:
             return self.prepare(group, reason)
         return self.maybe_complete_join(group)
 
     def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
-        """Starts a rebalance. The join phase of a new group lasts at least group.initial.rebalance.delay.ms, so that
-        more members can join."""
+        """Starts a rebalance for `reason`. The join phase of a new group lasts at least
+        group.initial.rebalance.delay.ms, so that more members can join."""
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             # The members no longer get the assignment that they wait for.
             for member in group.members.values():

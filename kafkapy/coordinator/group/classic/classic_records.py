@@ -52,7 +52,10 @@ def group_tombstone(group_id: str) -> CoordinatorRecord:
 
 
 def classic_group_from(group_id: str, value: GroupMetadataValue, wall_ms: int) -> ClassicGroup:
-    """Returns the group that the record describes: in the state Stable if it has members, otherwise Empty."""
+    """Returns the group that the record's `value` describes: in the state Stable if it has members, otherwise Empty.
+
+    `wall_ms` is the time of the last change of state if the record does not contain it.
+    """
     timestamp = value.current_state_timestamp if value.current_state_timestamp != -1 else wall_ms
     group = ClassicGroup(group_id, timestamp, GroupState.STABLE if value.members else GroupState.EMPTY)
     group.generation_id = value.generation

@@ -7,7 +7,10 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class JoinCall(NamedTuple):
-    """One JoinGroup request, and the callback that sends its response."""
+    """One JoinGroup request: its fields, the client of its connection, and the callback that sends its response.
+
+    `protocols` are pairs (name, metadata), the preferred protocol first.
+    """
 
     group_id: str
     member_id: str

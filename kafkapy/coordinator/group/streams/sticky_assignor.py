@@ -100,7 +100,8 @@ class _Process:
         return self._total / len(self.counts)
 
     def add(self, member_id: str, task: TaskId) -> int:
-        """Adds the task to a member of the process; returns the member's new number of tasks."""
+        """Adds the task to the member `member_id` of the process; returns the number of tasks that the member then
+        has."""
         self._heap = None
         return self._add(member_id, task)
 
@@ -111,7 +112,8 @@ class _Process:
         return self.counts[member_id]
 
     def add_to_least_loaded(self, task: TaskId) -> tuple[str, int]:
-        """Adds the task to the member with the fewest tasks; returns the member's id and its number of tasks."""
+        """Adds the task to the member with the fewest tasks; returns the member's id and the number of tasks that it
+        then has."""
         if len(self.counts) == 1:
             member_id = next(iter(self.counts))
             return member_id, self._add(member_id, task)

@@ -77,7 +77,8 @@ class StreamsHeartbeatCall(NamedTuple):
 
 
 class StreamsHeartbeatResult(NamedTuple):
-    """The response to a heartbeat, and the internal topics that have to be created before the group gets tasks."""
+    """The response to a heartbeat, and the internal topics that must be created before the group gets tasks, by
+    name."""
 
     response: StreamsGroupHeartbeatResponse
     missing_topics: Mapping[str, InternalTopic] = {}
@@ -382,8 +383,8 @@ class StreamsMembership:
 def new_target(
     group: StreamsGroup, changed: StreamsMember | None, configured: ConfiguredTopology, standby_replicas: int
 ) -> dict[str, TaskAssignment]:
-    """Returns the target of each member after `changed` has replaced the member with the same id. No member gets tasks
-    while the topology is not ready."""
+    """Returns the target of each member, by member id, after `changed` has replaced the member with the same id. No
+    member gets tasks while the topology is not ready."""
     members = dict(group.members)
     if changed is not None:
         members[changed.member_id] = changed
@@ -403,10 +404,10 @@ def new_target(
 
 
 def _validate_epoch(member: StreamsMember, call: StreamsHeartbeatCall) -> None:
-    """Raises ApiError FENCED_MEMBER_EPOCH if the request does not have the member's epoch.
+    """Raises ApiError FENCED_MEMBER_EPOCH if the request's epoch is not the member's epoch.
 
-    The previous epoch is accepted if the member reports only tasks that it still has, because in that case the response
-    with the new epoch may have been lost.
+    The previous epoch is accepted if the client says that it has only tasks that the member still has, because in that
+    case the response with the new epoch may have been lost.
     """
     epoch, current = call.member_epoch, member.member_epoch
     if epoch == current:
@@ -423,7 +424,8 @@ def _validate_epoch(member: StreamsMember, call: StreamsHeartbeatCall) -> None:
 
 
 def _with_changes(member: StreamsMember, call: StreamsHeartbeatCall) -> StreamsMember:
-    """Returns the member with the fields that the request contains, and with its other fields unchanged."""
+    """Returns the member with the fields that the request contains; fields that are None, or -1 for the timeout,
+    stay."""
     return member._replace(
         instance_id=None,
         rack_id=member.rack_id if call.rack_id is None else call.rack_id,
@@ -464,7 +466,8 @@ def _topology_for(
 
 
 def _check_tasks(configured: ConfiguredTopology, owned: TaskAssignment | None) -> None:
-    """Raises ApiError INVALID_REQUEST if the member reports tasks that the topology does not have."""
+    """Raises ApiError INVALID_REQUEST if `owned`, the tasks that the client says it has, contains a task that the
+    topology does not have."""
     for tasks in owned or ():
         for name, partitions in tasks.items():
             subtopology = (configured.subtopologies or {}).get(name)

@@ -20,7 +20,8 @@ class TopicInfo(NamedTuple):
 
 
 class CopartitionGroup(NamedTuple):
-    """Source topics of a subtopology that need equal numbers of partitions, as indexes into its lists of topics."""
+    """Source topics of a subtopology that need equal numbers of partitions, as indexes into the subtopology's lists of
+    the same names."""
 
     source_topics: tuple[int, ...]
     source_topic_regex: tuple[int, ...]
