@@ -217,10 +217,11 @@ class Broker(ClusterNode):
             self._metrics_server.start(self._metrics_routes(), PROTECTED_PAGES)
 
     def _keep_rights_current(self, parts: Parts, authorizer: Authorizer) -> None:
-        """Lets the gate use the decisions of the authorizer until the ACLs change.
+        """Lets the gate decide from the authorizer's results, which it stores until the ACLs change.
 
-        The authorizer must already be a listener of the metadata, so that it applies each change before `GateRights`
-        reads its generation.
+        The authorizer must already follow the metadata: a change of the ACLs has to reach it before `GateRights`
+        compares the authorizer's generation, which is the number of its changes, with the generation of the stored
+        results.
         """
         from kafkapy.server.gate_rights import GateRights
 

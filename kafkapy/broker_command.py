@@ -53,6 +53,8 @@ class Invocation(NamedTuple):
 
     config: the path of the configuration file; None without a file.
     overrides: the keys and values of --override.
+    is_ephemeral: --ephemeral is given, which excludes a configuration file.
+    ends_with_input: --until-end-of-input is given: the broker stops at the end of its standard input.
     """
 
     config: str | None = None
@@ -105,9 +107,11 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def set_up_logging(directory: str = "", *, is_ephemeral: bool = False) -> None:
-    """Logs to standard output, with Kafka's line layout and logger names; some loggers to files in `directory`.
+    """Makes all loggers write to standard output, with Kafka's line layout and logger names.
 
-    A broker that is ephemeral logs warnings only, to standard error. Raises OSError if a file cannot be opened.
+    If `directory` is not "", the loggers that `log_files.LOG_FILES` names write to files in that directory instead. An
+    ephemeral broker (`is_ephemeral`) logs only warnings and errors, to standard error. Raises OSError if a file cannot
+    be opened.
     """
     logging.raiseExceptions = False  # a closed standard output must not fill standard error
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
@@ -191,7 +195,10 @@ def sentence(error: Exception) -> str:
 
 
 def node_of(config: BrokerConfig, stop_request: StopRequest) -> Broker | ControllerNode:
-    """Returns a broker or a controller, according to process.roles; after a fatal failure it makes `stop_request`."""
+    """Returns a broker or a controller, according to process.roles.
+
+    After a fatal failure the node calls `stop_request.make()`, so that the process ends.
+    """
     if config.is_broker:
         from kafkapy.broker import Broker
 
@@ -209,7 +216,8 @@ def runs_console(config: BrokerConfig) -> bool:
 def console_words(config: BrokerConfig, listeners: Sequence[Listener]) -> list[str]:
     """Returns the command line, as a list of words, that starts the console as a child process of the broker.
 
-    `listeners` are those for clients, to which the console connects. Raises ConfigError; see `console_command`.
+    `listeners` are those for clients; the console connects to the first one that its configuration allows. Raises
+    ConfigError if there is none.
     """
     from kafkapy.console_child import console_command  # only brokers with a console need it
 

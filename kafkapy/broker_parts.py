@@ -125,7 +125,10 @@ def build_foundation(
     reactor_thread: threading.Thread,
     on_directory_failure: Callable[[str, Exception], None],
 ) -> Foundation:
-    """Constructs the parts that a start needs first; opens and starts nothing."""
+    """Constructs the parts that a start needs first; opens and starts nothing.
+
+    `on_directory_failure(directory, error)` is called when a log directory cannot be used any more.
+    """
     background = BackgroundTasks(clock)
     log_manager = LogManager(
         config,
@@ -320,9 +323,10 @@ def build_fetchers(
     metadata: MetadataCache,
     may_follow: Callable[[Partition], bool],
 ) -> ReplicaFetcherManager:
-    """Constructs the fetchers of followed partitions; `may_follow` says which of these may be fetched at present.
+    """Constructs the fetchers of the partitions that this broker follows.
 
-    Imports their modules, which a broker that is the only node of its cluster does not need.
+    `may_follow(partition)` returns whether a followed partition may be fetched at present. The fetchers' modules are
+    imported here, because a broker that is the only node of its cluster does not need them.
     """
     from kafkapy.network.outgoing import OutgoingConnector
     from kafkapy.replica.fetcher.fetch_connection import FetchPorts

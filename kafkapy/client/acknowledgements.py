@@ -29,7 +29,10 @@ class AcknowledgeType(IntEnum):
 
 
 class Run(NamedTuple):
-    """Consecutive offsets, the last one included, with one type of acknowledgement."""
+    """Consecutive offsets from `first` to `last`, both included, that have one type of acknowledgement.
+
+    `type` is a value of AcknowledgeType.
+    """
 
     first: int
     last: int
@@ -37,7 +40,10 @@ class Run(NamedTuple):
 
 
 class AcknowledgementRange(NamedTuple):
-    """Consecutive offsets of an acknowledgement request: one type for all of them, or one for each."""
+    """The consecutive offsets from `first` to `last`, both included, as an acknowledgement request has them.
+
+    `types` has one value, which applies to all of these offsets, or one value for each offset.
+    """
 
     first: int
     last: int
@@ -45,7 +51,7 @@ class AcknowledgementRange(NamedTuple):
 
 
 def runs_of(offsets: Sequence[int], kind: int) -> list[Run]:
-    """Returns the runs of ascending offsets, which all have the type `kind`."""
+    """Returns the runs of consecutive numbers in `offsets`, which are ascending; all runs have the type `kind`."""
     if not offsets:
         return []
     if offsets[-1] - offsets[0] + 1 == len(offsets):
@@ -108,7 +114,11 @@ class Acknowledgements:
         return Acknowledgements(parts, {**self.renewals, **later.renewals})
 
     def ranges(self) -> list[AcknowledgementRange]:
-        """Returns the ranges to send: long runs with one type, and consecutive short runs with a type per offset."""
+        """Returns the ranges to send, in the order of offsets.
+
+        A run of at least `_SHORTEST_RUN` offsets becomes a range with one type. Shorter runs that follow each other
+        without a gap are joined to one range, which has a type for each offset.
+        """
         found: list[AcknowledgementRange] = []
         short: list[Run] = []
         for run in self.runs:

@@ -47,11 +47,11 @@ def finalized_features(response: ApiVersionsResponse) -> dict[str, int]:
 def choose_version(
     key: ApiKey, served: Versions, highest: int | None = None, spoken: Mapping[ApiKey, tuple[int, int]] = SPOKEN
 ) -> int:
-    """Returns the newest version that client and broker support and that is at most `highest`.
+    """Returns the newest version of an API that client and broker support and that is at most `highest`.
 
-    `served` are the versions that the broker serves, `spoken` those of this client, as in SPOKEN. If `highest` is below
-    all of the client's versions, only `highest` itself is accepted: the caller needs what later versions no longer
-    have. Raises ApiError with UNSUPPORTED_VERSION if there is no such version.
+    `served` and `spoken` have the lowest and highest version of each API that the broker and this client support. If
+    `highest` is below all of the client's versions, only `highest` itself is accepted, because the caller needs what
+    later versions no longer have. Raises ApiError with UNSUPPORTED_VERSION if there is no such version.
     """
     api = API_TABLE[key]
     low, high = spoken.get(key, (api.lowest, api.highest - api.latest_version_unstable))

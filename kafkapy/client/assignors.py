@@ -56,7 +56,11 @@ def _all_partitions(members: Members, counts: PartitionCounts) -> list[TopicPart
 
 
 class Assignor(NamedTuple):
-    """An assignor and its name in JoinGroup. With `is_cooperative`, members keep reading during a rebalance."""
+    """An assignor of a classic group's leader: its name in JoinGroup and the function that assigns partitions.
+
+    `assign(members, counts, racks)` is called with the subscriptions by member, the number of partitions by topic, and
+    the racks of each partition's replicas. With `is_cooperative`, members keep reading during a rebalance.
+    """
 
     name: str
     assign: Callable[[Members, PartitionCounts, PartitionRacks], Assignment]

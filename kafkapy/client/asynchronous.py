@@ -65,11 +65,18 @@ class AsyncProducer:
         return delivered
 
     async def flush(self, timeout: float | None = None) -> bool:
-        """Sends all records and waits until they are delivered; see `Producer.flush`."""
+        """Sends all records without lingering and waits until each is delivered or has failed.
+
+        Returns whether this happened within `timeout` seconds (None: without a limit).
+        """
         return await asyncio.to_thread(self.producer.flush, timeout)
 
     async def close(self, timeout: float | None = None) -> None:
-        """Delivers the remaining records and closes the connections; see `Producer.close`."""
+        """Aborts an open transaction, delivers the remaining records, and closes the connections.
+
+        The abort and the delivery wait up to `timeout` seconds each (None: five seconds for the abort, no limit for the
+        delivery). Records that are not delivered by then fail with NETWORK_EXCEPTION.
+        """
         await asyncio.to_thread(self.producer.close, timeout)
 
     async def __aenter__(self) -> Self:
@@ -118,16 +125,19 @@ async def _poll_in_thread(
 
 
 class _AsyncReader:
-    """The methods that both consumers have. A subclass sets `consumer`."""
+    """The base class of AsyncConsumer and AsyncShareConsumer, with their common methods.
+
+    `consumer` is the wrapped consumer, which a subclass sets.
+    """
 
     consumer: Consumer | ShareConsumer
 
     async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
-        """Returns the next records."""
+        """Returns the next records; waits up to `timeout` seconds while there are none."""
         raise NotImplementedError
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Returns an iterator over the records that never ends."""
+        """Yields the records of one poll after the other; never ends."""
         rest = self.consumer._unread
         while True:
             while rest:
@@ -135,7 +145,10 @@ class _AsyncReader:
             rest += reversed(await self.poll(POLL_S))
 
     async def close(self, timeout: float = 30.0) -> None:
-        """Leaves the group and closes the connections; see `Consumer.close` and `ShareConsumer.close`."""
+        """Leaves the group and closes the connections; waits up to `timeout` seconds.
+
+        Before that, commits the positions if auto-commit is on; a share consumer sends its acknowledgements instead.
+        """
         await asyncio.to_thread(self.consumer.close, timeout)
 
     async def __aenter__(self) -> Self:
@@ -162,21 +175,30 @@ class AsyncConsumer(_AsyncReader):
         self._unreturned: list[ArrowBatches] = []
 
     def subscribe(self, topics: Topics, listener: RebalanceListener | None = None) -> None:
-        """Subscribes to topics; see `Consumer.subscribe`. The listener is called on a thread of the executor."""
+        """Subscribes to topics, which are names, one name, a compiled pattern, or a SubscriptionPattern.
+
+        The methods of `listener` are called when partitions are revoked or assigned, on a thread of the loop's
+        executor. Raises ConfigError without `group.id`, and SubscriptionError after `assign`.
+        """
         self.consumer.subscribe(topics, listener)
 
     def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
-        """Assigns partitions; see `Consumer.assign`."""
+        """Assigns exactly these partitions, without a rebalance of a group. Raises SubscriptionError after `subscribe`.
+        """
         self.consumer.assign(partitions)
 
     async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
-        """Returns the next records; see `Consumer.poll`. A poll that is cancelled loses no record."""
+        """Returns the next records, at most `max.poll.records`; waits up to `timeout` seconds while there are none.
+
+        A poll that is cancelled loses no record: its records are returned by the next one.
+        """
         return await _poll_in_thread(self.consumer, self._seek_back, self.consumer.poll, timeout)
 
     async def poll_arrow(self, timeout: float = 0.0, **more: Any) -> ArrowBatches:
-        """Returns the next records as columns; see `Consumer.poll_arrow`, which also describes `more`.
+        """Returns the next records as Arrow record batches; waits up to `timeout` seconds while there are none.
 
-        The records of a poll that is cancelled are returned by the next one.
+        `more` are the keyword arguments `columns`, `max_rows` and `timestamp_unit` of `Consumer.poll_arrow`. The
+        records of a poll that is cancelled are returned by the next one.
         """
         if self._unreturned:
             return self._unreturned.pop(0)
@@ -195,7 +217,10 @@ class AsyncConsumer(_AsyncReader):
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None, timeout: float | None = None
     ) -> None:
-        """Commits offsets, or all positions, and waits until they are written; see `Consumer.commit`."""
+        """Commits the given offsets, or all positions if none are given, and waits until they are written.
+
+        An offset is that of the next record to read. Raises ApiError if the group has rebalanced without this member.
+        """
         await asyncio.to_thread(self.consumer.commit, offsets, timeout)
 
 
@@ -212,18 +237,20 @@ class AsyncShareConsumer(_AsyncReader):
         self.consumer = self._consumer_class(properties, **settings)
 
     def subscribe(self, topics: Iterable[str] | str) -> None:
-        """Subscribes to topics; see `ShareConsumer.subscribe`. Raises ValueError if there is no topic."""
+        """Subscribes to these topics, or to one topic, instead of the previous ones. Raises ValueError if there is no
+        topic.
+        """
         names = [topics] if isinstance(topics, str) else list(topics)
         if not names:
             raise ValueError("An empty subscription would block; await unsubscribe() instead")
         self.consumer.subscribe(names)
 
     async def unsubscribe(self) -> None:
-        """Leaves the group and drops the subscription; see `ShareConsumer.unsubscribe`."""
+        """Leaves the group and drops the subscription; waits for five seconds at most."""
         await asyncio.to_thread(self.consumer.unsubscribe)
 
     async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
-        """Returns the next records; see `ShareConsumer.poll`.
+        """Returns the next records; waits up to `timeout` seconds while there are none.
 
         The records of a poll that is cancelled are returned by the next one.
         """
@@ -233,16 +260,23 @@ class AsyncShareConsumer(_AsyncReader):
         self.consumer._unread.extend(reversed(records))
 
     def acknowledge(self, record: ConsumerRecord, kind: AcknowledgeType = AcknowledgeType.ACCEPT) -> None:
-        """Acknowledges a record of the last poll; see `ShareConsumer.acknowledge`."""
+        """Acknowledges a record of the last poll with this type; the next `poll` or `commit` sends it. Does not block.
+
+        Raises AcknowledgementError in implicit mode, and for a record that the last poll did not return.
+        """
         self.consumer.acknowledge(record, kind)
 
     def set_acknowledgement_commit_callback(self, callback: OnAcknowledged | None) -> None:
-        """Sets the function that receives the results; it is called on a thread of the executor.
+        """Sets the function that receives the results of acknowledgements; None for no function.
 
-        See `ShareConsumer.set_acknowledgement_commit_callback`.
+        `callback(offsets, error)` is called on a thread of the loop's executor, once for each partition of a request:
+        `offsets` has the partition and its acknowledged offsets, and `error` is None after a success.
         """
         self.consumer.set_acknowledgement_commit_callback(callback)
 
     async def commit(self, timeout: float | None = None) -> Results:
-        """Sends the acknowledgements and waits for their results; see `ShareConsumer.commit`."""
+        """Sends the acknowledgements and waits for their results; returns the error of each partition or None.
+
+        Raises RequestTimedOut after `timeout` seconds.
+        """
         return await asyncio.to_thread(self.consumer.commit, timeout)

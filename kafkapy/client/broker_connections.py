@@ -172,9 +172,9 @@ class BrokerConnections:
         return all(node_id in self._failures for node_id in self.cluster.nodes)
 
     def timed_out(self, message: str) -> RequestTimedOut:
-        """Returns the error for a wait that ended without a result.
+        """Returns a RequestTimedOut with this message, for a wait that ended without a result.
 
-        `message` is extended by the cause if no broker can be reached.
+        If no broker can be reached, the reason is added to the message.
         """
         if self._last_failure and self.all_failed():
             message += f" No broker can be reached ({self._last_failure})."

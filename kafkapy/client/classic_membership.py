@@ -48,8 +48,8 @@ _FATAL = frozenset(
 class Phase(Enum):
     """The phases of a classic member.
 
-    Only `poll` moves a member from UNJOINED to JOINING, because it first notifies the application of revoked
-    partitions.
+    Only the consumer's `poll` moves a member from UNJOINED to JOINING, because `poll` first notifies the application of
+    revoked partitions.
     """
 
     UNJOINED = auto()
@@ -204,7 +204,8 @@ class ClassicMembership(GroupMembership):
     def _lead(self) -> None:
         """Assigns the partitions as the group's leader, and sends SyncGroup with the assignments.
 
-        If the metadata of a topic are not known yet, only requests them.
+        If the metadata of a topic are not known yet, requests them and sends nothing; the assignment follows when they
+        are.
         """
         assert self._joined is not None
         members = {

@@ -85,7 +85,11 @@ class Cluster(NamedTuple):
         return leader if leader in self.nodes else NO_LEADER
 
     def racks(self, topics: Iterable[str]) -> dict[str, list[frozenset[str]]]:
-        """Returns the racks of the replicas of each partition of the topics, as far as the brokers' racks are known."""
+        """Returns, for each of the topics, a list with the racks of each partition's replicas, in the order of
+        partitions.
+
+        Brokers whose rack is not known are left out. Every topic must be in the view.
+        """
         rack_of = {node_id: node.rack for node_id, node in self.nodes.items() if node.rack is not None}
         return {
             topic: [
@@ -121,7 +125,8 @@ def bootstrap_cluster(addresses: Iterable[tuple[str, int]]) -> Cluster:
 
 
 def controllers(response: DescribeClusterResponse) -> Cluster:
-    """Returns the view of a client that is connected to controllers: they are its nodes, and there are no topics."""
+    """Returns the view of a client that is connected to controllers: its nodes are the controllers; it has no topics.
+    """
     nodes = {each.broker_id: Node(each.broker_id, each.host, each.port, each.rack) for each in response.brokers}
     return Cluster(nodes, {}, {}, response.controller_id, response.cluster_id)
 

@@ -43,7 +43,7 @@ class ArrowBatches:
     __slots__ = ("_batches", "_template")
 
     def __init__(self, batches: Iterable[ArrowBatch], template: ArrowBatch) -> None:
-        """`template` is a batch without rows that defines the columns."""
+        """Stores the batches; `template` is a batch without rows that defines the columns."""
         self._batches = tuple(batches)
         self._template = template
 
@@ -97,10 +97,11 @@ def collect_columns(network: Network, fetcher: Fetcher, make: Callable[[], Arrow
 
 
 def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> ArrowBatch:
-    """Fills a batch from a partition's buffers until the batch is full or the buffers are empty.
+    """Fills a batch from a partition's buffers until the batch is full or the buffers are empty, and returns the same
+    batch.
 
-    Advances the position. The network's lock is free while records are decoded. During that time the network only
-    appends buffers, or drops them all, which changes the partition's `generation`.
+    Advances the partition's position. The network's lock is not held while records are decoded. During that time the
+    network only appends buffers, or drops them all, which changes the partition's `generation`.
     """
     while not batch.is_full and max(len(batch), batch.scanned) < batch.max_rows:
         with network.lock:
@@ -164,12 +165,13 @@ class RangeReader(Closing):
     ) -> Iterator[ArrowBatch]:
         """Returns an iterator over the records from offset `start` up to, but not including, `until`.
 
-        Each batch has at most `max_rows` rows and about `max_bytes` bytes of keys, values and headers. `columns` and
-        `timestamp_unit` are as in `Consumer.poll_arrow`; without columns the rows are only counted. The iterator blocks
-        while it waits for records, and the next fetch is in flight while the caller uses a batch. It ends when the
-        position has reached `until`, even if records there were compacted, aborted, or are control records.
-        Raises RequestTimedOut (a TimeoutError) if nothing arrives for `timeout` seconds; ApiError for a corrupt batch;
-        NoOffsetForPartition if the log does not have the range.
+        Each batch has at most `max_rows` rows and about `max_bytes` bytes of keys, values and headers. `columns` are
+        some of key, value, topic, partition, offset, timestamp, timestampType, headers; without columns the rows are
+        only counted. `timestamp_unit` is "us" or "ms". The iterator blocks while it waits for records, and the next
+        fetch is in flight while the caller uses a batch. It ends when the position has reached `until`, even if records
+        there were compacted, aborted, or are control records. Raises RequestTimedOut (a TimeoutError) if nothing
+        arrives for `timeout` seconds; ApiError for a corrupt batch; NoOffsetForPartition if the log does not have the
+        range.
         """
         whole = TopicPartition(*partition)
         batches = self.read_ranges(
@@ -199,9 +201,10 @@ class RangeReader(Closing):
 
         `ranges` has the first offset and the exclusive end of each partition. A batch has records of one partition; the
         batches of one partition are in the order of offsets. None is returned when no record has arrived for `pause`
-        seconds, so that the caller can end the iteration. The rest is as in `read`; without a `timeout` the iterator
-        waits for ever. With a `needle`, records without these bytes are skipped before they are decoded, as in
-        `ArrowBatch`; a batch may then have no rows, and `scanned` is the number of records that it stands for.
+        seconds, so that the caller can end the iteration. The other arguments and the errors are those of `read`, but
+        without a `timeout` the iterator waits for ever. With a `needle`, most records whose key, value and headers do
+        not contain these bytes are skipped before they are decoded; a batch may then have no rows, and its `scanned` is
+        the number of records that were read for it.
         """
         chosen = tuple(columns)
         states = self._begin(ranges)
@@ -251,9 +254,10 @@ class RangeReader(Closing):
         return states
 
     def _wait(self, states: list[PartitionState], timeout: float) -> bool:
-        """Blocks until records are buffered or a position has reached the end of its range; False after `timeout` s.
+        """Blocks until records are buffered or a position has reached the end of its range, and returns True.
 
-        Raises the error that the fetcher reports.
+        Returns False if `timeout` seconds pass before that. If no records are buffered, raises the error that the
+        fetcher reports, if there is one.
         """
 
         def is_available() -> bool:
@@ -266,5 +270,5 @@ class RangeReader(Closing):
 
 
 def _is_read(state: PartitionState) -> bool:
-    """Returns whether the position has reached the end of the range."""
+    """Returns whether the partition's position has reached the end of the range that is being read."""
     return state.position is not None and state.until_offset is not None and state.position >= state.until_offset

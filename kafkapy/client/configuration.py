@@ -104,7 +104,7 @@ class ClientConfig:
 
 
 def _most_similar(name: str, rows: Mapping[str, Row]) -> str:
-    """Returns the known key that is most similar to an unknown one; "" if none is."""
+    """Returns the key of `rows` that is most similar to the unknown key `name`; "" if none is similar."""
     from difflib import get_close_matches  # imported for unknown keys only
 
     return next(iter(get_close_matches(name, rows, n=1, cutoff=0.6)), "")
@@ -115,9 +115,10 @@ _client_numbers = {"producer": count(1), "consumer": count(1), "adminclient": co
 
 
 def _default_client_id(config: ClientConfig, kind: str, *names: str | None) -> None:
-    """Sets client.id, unless the application has set it, to `kind` and `names`, joined by hyphens.
+    """Sets client.id to `kind` and the `names`, joined by hyphens, unless the application has set client.id.
 
-    A name that is None is replaced by the number of clients of this kind so far, as in Java's clients.
+    Each name that is None is replaced by a number, which is one greater for each client of this kind, as in Java's
+    clients.
     """
     if not config["client.id"]:
         parts = [str(next(_client_numbers[kind])) if name is None else name for name in names]
@@ -142,9 +143,9 @@ def _typed(row: Row, value: Any) -> Any:
 
 
 def security_values(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the typed values of all keys of TLS and SASL; a key that is not in `properties` has its default.
+    """Returns the typed values of all keys of TLS and SASL by key; a key that is not in `properties` has its default.
 
-    Keys of other kinds are ignored. Raises ConfigError for an invalid value.
+    Other keys in `properties` are ignored. Raises ConfigError for an invalid value.
     """
     values = {row.name: default_value(row) for row in client_security.ROWS}
     rows = {row.name: row for row in client_security.ROWS}

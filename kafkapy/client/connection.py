@@ -132,12 +132,12 @@ class Connection:
         metrics: ClientMetrics | None = None,
         proxy: ProxyHandshake | None = None,
     ) -> None:
-        """Takes over `opened`, which is connecting to the broker; `on_close` is called before that socket is closed.
+        """Takes over `opened`, a socket that is connecting to the broker; `on_close` is called before the socket is
+        closed.
 
-        With `proxy` the socket is connecting to a proxy instead, which then connects to the broker.
-
-        `spoken` has the lowest and highest version of each API that this client uses; see `choose_version`. `security`
-        is None for PLAINTEXT. `throttling` counts the throttle times of responses, and
+        With `proxy` the socket is connecting to a proxy instead, which then connects to the broker. The connection must
+        be ready within `setup_ms` of `monotonic_ms`. `spoken` has the lowest and highest version of each API that this
+        client uses. `security` is None for PLAINTEXT. `throttling` counts the throttle times of responses, and
         `metrics` measures requests, if they are given.
         """
         self.node = node
@@ -189,7 +189,7 @@ class Connection:
         return self._frames.queued < MOST_QUEUED_BYTES
 
     def is_ready(self, in_flight_limit: int) -> bool:
-        """Returns whether a request could be sent now; `in_flight_limit` is the most requests without a response."""
+        """Returns whether a request could be sent now; False if `in_flight_limit` requests have no response yet."""
         return (
             self.state is State.READY
             and self._frames.queued < MOST_QUEUED_BYTES
@@ -207,7 +207,9 @@ class Connection:
         return None if self.is_closed else min(self._earliest_ms, self._setup_deadline_ms)
 
     def submit(self, request: PendingRequest) -> None:
-        """Sends a request, or queues it until the connection is ready."""
+        """Sends a request, or queues it until the connection is ready. Its `on_done` is called when it is answered or
+        has failed.
+        """
         if request.deadline_ms < self._earliest_ms:
             self._earliest_ms = request.deadline_ms
         if self.state is State.READY:
@@ -231,7 +233,11 @@ class Connection:
             self.close(self._failure(error))
 
     def read_ahead(self) -> None:
-        """Lets the kernel buffer a large fetch response while no thread waits for the socket."""
+        """Has the kernel collect received bytes of a fetch response until the next step, while no thread waits for the
+        socket.
+
+        Does nothing unless the oldest request without a response is a fetch.
+        """
         if self._in_flight and self._in_flight[0][1].key is ApiKey.FETCH:
             self._frames.take_ahead()
 
@@ -275,9 +281,11 @@ class Connection:
             request.on_done(None, request.version, error)
 
     def _is_established(self, monotonic_ms: int) -> bool:
-        """Returns whether requests can be sent: the socket is connected and the TLS handshake is complete.
+        """Returns whether requests can be sent: the connection to the broker or by the proxy and the TLS handshake are
+        complete.
 
-        Closes the connection if that takes too long.
+        Continues these as far as the socket allows. Closes the connection if they have not ended at the set-up's
+        deadline.
         """
         if self.state is State.CONNECTING and self._is_connected():
             if self._proxy is None:
@@ -296,7 +304,9 @@ class Connection:
         return False
 
     def _greet(self) -> None:
-        """Begins to talk to the broker, which the socket has reached."""
+        """Begins the TLS handshake or, without TLS, sends ApiVersions; called when the socket is connected to the
+        broker.
+        """
         if self._tls is None:
             self._request_versions(_API_VERSIONS_VERSION)
         else:
@@ -445,9 +455,11 @@ class Connection:
         request.on_done(response, version, None)
 
     def _expire(self, monotonic_ms: int) -> None:
-        """Ends the connection if a response is late, because the responses after it would be late too.
+        """Ends the connection with REQUEST_TIMED_OUT if a response is late, because the responses after it would be
+        late too.
 
-        A request that has not been sent ends with REQUEST_TIMED_OUT when it is late.
+        A request that has not been sent ends with REQUEST_TIMED_OUT when it is late. Authenticates again when that is
+        due.
         """
         if monotonic_ms < self._earliest_ms:
             return
@@ -468,9 +480,10 @@ class Connection:
         self._earliest_ms = min(left, default=_NEVER)
 
     def _failure(self, cause: Exception) -> ApiError:
-        """Returns the error of the failed connection.
+        """Returns the error that the requests of a failed connection end with; `cause` is the exception that ended it.
 
-        Its `__cause__` is `cause`, by which a caller can recognize a refused connection.
+        This is NETWORK_EXCEPTION, whose `__cause__` is `cause`, or an AuthenticationError if a TLS handshake would fail
+        in the same way each time.
         """
         tls = self._tls
         if tls is not None and not tls.has_received:

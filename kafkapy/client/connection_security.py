@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
 
 class ConnectionSecurity:
-    """The security of all connections of one client. Any thread.
+    """The TLS context and the SASL login for all connections of one client. Any thread.
 
-    Secrets are in the context and in the login only, which do not show them.
+    Secrets are stored only in these two objects, whose representations do not contain them.
     """
 
     __slots__ = ("_find_context", "_login")
 
     def __init__(self, find_context: Callable[[], SSLContext] | None, login: SaslLogin | None) -> None:
-        """`find_context` returns the TLS context for the next connection; None without TLS. `login` is None without
-        SASL."""
+        """Stores the two objects. `find_context` returns the TLS context for the next connection.
+
+        `find_context` is None without TLS, and `login` without SASL.
+        """
         self._find_context = find_context
         self._login = login
 
@@ -36,14 +38,20 @@ class ConnectionSecurity:
         return self._find_context is not None
 
     def tls_frames(self, fd: int, max_frame_bytes: int, host: str) -> TlsFrameSocket:
-        """Returns the encrypted end of a connection to `host`. Called with `has_tls` only."""
+        """Returns an object that sends and receives frames over TLS through the socket `fd`, which is connected to
+        `host`.
+
+        A received frame has at most `max_frame_bytes`. Called only if `has_tls` is True.
+        """
         from kafkapy._core.client.tls_frame_socket import TlsFrameSocket
 
         assert self._find_context is not None
         return TlsFrameSocket(fd, max_frame_bytes, self._find_context(), host)
 
     def mechanism(self, host: str) -> ClientMechanism | None:
-        """Returns the mechanism for one authentication with a broker at `host`; None without SASL."""
+        """Returns the client's part of the SASL mechanism for one authentication with a broker at `host`; None without
+        SASL.
+        """
         return None if self._login is None else self._login.mechanism(host)
 
     def replace_login(self, values: SecurityValues) -> None:
@@ -86,11 +94,11 @@ def connection_security(
     entry: JaasEntry | None = None,
     find_context: Callable[[], SSLContext] | None = None,
 ) -> ConnectionSecurity | None:
-    """Returns the security that the configuration of a client asks for; None for PLAINTEXT.
+    """Returns the TLS and SASL objects that a client's configuration demands; None for PLAINTEXT.
 
-    `entry` is the login module, None for that of `sasl.jaas.config`. `find_context` returns the TLS context for the
-    next connection, if `values` does not have the keys of TLS. Reads files, and may wait for an OAuth provider. Raises
-    ConfigError for invalid values.
+    `entry` is the login module; None means that of `sasl.jaas.config`. `find_context` is needed if `values` lacks the
+    keys of TLS: it returns the TLS context for the next connection. Reads files, and may wait for an OAuth provider.
+    Raises ConfigError for invalid values.
     """
     protocol = values["security.protocol"].upper()
     if protocol == "PLAINTEXT":

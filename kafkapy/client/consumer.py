@@ -241,11 +241,11 @@ class Consumer(Closing):
     def seek(self, partition: TopicPartition, offset: OffsetAndMetadata | int) -> None:
         """Sets the position of an assigned partition, from which the next records are fetched. Does not block.
 
-        If a fetch at the former position waits at the broker, the next fetch is sent when it ends, up to
+        If a fetch at the former position waits at the broker, the next fetch is sent after its response, up to
         `fetch.max.wait.ms` later; as with Java's consumer, a shorter poll may return nothing although records exist.
 
-        An offset with a leader epoch, as `committed` returns it, is checked for truncation of the log before it is
-        read. Raises ValueError for a negative offset or a partition that is not assigned.
+        An offset with a leader epoch, as `committed` returns it, is checked for truncation of the log before records
+        are fetched. Raises ValueError for a negative offset or a partition that is not assigned.
         """
         target = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
         if target.offset < 0:
@@ -459,9 +459,10 @@ class Consumer(Closing):
             return self._fetcher.collect(self._max_records)
 
     def _finish(self, records: list[ConsumerRecord]) -> ConsumerRecords:
-        """Deserializes polled records and passes them to the interceptors.
+        """Deserializes polled records, passes them to the interceptors, and returns the result.
 
-        The next fetch is sent before that if the poll has emptied a buffer.
+        If the poll has emptied a partition's buffer, first sends the next fetch, so that the broker works at the same
+        time.
         """
         if records and self._fetcher.is_hungry:
             self._network.try_step()

@@ -31,7 +31,10 @@ ATTEMPTS_FOR_UNKNOWN = 3
 
 
 class Found(NamedTuple):
-    """The broker id of each key, or the error of a key whose broker cannot be found."""
+    """The result of looking up the brokers for some keys, such as the leaders of partitions.
+
+    `nodes` has the broker id of each key whose broker was found, `errors` the error of each other key.
+    """
 
     nodes: dict[Any, int]
     errors: dict[Any, ApiError]

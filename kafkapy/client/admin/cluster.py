@@ -23,10 +23,10 @@ from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
 
 
 class ClusterDescription(NamedTuple):
-    """The cluster as one broker sees it.
+    """The cluster as one broker describes it.
 
-    `fenced` are the ids of fenced brokers, if requested; `cluster_id` is None before Apache Kafka 0.10.1; `controller`
-    is None if it is unknown.
+    `fenced` are the ids of fenced brokers, empty unless they were requested; `cluster_id` is None before Apache Kafka
+    0.10.1; `controller` is None if it is unknown.
     """
 
     cluster_id: str | None

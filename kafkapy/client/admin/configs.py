@@ -191,7 +191,11 @@ class ConfigOperations(AdminLookups):
 
 
 def _by_target(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    """Groups resources by the broker to ask: the broker itself for brokers and loggers, None (any) for others."""
+    """Groups resources by the broker that the request about them is sent to.
+
+    The key is the broker's id for the resources of one broker and its loggers, and None for all other resources, which
+    any broker can describe or change.
+    """
     groups: dict[int | None, list[ConfigResource]] = {}
     for kind, name in dict.fromkeys(resources):
         resource = ConfigResource(ResourceType(kind), name)

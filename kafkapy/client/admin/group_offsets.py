@@ -29,10 +29,10 @@ class GroupOffsetOperations(AdminLookups):
         require_stable: bool = False,
         timeout: float | None = None,
     ) -> Results[str, Offsets]:
-        """Returns the committed offsets of each group, without the partitions that have none. Blocks.
+        """Returns the committed offsets of each group; a partition without a committed offset is left out. Blocks.
 
-        `groups` maps each group to its partitions (None: all), or names groups whose partitions are all wanted. With
-        `require_stable` the call waits for transactions that are committing offsets.
+        `groups` maps each group to the partitions to return (None: all), or is a sequence of groups, whose partitions
+        are all returned. With `require_stable` the call waits for transactions that are committing offsets.
         """
         wanted = dict(groups) if isinstance(groups, Mapping) else dict.fromkeys(groups)
         partitions = {group: None if each is None else as_partitions(each) for group, each in wanted.items()}
@@ -59,7 +59,11 @@ class GroupOffsetOperations(AdminLookups):
     def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
-        """Sets the offsets of a group. The error is UNKNOWN_MEMBER_ID if the group has members. Blocks."""
+        """Sets the committed offsets of these partitions for a group; an offset is that of the next record to read.
+        Blocks.
+
+        The error is UNKNOWN_MEMBER_ID if the group has members.
+        """
         committed = {
             topic_partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             for topic_partition, offset in as_partition_keys(offsets).items()
@@ -78,9 +82,9 @@ class GroupOffsetOperations(AdminLookups):
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
-        """Deletes offsets of a group. Blocks.
+        """Deletes the committed offsets of these partitions from a group. Blocks.
 
-        The error is GROUP_SUBSCRIBED_TO_TOPIC for a topic that a member is subscribed to.
+        The error is GROUP_SUBSCRIBED_TO_TOPIC for a partition whose topic a member of the group is subscribed to.
         """
         topics = [
             OffsetDeleteRequest.OffsetDeleteRequestTopic(

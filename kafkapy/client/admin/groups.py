@@ -46,8 +46,9 @@ class GroupListing(NamedTuple):
 class MemberDescription(NamedTuple):
     """A member of a group and its partitions.
 
-    `epoch`, `target` (the partitions of the target assignment) and `is_classic` (a member that uses the classic
-    protocol in a group of the consumer protocol) are None in a classic group.
+    `target` are the partitions that the coordinator has assigned and that the member will have after the rebalance;
+    `topics` and `topic_pattern` are what the member is subscribed to; `is_classic` is True for a member that uses the
+    classic protocol. These and `epoch` are None in a classic group; `topic_pattern` is also None without a pattern.
     """
 
     member_id: str
@@ -64,9 +65,11 @@ class MemberDescription(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """A group of the classic or consumer protocol; the epochs are None in a classic group.
+    """A group of the classic or consumer protocol.
 
-    `state` is Kafka's name: Stable, Empty, PreparingRebalance, Reconciling, Dead and so on.
+    `state` is Kafka's name: Stable, Empty, PreparingRebalance, Reconciling, Dead and so on. `epoch` is the group's
+    epoch and `assignment_epoch` the group epoch for which the target assignment was computed; both are None in a
+    classic group.
     """
 
     group_id: str

@@ -17,9 +17,10 @@ from kafkapy.types import TopicPartition, by_topic
 
 
 class ReplicaInfo(NamedTuple):
-    """A replica in a log directory: its size in bytes, and how many records it is behind the high watermark.
+    """A replica in a log directory: its size in bytes, and its lag behind the high watermark in records.
 
-    A future replica is one that is being moved to this directory; its lag is its distance from the current replica.
+    With `is_future` it is the copy of a replica that is being moved to this directory; `offset_lag` is then the number
+    of records by which the copy is behind the replica that it will replace.
     """
 
     size: int
@@ -28,9 +29,10 @@ class ReplicaInfo(NamedTuple):
 
 
 class LogDirDescription(NamedTuple):
-    """A log directory; `error` is set if it is offline.
+    """A log directory; `error` is set if it is offline, otherwise None.
 
-    The sizes in bytes are -1 before Apache Kafka 3.3. A cordoned directory gets no new partitions.
+    `total_bytes` and `usable_bytes` are the size and the free space of its file system, -1 before Apache Kafka 3.3. A
+    cordoned directory gets no new partitions.
     """
 
     error: ApiError | None

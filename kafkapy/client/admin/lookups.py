@@ -24,7 +24,7 @@ def as_partitions(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]
 
 
 def as_partition_keys(values: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:
-    """Converts the keys of a mapping, which may be plain pairs, to TopicPartitions."""
+    """Returns a copy of a mapping whose keys, which may be (topic, partition) tuples, are all TopicPartitions."""
     return {TopicPartition(*topic_partition): value for topic_partition, value in values.items()}
 
 
@@ -69,7 +69,8 @@ class AdminLookups(AdminCalls):
             raise RequestTimedOut(self._timeout_reason())
 
     def _find_leaders(self, partitions: Collection[TopicPartition], deadline_ms: int) -> Found:
-        """Looks up the leader of each partition."""
+        """Returns the broker id of each partition's leader, or the error of a partition whose leader cannot be found.
+        """
         response = self._metadata(sorted({topic_partition.topic for topic_partition in partitions}), deadline_ms)
         topics = {topic.name: topic for topic in response.topics}
         found = Found({}, {})
@@ -111,7 +112,8 @@ class AdminLookups(AdminCalls):
         return find
 
     def _add_node(self, node: Node) -> None:
-        """Stores the address of a broker that the metadata did not contain yet, or had with another address."""
+        """Stores a broker's address in the client's view of the cluster, if the view lacks it or has another address.
+        """
         with self._network.lock:
             cluster = self._network.cluster
             known = cluster.nodes.get(node.node_id)

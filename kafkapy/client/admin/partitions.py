@@ -66,7 +66,7 @@ class PartitionOperations(AdminLookups):
     ) -> Results[TopicPartition, None]:
         """Elects leaders of partitions (None: all). Blocks.
 
-        The error is ELECTION_NOT_NEEDED for a partition that has the right leader already.
+        The error is ELECTION_NOT_NEEDED for a partition whose leader is already the one that the election would choose.
         """
         deadline_ms = self._deadline_ms(timeout)
         wanted = None
@@ -167,7 +167,10 @@ class PartitionOperations(AdminLookups):
     def describe_producers(
         self, partitions: Iterable[TopicPartition], *, broker: int | None = None, timeout: float | None = None
     ) -> Results[TopicPartition, list[ProducerState]]:
-        """Returns the active producers of partitions according to their leaders, or to `broker`. Blocks."""
+        """Returns the active producers of each partition. Blocks.
+
+        They are those that the partition's leader reports, or, if `broker` is given, the replica on that broker.
+        """
 
         def find(keys: Collection[TopicPartition], deadline_ms: int) -> Found:
             if broker is None:

@@ -70,10 +70,12 @@ class PrincipalOperations(AdminLookups):
         strict: bool = False,
         timeout: float | None = None,
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Returns the quotas whose entity has all these components, by entity. Blocks.
+        """Returns the quotas of the entities that have all these components, as values by quota name, by entity.
+        Blocks.
 
-        A component is a type ("user", "client-id", "ip") and a name, None for the default or ANY_NAME for any name.
-        With `strict` the entity must have no other components.
+        A component is a type ("user", "client-id", "ip") and a name; the name can be None for the default entity of
+        this type, or ANY_NAME for any name. With `strict` an entity that also has components of other types is left
+        out.
         """
         wanted = [
             DescribeClientQuotasRequest.ComponentData(
@@ -150,7 +152,11 @@ class PrincipalOperations(AdminLookups):
         *,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Creates, replaces and deletes credentials; the result is by user. Blocks."""
+        """Creates or replaces the credentials `upserts`, and deletes `deletions`, which are pairs of user and
+        mechanism. Blocks.
+
+        The result of each user is None or the error.
+        """
         request = AlterUserScramCredentialsRequest(
             deletions=[
                 AlterUserScramCredentialsRequest.ScramCredentialDeletion(name=user, mechanism=mechanism)

@@ -45,7 +45,11 @@ class QuorumReplica(NamedTuple):
 
 
 class QuorumDescription(NamedTuple):
-    """The quorum of the metadata log. `listeners` has host and port by node id and listener name."""
+    """The state of the metadata quorum.
+
+    `leader` is the node id of the leading controller. `listeners` maps the node id of each voter to its addresses,
+    which are (host, port) by listener name.
+    """
 
     leader: int
     leader_epoch: int
@@ -224,8 +228,11 @@ class QuorumOperations(AdminLookups):
         self._change_voters(ApiKey.REMOVE_RAFT_VOTER, constant(request), self._deadline_ms(timeout))
 
     def _change_voters(self, key: ApiKey, build: Callable[[int], Message], deadline_ms: int) -> None:
-        """Sends the request once, as Apache Kafka's client does. The caller decides whether to try again after a
-        refusal."""
+        """Sends a request that changes the voters, and blocks until it succeeds.
+
+        `build(version)` makes the message. The request is sent only once, as by Apache Kafka's client: raises ApiError
+        with any error, also a retriable one, and the caller decides whether to try again.
+        """
         request = AdminRequest(self._any_broker, key, build, top_level_error)
         request.is_repeated = False
         self._send_all([request], deadline_ms)
@@ -233,10 +240,10 @@ class QuorumOperations(AdminLookups):
 
 
 def _partition_error(topics: str) -> Callable[[Any], ApiError | None]:
-    """Returns a function that returns the error of a response about the metadata log, or None.
+    """Returns a function that returns the error of a response about the metadata log, or None if the response has none.
 
-    The error is that of the response as a whole, or of the log's partition. `topics` is the name of the response's
-    field with the topics.
+    The error is that of the whole response or that of the log's partition. `topics` is the attribute name of the
+    response's list of topics.
     """
 
     def find(response: Any) -> ApiError | None:

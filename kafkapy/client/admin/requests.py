@@ -20,7 +20,7 @@ Target = Callable[[int], int | None]
 
 
 def constant(message: Message) -> Callable[[int], Message]:
-    """Returns a builder of the same message for every version."""
+    """Returns a function that returns `message` for every version; it is passed as the `build` of a request."""
     return lambda version: message
 
 
@@ -35,7 +35,8 @@ def top_level_error(response: Any) -> ApiError | None:
 
 
 def error_of(result: Any) -> ApiError | None:
-    """Returns the error of a part of a response, by its `error_code` and `error_message`; None if there is none."""
+    """Returns the error that the fields `error_code` and `error_message` of a struct in a response describe, or None.
+    """
     if not result.error_code:
         return None
     return ApiError(Error.of(result.error_code), getattr(result, "error_message", None) or None)
@@ -44,8 +45,9 @@ def error_of(result: Any) -> ApiError | None:
 class AdminRequest:
     """One request and, when it is done, its response or error. Accessed with the network's lock held.
 
-    `find_error(response)` returns the error of the response as a whole, or None. A request with a retriable error is
-    repeated. The request is sent in version `highest` at most.
+    `target(monotonic_ms)` returns the id of the broker to send to, or None if it is not known yet. `build(version)`
+    makes the message; `highest` is the newest version that may be sent (None: no limit). `find_error(response)` returns
+    the error of the response as a whole, or None. After a retriable error the request is sent again.
     """
 
     __slots__ = (
@@ -86,10 +88,10 @@ class AdminRequest:
         self.not_before_ms = 0
 
     def error_in(self, response: Any) -> ApiError | None:
-        """Returns the error of the response as a whole, or None.
+        """Returns the error because of which the whole request has failed, or None.
 
-        If any part of the response has the error NOT_CONTROLLER, the whole request went to a node that is no longer
-        the active controller.
+        This is also the error NOT_CONTROLLER of any struct in the response: the request went to a node that is no
+        longer the active controller, and is sent again.
         """
         failure = self.find_error(response)
         if failure is None and self.is_repeated:
@@ -123,13 +125,17 @@ class RequestQueue:
         self._waiting += requests
 
     def give_up(self, requests: Iterable[AdminRequest], reason: str) -> None:
-        """Ends the unfinished ones among `requests` with RequestTimedOut; `reason` is the error's message."""
+        """Ends those of the requests that are not done with RequestTimedOut; `reason` is the error's message."""
         for request in requests:
             if not request.is_done:
                 self._finish(request, None, RequestTimedOut(reason))
 
     def run(self, monotonic_ms: int) -> int:
-        """Sends the requests that are due; returns the monotonic time in ms at which the next request is due."""
+        """Sends the requests whose pause after an error is over.
+
+        Returns the monotonic time in ms at which this method must run again to send another one; NEVER if none is left
+        to send.
+        """
         due = NEVER
         for request in list(self._waiting):
             if request.is_in_flight or request.is_done:

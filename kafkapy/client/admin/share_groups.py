@@ -46,10 +46,10 @@ class ShareGroupDescription(NamedTuple):
 
 
 class SharePartitionOffset(NamedTuple):
-    """The first offset of a partition that a share group has not finished.
+    """The start offset of a share group in a partition: the first offset whose record the group has not finished.
 
-    `lag` is the number of records from there on that the group has not finished. `leader_epoch` and `lag` are None if
-    they are not known.
+    `lag` is the number of records from `start_offset` on that the group has not finished. `leader_epoch` and `lag` are
+    None if they are not known.
     """
 
     start_offset: int
@@ -66,7 +66,10 @@ class ShareGroupOperations(AdminLookups):
     def describe_share_groups(
         self, groups: Iterable[str], *, timeout: float | None = None
     ) -> Results[str, ShareGroupDescription]:
-        """Describes share groups. Another group, or one that does not exist, has GROUP_ID_NOT_FOUND. Blocks."""
+        """Describes share groups. Blocks.
+
+        A group of another type, or one that does not exist, has the error GROUP_ID_NOT_FOUND.
+        """
         return self._request_of_groups(
             groups,
             ApiKey.SHARE_GROUP_DESCRIBE,
@@ -81,10 +84,11 @@ class ShareGroupOperations(AdminLookups):
         *,
         timeout: float | None = None,
     ) -> Results[str, ShareOffsets]:
-        """Returns the start offset of each partition of the groups; None if it is not known yet. Blocks.
+        """Returns the start offset of each partition of each group; None if it is not known yet or cannot be read.
+        Blocks.
 
-        `groups` maps each group to its partitions (None: all), or names groups whose partitions are all wanted. A
-        partition whose offset cannot be read has the value None too.
+        `groups` maps each group to the partitions to return (None: all), or is a sequence of groups, whose partitions
+        are all returned.
         """
         wanted = dict(groups) if isinstance(groups, Mapping) else dict.fromkeys(groups)
         kind = DescribeShareGroupOffsetsRequest
@@ -193,7 +197,10 @@ class ShareGroupOperations(AdminLookups):
     def _request_of_share_group(
         self, group: str, key: ApiKey, request: Any, read: Callable[[Any], Results[K, V]], timeout: float | None
     ) -> Results[K, V]:
-        """Sends a request to the coordinator of one group and returns its results."""
+        """Sends `request` to the coordinator of one group, blocks, and returns `read(response)`.
+
+        Raises the error of the response as a whole.
+        """
 
         def make_request(node_id: int, keys: list[str]) -> AdminRequest:
             return AdminRequest(self._broker(node_id), key, constant(request), top_level_error)

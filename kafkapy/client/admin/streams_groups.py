@@ -50,7 +50,11 @@ class StreamsAssignment(NamedTuple):
 
 
 class StreamsMemberDescription(NamedTuple):
-    """A member of a streams group: a stream thread, its process and its tasks."""
+    """A member of a streams group: one thread of an application's process, with its tasks.
+
+    `assignment` are the tasks that the member has, `target` those that it will have after the rebalance. `process_id`
+    identifies the process. `is_classic` is True for a member that uses the classic protocol.
+    """
 
     member_id: str
     epoch: int
@@ -93,7 +97,10 @@ class StreamsGroupOperations(ShareGroupOperations):
     def describe_streams_groups(
         self, groups: Iterable[str], *, timeout: float | None = None
     ) -> Results[str, StreamsGroupDescription]:
-        """Describes streams groups. Another group, or one that does not exist, has GROUP_ID_NOT_FOUND. Blocks."""
+        """Describes streams groups. Blocks.
+
+        A group of another type, or one that does not exist, has the error GROUP_ID_NOT_FOUND.
+        """
         return self._request_of_groups(
             groups,
             ApiKey.STREAMS_GROUP_DESCRIBE,

@@ -93,7 +93,11 @@ class TopicDescription(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """The new number of partitions of a topic; `assignments` are the broker ids of each added partition, if given."""
+    """The new number of partitions of a topic, `total`.
+
+    `assignments` has, for each partition that is added, the broker ids of its replicas; None lets the cluster choose
+    them.
+    """
 
     total: int
     assignments: Sequence[Sequence[int]] | None = None
@@ -165,7 +169,7 @@ class TopicOperations(AdminLookups):
         return results
 
     def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> dict[str, TopicListing]:
-        """Returns the topics by name, internal ones only with `include_internal`. Blocks."""
+        """Returns the topics by name; internal topics are left out unless `include_internal` is True. Blocks."""
         response = self._metadata(None, self._deadline_ms(timeout))
         return {
             result.name: TopicListing(result.name, result.topic_id, result.is_internal)
@@ -200,9 +204,10 @@ class TopicOperations(AdminLookups):
         return results
 
     def describe_all_topics(self, *, timeout: float | None = None) -> dict[str, TopicDescription]:
-        """Describes all topics, including internal ones, with one request, which does not tell eligible leaders.
+        """Describes all topics, including internal ones, with one Metadata request. Blocks.
 
-        Topics that have an error are left out. Blocks.
+        The eligible leader replicas (`elr`, `last_known_elr`) are None, since a metadata response does not contain
+        them. Topics that have an error are left out.
         """
         response = self._metadata(None, self._deadline_ms(timeout))
         return {
