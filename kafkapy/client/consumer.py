@@ -490,7 +490,9 @@ class Consumer(Closing):
         self._network.wake_for(0)
 
     def _drop_unread(self, partition: TopicPartition) -> None:
-        """Drops the partition's records that iteration has polled but not returned, because its position has moved."""
+        """Drops the partition's records that iteration has polled but not returned; called after the position was
+        changed.
+        """
         if self._unread:
             self._unread[:] = [each for each in self._unread if (each.topic, each.partition) != partition]
 

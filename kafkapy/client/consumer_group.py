@@ -155,7 +155,11 @@ class ConsumerGroup:
 
     @property
     def needs_attention(self) -> bool:
-        """Returns whether `poll` has something to do; read with the lock held."""
+        """Returns whether `poll` has to run a callback, raise the membership's fatal error, or join or apply an
+        assignment.
+
+        Read with the lock held.
+        """
         membership = self._membership
         return (
             self.commits.has_callbacks

@@ -236,9 +236,10 @@ class ConsumerMembership(GroupMembership):
             self.fatal = failure
 
     def _offer(self, *, always: bool = False) -> None:
-        """Sets `new_assignment` to the assigned partitions of known topics; requests the names of the other topics.
+        """Sets `new_assignment`, which `poll` applies, to the assigned partitions whose topic names are known.
 
-        If these partitions were offered before, or are owned or being applied already, nothing is set unless `always`.
+        Requests the names of the other topics. Without `always`, nothing is set if these partitions were set before,
+        are owned already, or are being applied.
         """
         if self._assigned is None:
             return

@@ -102,9 +102,9 @@ def _user_data(assignor: Assignor, owned: list[TopicPartition], generation: int)
 
 
 def _previous(data: bytes) -> tuple[list[TopicPartition], int]:
-    """Decodes the partitions that an eager sticky member had, and their generation.
+    """Decodes the partitions that an eager sticky member had, and the generation in which it had them.
 
-    The generation is -1 if an old client did not store it.
+    The generation is -1 if an old client did not store it. Malformed `data` result in ([], -1).
     """
     reader = Reader(data)
     owned: list[TopicPartition] = []

@@ -29,11 +29,12 @@ def is_retried(error: Exception | None) -> bool:
 def request_until_done(
     network: Network, coordinator: Coordinator, send: Callable[[int, OnResult], None], timeout_s: float, goal: str
 ) -> Any:
-    """Calls `send(node_id, on_result)`, and repeats it after errors that are retried (`is_retried`). Blocks.
+    """Calls `send(node_id, on_result)` and blocks until the request has a result; repeats it after errors that are
+    retried.
 
-    Returns the result, or raises the first error that is not retried. `send` is called with the lock held and
-    calls `on_result` once. Raises RequestTimedOut after `timeout_s` seconds, with `goal` in its message: "expired
-    before `goal`".
+    `send` is called with the lock held, sends the request to this coordinator, and calls `on_result(result, error)`
+    once. Returns the result, or raises the first error that is not retried (`is_retried`). Raises RequestTimedOut after
+    `timeout_s` seconds, with `goal` in its message: "expired before `goal`".
     """
     results: list[tuple[Any, Exception | None]] = []
     is_open = False

@@ -11,7 +11,9 @@ FEW_PARTITIONS = 8
 
 
 class FetchPosition(NamedTuple):
-    """The fields of one partition in a fetch request."""
+    """The fields of one partition in a fetch request; `leader_epoch` is the current leader epoch that the consumer
+    knows.
+    """
 
     topic_id: bytes
     fetch_offset: int
@@ -21,7 +23,8 @@ class FetchPosition(NamedTuple):
 class FetchPlan(NamedTuple):
     """The contents of one fetch request.
 
-    `wanted` are the partitions that the request names, and `forgotten` those that it removes from the session.
+    `wanted` has the partitions to add to the session or to change in it. `forgotten` has those to remove from it, with
+    the topic ids that the session has for them.
     """
 
     session_id: int
@@ -33,7 +36,8 @@ class FetchPlan(NamedTuple):
 class FetchSession:
     """The session of one consumer with one broker: its id, epoch and partitions.
 
-    Call `plan` for every request, and then `confirm`, `refuse` or `lose` according to the response.
+    Call `plan` for every request. After the response call `confirm`, or `refuse` if the broker does not know the
+    session; call `lose` if no response has arrived.
     """
 
     def __init__(self) -> None:
@@ -67,7 +71,10 @@ class FetchSession:
         return FetchPlan(self._session_id, self._epoch, changed, forgotten)
 
     def confirm(self, plan: FetchPlan, session_id: int) -> None:
-        """Updates the session after a response without a top-level error."""
+        """Updates the session after a response without a top-level error.
+
+        `session_id` is the id in the response; 0 means that the broker has not created a session.
+        """
         if (plan.session_id, plan.epoch) == WITHOUT_SESSION:
             return
         self._session_id = session_id

@@ -166,7 +166,11 @@ class Fetcher:
             state.jump(*agreed)
 
     def _report(self, state: PartitionState, error: ApiError) -> None:
-        """Stores an error for the next poll. The error recurs until the application changes the position."""
+        """Stores an error, unless another one is stored already, for the next poll to raise.
+
+        The partition is fetched again after the backoff, so that the error recurs until the application changes the
+        position.
+        """
         state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
         if not self.errors:
             self.errors.append(error)
@@ -284,7 +288,10 @@ class Fetcher:
                 state.preferred_replica = -1
 
     def _add(self, topic_partition: TopicPartition, state: PartitionState, data: Any, nodes: list[Node]) -> None:
-        """Buffers the records of one partition's response, or handles its error."""
+        """Buffers the records that a response has for one partition, or handles the partition's error.
+
+        `data` is the partition's struct in the response, and `nodes` are the brokers that the response names.
+        """
         if data.error_code:
             self._on_error(topic_partition, state, Error.of(data.error_code), data, nodes)
             return

@@ -57,7 +57,7 @@ class GroupMembership(ABC):
     @property
     @abstractmethod
     def must_revoke(self) -> bool:
-        """Returns whether partitions must be revoked, and the application notified, before `begin_join`."""
+        """Returns whether the caller must revoke partitions and notify the application before it calls `begin_join`."""
 
     @property
     @abstractmethod

@@ -56,7 +56,10 @@ class HeldSignals:
         self._received.append((number, frame))
 
     def _restore(self, handlers: list[tuple[int, Handler]]) -> None:
-        """Restores the handler of each signal number, even if one of them runs at once and raises."""
+        """Restores the handlers, which are pairs of signal number and handler, in order.
+
+        A deferred signal's handler may run during this and raise; the remaining handlers are restored nevertheless.
+        """
         if handlers:
             try:
                 set_handler(*handlers[0])

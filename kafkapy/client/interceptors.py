@@ -27,9 +27,11 @@ class Interceptors:
         return bool(self._all)
 
     def transform(self, method: str, *arguments: Any) -> Any:
-        """Returns the arguments after the method named `method` of each interceptor, in order, has changed them.
+        """Calls the method named `method` of each interceptor in order; each gets the arguments that the previous one
+        returned.
 
-        Several arguments are returned as a tuple, a single argument as itself.
+        Returns the arguments that the last interceptor returned: a tuple if there are several, otherwise the single
+        argument.
         """
         for each in self._having(method):
             try:
@@ -61,7 +63,7 @@ class Interceptors:
         return changed, callbacks
 
     def notify(self, method: str, *arguments: Any) -> None:
-        """Calls a method of every interceptor that has it."""
+        """Calls the method named `method`, with these arguments, of every interceptor that has such a method."""
         for each in self._having(method):
             try:
                 getattr(each, method)(*arguments)

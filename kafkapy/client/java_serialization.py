@@ -82,7 +82,7 @@ def _deserialize_boolean(topic: str, data: bytes | None) -> bool | None:
 
 
 def _serialize_uuid(topic: str, value: uuid.UUID | None) -> bytes | None:
-    """Encodes the text of a UUID, as Java's serializer does."""
+    """Encodes a UUID as its text in UTF-8, as Java's serializer does; returns None for None."""
     return None if value is None else str(value).encode()
 
 

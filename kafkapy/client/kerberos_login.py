@@ -23,12 +23,14 @@ _numbers = itertools.count()
 class KerberosLogin:
     """The principal of one client, as the options of Java's Krb5LoginModule name it. Any thread.
 
-    With `keyTab` the library requests tickets with the keys in that file, and new ones before they expire. Without it
-    the tickets of `ticketCache`, or of the default cache, are used.
+    With `keyTab` the Kerberos library requests tickets with the keys in that file, and new ones before they expire.
+    Without `keyTab` the tickets in the cache `ticketCache`, or in the default cache, are used.
     """
 
     def __init__(self, values: SecurityValues, entry: JaasEntry) -> None:
-        """Raises ConfigError if the service's name is missing, or the principal has neither keys nor tickets."""
+        """Reads the options. Raises ConfigError if the service's name is missing, or the principal has neither keys nor
+        tickets.
+        """
         service = entry.options.get("serviceName") or values[_SERVICE_KEY]
         if not service:
             raise ConfigError(f"{_SERVICE_KEY} is missing: the mechanism GSSAPI needs the name of the brokers' service")
@@ -54,7 +56,7 @@ class KerberosLogin:
         return InitiatorCredential(self._principal, self._keytab, self._cache)
 
     def mechanism(self, host: str) -> GssapiClient:
-        """Returns the mechanism for one authentication with a broker at `host`."""
+        """Returns the client's part of the mechanism GSSAPI for one authentication with a broker at `host`."""
         # A new credential makes the library renew tickets that are about to expire.
         return GssapiClient(self._credential().initiate(self._service, host_name(host)))
 

@@ -56,7 +56,12 @@ class KafkaHandler(logging.Handler):
         make_producer: Callable[[], Sender] | None = None,
         **settings: Any,
     ) -> None:
-        """Raises ConfigError for an unknown format. The brokers are not contacted before the first log record."""
+        """Makes the handler's empty queue; the first log record starts a thread, and the brokers are not contacted
+        before.
+
+        `properties` and `settings` are the configuration of the producer. `make_producer()` returns the producer to use
+        instead, for tests. Raises ConfigError for an unknown `record_format`.
+        """
         super().__init__(level)
         if record_format not in _FORMATS:
             raise ConfigError(f"{record_format} is not a format of log records: {' and '.join(_FORMATS)} are")

@@ -79,7 +79,10 @@ class MetadataUpdater:
         self._unknown_ids = ids
 
     def update_leader(self, topic_partition: TopicPartition, leader: int, epoch: int, nodes: Iterable[Node]) -> None:
-        """Stores the leader that a broker named in an error response (KIP-951)."""
+        """Stores a partition's leader and its leader epoch, which a broker has named in an error response (KIP-951).
+
+        `nodes` are the brokers that the response describes.
+        """
         self._connections.cluster = with_leader(self._connections.cluster, topic_partition, leader, epoch, nodes)
 
     def run(self, monotonic_ms: int) -> int:

@@ -19,7 +19,9 @@ Tags = tuple[tuple[str, str], ...]
 
 
 class Group:
-    """One group of metrics with the same tags. The methods add metrics to `found`, the metrics collected so far."""
+    """One group of metrics with the same tags. The methods add metrics to `found`, a dictionary of values by
+    MetricName.
+    """
 
     def __init__(self, found: Metrics, group: str, tags: Tags) -> None:
         self._found, self._group, self._tags = found, group, tags
@@ -45,9 +47,10 @@ class Group:
 
 
 def _common(found: Metrics, network: Network) -> Group:
-    """Adds the metrics of connections and requests to `found`: of all brokers together, and of each broker.
+    """Adds the metrics of a client's connections and requests to `found`: those of all brokers together, and of each
+    broker.
 
-    Returns the group with the metrics of all brokers together, to which the caller may add metrics.
+    Returns the group of the metrics of all brokers together, to which the caller may add metrics.
     """
     metrics = network.metrics
     own: Tags = (("client-id", metrics.client_id),)
@@ -179,7 +182,11 @@ def _add_lags(fetches: Group, found: Metrics, own: Tags, subscription: Subscript
 
 
 def _lags(subscription: Subscription) -> Iterator[tuple[TopicPartition, int, int]]:
-    """Yields each partition whose end is known, with its records after and before the position."""
+    """Yields (partition, lag, lead) of each partition whose position and end are known.
+
+    The lag is the number of offsets from the position to the high watermark; the lead is that from the log start to the
+    position.
+    """
     partitions: list[tuple[TopicPartition, PartitionState]] = list(subscription.partitions.items())
     for place, state in partitions:
         if state.position is not None and state.high_watermark >= 0:

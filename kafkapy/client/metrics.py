@@ -28,7 +28,7 @@ Metrics = dict[MetricName, float]
 
 
 class Clock(Protocol):
-    """The clock of a client's environment."""
+    """The part of a clock that the measurements need."""
 
     def monotonic_ms(self) -> int:
         """Returns a time that never goes back, in ms."""
@@ -36,9 +36,10 @@ class Clock(Protocol):
 
 
 class Samples:
-    """The values of one quantity: their number and sum since the start, and those of the last windows.
+    """The values of one quantity: `count` and `total` of all values, and the recent values in a few windows of time.
 
-    Written with the network's lock held; any thread may read.
+    The recent values are those of the last `metrics.num.samples` windows of `metrics.sample.window.ms` each. Written
+    with the network's lock held; any thread may read.
     """
 
     __slots__ = ("_clock", "_number", "_window_ms", "_windows", "count", "total")
@@ -71,10 +72,10 @@ class Samples:
         return [each for each in self._windows if each[0] > oldest_ms]
 
     def _elapsed_s(self, recent: list[list[float]]) -> float:
-        """Returns the seconds from the start of the first one of the windows `recent` until now.
+        """Returns the seconds that the windows `recent` cover: from the start of the first window until now.
 
-        As in Java's clients, it is at least as long as the configured number of windows (metrics.num.samples) less one.
-        A window is [start in ms, number of values, sum, maximum].
+        The result is at least the length of one window times (metrics.num.samples - 1), as in Java's clients. A window
+        is [start in ms, number of values, sum, maximum].
         """
         least_ms = self._window_ms * (self._number - 1)
         covered_ms = self._clock.monotonic_ms() - recent[0][0] if recent else 0
@@ -118,7 +119,10 @@ class NodeMetrics:
 
 
 class TopicMetrics:
-    """The records of one topic: the batches of a producer, or the fetched data of a consumer."""
+    """The measurements of one topic: records and bytes that a producer has sent or a consumer has fetched.
+
+    For a producer also the numbers of its retries and of its failed records.
+    """
 
     __slots__ = ("errors", "records", "retries", "size")
 
@@ -170,7 +174,10 @@ class ClientMetrics:
         return found
 
     def sent(self, node_id: int, chunks: Iterable[Sized]) -> int:
-        """Counts a request, which is written as `chunks` of bytes; returns the present monotonic time in ms."""
+        """Counts a request to a broker; returns the present monotonic time in ms.
+
+        `chunks` are the parts of the request's bytes, of which only the lengths are used.
+        """
         self.node(node_id).sent.add(sum(map(len, chunks)))
         return self._clock.monotonic_ms()
 

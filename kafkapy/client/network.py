@@ -74,7 +74,9 @@ class Network(BrokerConnections):
         self._thread = threading.Thread(target=self._run_thread, name=f"kafkapy-{config['client.id']}", daemon=True)
 
     def start(self) -> None:
-        """Starts the networking thread, unless the environment has none."""
+        """Starts the networking thread, unless the network has been configured to work without one
+        (`Environment.has_thread`).
+        """
         if self._environment.has_thread:
             self._thread.start()
 
@@ -84,7 +86,8 @@ class Network(BrokerConnections):
         `is_done` is called with the lock held, before the first step, after every step and at least every `poll_ms`.
         Raises WakeupError after `interrupt`, unless `is_done()` is true; a call that `interrupt` preceded makes no
         step. Raises AuthenticationError, as long as `is_done()` is false, once for each connection that has failed to
-        authenticate. Raises RuntimeError in a callback of this client, which must not wait.
+        authenticate. Raises RuntimeError if it is called within a callback of this client, since callbacks must not
+        wait.
         """
         if self._stepping_thread == threading.get_ident():
             raise RuntimeError("a callback must not wait for the client that calls it")
@@ -233,9 +236,11 @@ class Network(BrokerConnections):
             self._wake()
 
     def _next_step_of_others(self) -> int:
-        """Returns the monotonic time (ms) of the next step that another thread runs after a caller has stopped waiting.
+        """Returns the monotonic time (ms) from which other threads run steps after this caller has stopped waiting.
 
-        NEVER means that the time is unknown, because other callers wait. Called with the lock held.
+        If the networking thread sleeps, this is the end of its sleep; otherwise the present time, since that thread
+        runs a step within HANDOVER_MS. NEVER means that the time is unknown, because other callers wait. Called with
+        the lock held.
         """
         if self._waiting_callers:
             return NEVER  # it is unknown how long the others sleep
@@ -317,7 +322,7 @@ class Network(BrokerConnections):
             self._stepping_thread = 0
 
     def _read_ahead(self) -> None:
-        """Lets the kernel buffer the next responses if no thread will wait for the sockets now."""
+        """Has the kernel collect more received bytes on each connection, if no thread will wait for the sockets now."""
         if not self._waiting_callers and not self._thread_is_selecting:
             for connection in self._connections.values():
                 connection.read_ahead()

@@ -27,9 +27,10 @@ _TEMPLATE_KEY = "sasl.oauthbearer.assertion.template.file"
 
 
 def assertion_maker(values: SecurityValues) -> Callable[[], str]:
-    """Returns a function that returns an assertion for one request. Raises ConfigError.
+    """Returns a function that returns a new assertion, as text, for each request for a token.
 
-    The function raises AuthenticationError if a file cannot be read.
+    The function raises AuthenticationError if a file cannot be read. Raises ConfigError if neither a file with an
+    assertion nor a private key is configured.
     """
     file = values[_FILE_KEY]
     if file is not None:

@@ -51,7 +51,12 @@ _UNSECURED_EXTENSION = f"{_UNSECURED}Extension_"
 
 
 class Renewal(NamedTuple):
-    """The rules for the time at which a token is renewed, from the keys `sasl.login.refresh.*`."""
+    """The rules for the time at which a token is renewed, from the keys `sasl.login.refresh.*`.
+
+    A token is renewed when `window_factor` plus a random part of `window_jitter` of its lifetime has passed, but not
+    sooner than `min_period_s` after its receipt, nor later than `buffer_s` before it expires. These two limits are
+    ignored for a token whose lifetime is too short for them.
+    """
 
     window_factor: float
     window_jitter: float
@@ -111,7 +116,7 @@ def parse_token(text: str, now_s: float) -> Token:
 
 
 class OauthLogin:
-    """Owns the current token of a client and the thread that renews it. Any thread."""
+    """Owns the current token of a client and the thread that renews the token before it expires. Any thread."""
 
     def __init__(self, retrieve: Retriever, renewal: Renewal, extensions: Mapping[str, str]) -> None:
         """Retrieves the first token and starts the thread that renews it; blocks. Raises AuthenticationError.
@@ -148,7 +153,8 @@ class OauthLogin:
                 at_s = now_s + _PAUSE_AFTER_FAILURE_S
 
     def _next(self) -> tuple[Token, dict[str, str]]:
-        """Returns a new token, and the SASL extensions to send with it. Raises AuthenticationError."""
+        """Retrieves a new token; returns the token and the SASL extensions to send with it. Raises AuthenticationError.
+        """
         retrieved, now_s = self._retrieve(), time.time()
         if isinstance(retrieved, str):
             return parse_token(retrieved, now_s), self._configured_extensions
@@ -273,8 +279,8 @@ def _context(options: Mapping[str, str]) -> Any:
 def _unsecured(options: Mapping[str, str]) -> Callable[[], str]:
     """Returns a function that makes tokens without a signature, for tests, as Kafka's default handler does.
 
-    `options` are those of `sasl.jaas.config`, which name the claims, such as `unsecuredLoginStringClaim_sub`. Raises
-    ConfigError without the claim of the principal.
+    `options` are those of `sasl.jaas.config`; they give the claims, such as `unsecuredLoginStringClaim_sub`. Raises
+    ConfigError if they lack the claim that names the principal.
     """
     principal_claim = options.get(f"{_UNSECURED}PrincipalClaimName", "sub")
     if f"{_UNSECURED}StringClaim_{principal_claim}" not in options:

@@ -64,7 +64,7 @@ class OffsetCommits:
     def positions(self) -> Offsets:
         """Returns the positions of the assigned partitions that have one, with their leader epochs.
 
-        The position of a partition with records in `unread` is the first of them.
+        If `unread` has records of a partition, its position is the offset of the first of these records.
         """
         found = {
             topic_partition: OffsetAndMetadata(state.position, "", state.leader_epoch)

@@ -14,10 +14,17 @@ __all__ = ["JAVA_PARTITIONERS", "Partitioner", "RoundRobinPartitioner", "choose_
 
 
 class Partitioner(Protocol):
-    """The interface of the value of `partitioner.class`: an object with it, or a class whose instances have it."""
+    """The interface of a custom partitioner.
+
+    The value of `partitioner.class` is an object with this interface, or a class whose instances have it.
+    """
 
     def partition(self, topic: str, key: Any, key_bytes: bytes | None, value: Any, partition_count: int) -> int:
-        """Returns the partition of a record, from 0 to `partition_count` - 1; called by the thread that sends."""
+        """Returns the partition of a record, from 0 to `partition_count` - 1; called by the thread that sends.
+
+        `key` and `value` are those that the application has passed, and `key_bytes` is the serialized key, None without
+        a key.
+        """
 
 
 class RoundRobinPartitioner:

@@ -254,9 +254,10 @@ class Producer(RecordAccumulator, Closing):
         headers: Headers | None,
         on_delivery: OnDelivery | None,
     ) -> DeliveryFuture:
-        """Sends a record that the accumulator's quick path cannot add: serializers, a new topic, no memory left.
+        """Sends a record that `send` cannot add to a batch at once: values to serialize, a new topic, or no memory
+        left.
 
-        Blocks while the topic's metadata are unknown or no memory is left.
+        Blocks while the topic's metadata are unknown or no memory is left. Returns the future of the record's delivery.
         """
         if self._is_closed:
             raise ClientClosed("Cannot perform operation after producer has been closed")

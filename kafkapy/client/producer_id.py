@@ -19,7 +19,7 @@ class ProducerIdSource:
 
     After a batch with a sequence was given up, it is unknown whether the broker has written the batch. As soon as no
     batch is in flight, the epoch is raised and the sequences start at 0 again, as the broker expects of a new epoch
-    (KIP-360).
+    (KIP-360). `highest_produce_version` limits the version of Produce requests; None is no limit.
     """
 
     highest_produce_version: int | None = None
@@ -53,7 +53,10 @@ class ProducerIdSource:
         return max(self._not_before_ms, monotonic_ms + 1)
 
     def run(self, monotonic_ms: int, has_in_flight: bool) -> bool:
-        """Returns whether batches may be sent now; requests an id if there is none.
+        """Returns whether batches may be sent now. Before that, raises the epoch or requests a producer id if it is
+        necessary.
+
+        Without idempotence the result is always True.
 
         `has_in_flight` says whether batches are in flight; the epoch cannot be raised until they have a response.
         """

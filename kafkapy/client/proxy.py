@@ -119,7 +119,8 @@ class ProxyHandshake:
         return OSError(f"the proxy {self._proxy.host}:{self._proxy.port} has not connected to the broker: {reason}")
 
     def _target(self) -> bytes:
-        """Returns the broker's address as SOCKS5 represents it."""
+        """Returns the broker's IP address or name as SOCKS5 represents it, which begins with the type of the address.
+        """
         host = self._broker.host
         if self._proxy.scheme == "socks5":
             found = socket.getaddrinfo(host, self._broker.port, type=socket.SOCK_STREAM)
@@ -132,7 +133,9 @@ class ProxyHandshake:
         return bytes((_IPV4 if address.version == 4 else _IPV6,)) + address.packed
 
     def _name(self) -> bytes:
-        """Returns the broker's name in ASCII; a broker's metadata may hold any text."""
+        """Returns the broker's name in ASCII. Raises OSError if it is not a host name: a broker's metadata may hold any
+        text.
+        """
         try:
             name = self._broker.host.encode("idna")
         except UnicodeError:

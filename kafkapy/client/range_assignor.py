@@ -89,7 +89,8 @@ class _TopicState:
         self.free = [each for each in self.free if each not in numbers]
 
     def assign_ranges(self, may_get: Callable[[str, int], bool]) -> None:
-        """Assigns to each member the first free partitions that it may get, up to its share.
+        """Assigns to each member the first free partitions that it may get, until it has its fair number or none is
+        left.
 
         `may_get(member_id, number)` returns whether the member may get the partition with this number.
         """

@@ -26,10 +26,10 @@ _VERSION = 1
 
 
 class Count(NamedTuple):
-    """A number of records that a client has counted; `tier` is "produced" or "consumed".
+    """The number of records of one topic and time bucket that a client has produced or consumed.
 
-    `group` is the consumer's group, "" for a producer. `bucket_ms` is the beginning of the time bucket in ms since
-    1970.
+    `tier` is "produced" or "consumed". `group` is the consumer's group, "" for a producer. `bucket_ms` is the beginning
+    of the time bucket in ms since 1970.
     """
 
     tier: str
@@ -41,7 +41,7 @@ class Count(NamedTuple):
 
 
 def pack_count(count: Count) -> bytes:
-    """Returns a count as it is stored."""
+    """Encodes a count as the bytes that are stored."""
     import msgpack
 
     packed: bytes = msgpack.packb([_VERSION, *count])
