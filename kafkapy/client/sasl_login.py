@@ -24,7 +24,10 @@ class SaslLogin(Protocol):
     """The credentials of one client. Any thread."""
 
     def mechanism(self, host: str) -> ClientMechanism:
-        """Returns the mechanism for one authentication with a broker; only GSSAPI uses `host`, the broker's host."""
+        """Returns the client's part of the SASL mechanism for one authentication with the broker at `host`.
+
+        Only GSSAPI uses `host`.
+        """
         ...
 
     def close(self) -> None:
@@ -33,13 +36,13 @@ class SaslLogin(Protocol):
 
 
 class PasswordLogin:
-    """A user name and a password, which do not expire. Its representation shows neither of them."""
+    """A user name and a password, which do not expire. The representation of the object contains neither of them."""
 
     def __init__(self, make: Callable[[], ClientMechanism]) -> None:
         self._make = make
 
     def mechanism(self, host: str) -> ClientMechanism:
-        """Returns the mechanism for one authentication."""
+        """Returns the client's part of the SASL mechanism for one authentication; `host` has no effect."""
         return self._make()
 
     def close(self) -> None:
@@ -73,7 +76,11 @@ def log_in(values: SecurityValues, entry: JaasEntry | None = None) -> SaslLogin:
 
 
 def _entry_of_file() -> JaasEntry | None:
-    """Returns the first entry of the context KafkaClient in the JAAS file that KAFKA_OPTS names; None without one."""
+    """Returns the first entry of the context KafkaClient in the JAAS file that KAFKA_OPTS names; None if it names no
+    file.
+
+    Raises ConfigError if the file has no such context.
+    """
     path = jaas_file_of(os.environ)
     if path is None:
         return None

@@ -172,10 +172,11 @@ class ConsumerAudit:
 
 
 class Difference(NamedTuple):
-    """A bucket in which a group has not consumed what was produced; `clients` has the count of each client.
+    """A bucket in which the number of records that a group has consumed differs from the number that was produced.
 
-    `missing` is positive for a gap (records were lost or not read yet), and negative for a surplus (records were read
-    or written twice).
+    `clients` has pairs such as ("produced by CLIENT", number) for the producers of the topic and the consumers of the
+    group. `missing` is positive for a gap (records were lost or not read yet), and negative for a surplus (records were
+    read or written twice).
     """
 
     topic: str

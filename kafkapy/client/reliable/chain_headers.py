@@ -27,10 +27,12 @@ _MOST_DIGITS = 19
 
 
 class ChainState(NamedTuple):
-    """The position of a record in the retry chain.
+    """The position of a record in the retry chain; topic, partition, offset and timestamp are those of its original
+    record.
 
-    attempts: the attempts that have failed. level: 0 in the original topic, n in the n-th retry topic. due_ms: the time
-    of the next attempt. invalid: the headers whose values could not be read, and were replaced by defaults.
+    attempts: the number of attempts that have failed. level: 0 in the original topic, n in the n-th retry topic.
+    due_ms: the time of the next attempt in ms since 1970. invalid: the headers whose values could not be read and were
+    replaced by defaults.
     """
 
     topic: str
@@ -52,9 +54,9 @@ class ErrorText(NamedTuple):
 
 
 def error_text(error: BaseException) -> ErrorText:
-    """Returns the name, message and traceback of an error, limited in length.
+    """Returns the name, message and traceback of an error; message and traceback are limited in length.
 
-    An error that was raised in a child process has brought these texts along in its `description`.
+    For an error that a child process has reported, these texts are in its attribute `description`, which is returned.
     """
     description = getattr(error, "description", None)
     if isinstance(description, ErrorText):
@@ -90,7 +92,8 @@ def number_of(value: bytes | None) -> int:
 
 
 def state_of(record: SourceRecord) -> ChainState:
-    """Returns the position of a record in the chain. A record without the chain's headers is at its beginning.
+    """Returns the position of a record in the chain; without the chain's headers it is the beginning, with no failed
+    attempt.
 
     A header that cannot be read is replaced by its default and named in `invalid`.
     """
@@ -149,8 +152,8 @@ def headers_after_failure(
 ) -> RecordHeaders:
     """Returns the headers of a record that moves on to a retry topic, or to the dead letters if `is_dead`.
 
-    `headers` are the record's present ones, whose part of the chain is replaced; `state` is the new position,
-    `error` the error of the last attempt, and `group` the consumer group that handles the record.
+    `headers` are the record's present ones, in which the headers of the retry chain are replaced; `state` is the new
+    position, `error` the error of the last attempt, and `group` the consumer group that handles the record.
     """
     chain = (*_own(state, error, group), *_spring(state, error, group, is_dead), *_connect(state, error))
     return (*without_chain(headers), *chain)
@@ -183,7 +186,12 @@ def _own(state: ChainState, error: ErrorText, group: str) -> RecordHeaders:
 
 
 def _spring(state: ChainState, error: ErrorText, group: str, is_dead: bool) -> RecordHeaders:
-    """Returns Spring's headers; `KafkaHeaders` has one set of names for retries and one for dead letters."""
+    """Returns the headers by which Spring's error handling describes the position `state` and the last `error` of a
+    record.
+
+    Spring gives the headers of dead letters (`is_dead`) other names than those of records in retry topics. `group` is
+    the consumer group that handles the record.
+    """
     origin: RecordHeaders = (
         ("topic", state.topic.encode()),
         ("partition", state.partition.to_bytes(4, "big")),

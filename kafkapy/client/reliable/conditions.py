@@ -53,7 +53,8 @@ class RecordView:
     def text(self, field: str, path: tuple[str, ...]) -> str | None:
         """Returns a field as text; None if the record lacks it.
 
-        `path` has the name of the header for the field "header", and the keys into the value for "json".
+        `field` is "header", "json" or the name of an attribute of the record, such as "key". `path` has the name of the
+        header for "header", the keys that lead to the value for "json", and nothing for other fields.
         """
         if field == "header":
             value = next((value for name, value in reversed(self._record.headers) if name == path[0]), _MISSING)
@@ -93,7 +94,11 @@ def _decoded(value: Any) -> str | None:
 
 
 class Condition(NamedTuple):
-    """A condition on one field; `operator` is "" for the presence of the field."""
+    """A condition on one field of a record.
+
+    `operator` compares the field with the text `operand`. The operator "" tests whether the record has the field or,
+    with `is_negated`, lacks it.
+    """
 
     field: str
     path: tuple[str, ...]
@@ -117,7 +122,7 @@ class Condition(NamedTuple):
 
 
 def parse_condition(text: str) -> Condition:
-    """Returns the condition of a text. Raises ConfigError that shows what is accepted."""
+    """Parses a condition, such as `header.type=order`. Raises ConfigError, whose message shows what is accepted."""
     found = _FORM.fullmatch(text)
     if found is None:
         raise ConfigError(f"{text!r} is not a condition, such as key=a, header.type=order or json.amount>=100")

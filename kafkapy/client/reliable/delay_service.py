@@ -43,7 +43,11 @@ _FULL_WAIT_MS = 200
 
 
 class DelayService(RelayService):
-    """A member of the group of delay services; see the module. `run` is called by one thread, `stop` by any."""
+    """A member of the group of delay services, which share the partitions of the delay topic.
+
+    It stores the records of the delay topic until they are due, and then sends each exactly once to its target topic.
+    `run` is called by one thread, `stop` by any.
+    """
 
     def __init__(
         self,
@@ -57,8 +61,9 @@ class DelayService(RelayService):
         instance: str | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Creates the missing topics.
+        """Connects to the brokers and creates the missing topics.
 
+        properties: the configuration of the clients.
         topic: the delay topic.
         partitions: the number of partitions of the delay topic if it is created.
         most_pending: the number of pending records of this process from which on it reads no further ones.
@@ -109,7 +114,7 @@ class DelayService(RelayService):
         return self._pending.count
 
     def close(self) -> None:
-        """Leaves the group, and closes the connections and the temporary file of the pending records."""
+        """Leaves the group, and closes the connections and the temporary file that stores the pending records."""
         super().close()
         self._pending.close()
 
@@ -192,7 +197,9 @@ class DelayService(RelayService):
         relay.counts["restored"] += len(entries)
 
     def _drop_others(self) -> None:
-        """Removes from memory the pending records of partitions that were revoked or have to be read again."""
+        """Removes from memory the pending records of all partitions but those that are assigned and whose records were
+        read.
+        """
         self._ready.clear()
         self._pending.keep_only(frozenset(self._restored), self._clock.wall_ms())
 
@@ -240,7 +247,10 @@ class DelayService(RelayService):
             self._known_targets.add(target)
 
     def _deliver(self, relay: Relay, batch: Batch) -> None:
-        """Adds the due records to the transaction `batch`, at most MOST_DUE, or one while `relay.is_single`."""
+        """Adds due records to the transaction `batch`, at most MOST_DUE.
+
+        While `relay.is_single`, because the brokers have refused a record, adds only one.
+        """
         for _ in range(min(len(self._ready), 1 if relay.is_single else MOST_DUE)):
             partition, entry = self._ready.popleft()
             if not self._pending.is_live(entry):

@@ -120,7 +120,7 @@ def _state_key(record: SourceRecord, record_id: bytes | None) -> bytes:
 
 
 def pack(record: DelayedRecord) -> bytes:
-    """Returns a pending record as it is stored."""
+    """Encodes a pending record as the bytes that are stored."""
     import msgpack
 
     packed: bytes = msgpack.packb(tuple(record))
@@ -128,7 +128,7 @@ def pack(record: DelayedRecord) -> bytes:
 
 
 def unpack(content: bytes) -> DelayedRecord:
-    """Returns a stored pending record. Raises ValueError if the bytes are not a pending record."""
+    """Decodes a stored pending record. Raises ValueError if the bytes are not a pending record."""
     import msgpack
 
     try:

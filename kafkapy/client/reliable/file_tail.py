@@ -45,11 +45,11 @@ class FileTail(Closing):
     """Follows files until `stop` is called. `run` is called by one thread, `stop` by any.
 
     patterns: names of files, which may have wildcards; new files are found every two seconds.
-    name: what distinguishes this program from others on the host; of two programs with the same name, one
-        ends with NameTaken. By default the topic.
-    begins_at_end: whether files without a stored position are read from their present end on.
-    forgets_after_s: a file that a wildcard has found and that is gone for so long is closed; if its name is used again,
-        the new file is followed.
+    name: the name of this program on its host, by default the topic; of two programs with the same name, the one that
+        was started first ends with NameTaken.
+    begins_at_end: True reads a file without a stored position from its present end on, False from its beginning.
+    forgets_after_s: a file that a wildcard has found and that no longer exists is closed after so many seconds; if its
+        name is used again, the new file is followed.
     """
 
     def __init__(
@@ -87,7 +87,8 @@ class FileTail(Closing):
         self.counts: Counter[str] = Counter()
 
     def stop(self) -> None:
-        """Makes `run` return after the present round, or after ten seconds at most if no broker can be reached.
+        """Makes `run` return after the transaction that is in progress, or after ten seconds at most if no broker can be
+        reached.
 
         A `default.api.timeout.ms` or `max.block.ms` in the properties replaces the ten seconds.
         """
@@ -107,8 +108,8 @@ class FileTail(Closing):
     def run(self) -> None:
         """Writes lines until `stop` is called; waits for brokers that cannot be reached.
 
-        `counts` has the numbers of lines written, of aborted transactions, and the counts of FollowedFile. Raises
-        NameTaken if another program on the host has taken over the name.
+        `counts` has the numbers of lines written and of aborted transactions, and the numbers that `FollowedFile`
+        counts, such as that of rotated files. Raises NameTaken if another program on the host has taken over the name.
         """
         while not self._is_stopping:
             try:
@@ -126,7 +127,7 @@ class FileTail(Closing):
                 self._sleep(_BREAK_S)
 
     def run_once(self) -> int:
-        """Writes the new lines of all files in one transaction; returns their number."""
+        """Writes the new lines of all files in one transaction; returns the number of these lines."""
         producer = self._producer or self._begin()
         if self._is_stopping:
             return 0

@@ -22,9 +22,9 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
 
 
 class FilePosition(NamedTuple):
-    """A position in the file with this inode: everything before `offset` was read.
+    """A position in the file with this inode: all bytes before `offset` were read.
 
-    `head` is the digest of the file's first `head_size` bytes.
+    `head` is the digest of the file's first `head_size` bytes, by which a file with a reused inode is recognized.
     """
 
     inode: int
@@ -34,23 +34,24 @@ class FilePosition(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line without the newline, and the offset after the newline."""
+    """A line without its newline, and the file's offset after the newline."""
 
     content: bytes
     end: int
 
 
 def digest(content: bytes) -> bytes:
-    """Returns the digest of the first bytes of a file."""
+    """Returns the BLAKE2b digest, of eight bytes, of the first bytes of a file."""
     return blake2b(content, digest_size=8).digest()
 
 
 class FollowedFile:
-    """Reads the file of a name, and goes on when it is rotated, truncated or removed. Not thread-safe.
+    """Reads the file with a given path line by line, and goes on when it is rotated, truncated or removed. Not
+    thread-safe.
 
-    counts: rotated (a new file has the name), truncated (the file was rewritten from its beginning), vanished (there is
-    no file with the name), split (lines that were too long), lost (the stored position belongs to a file that no longer
-    exists), unreadable (the file cannot be opened).
+    counts: rotated (a new file has the path), truncated (the file was rewritten from its beginning), vanished (no file
+    has the path), split (lines that were too long), lost (the stored position belongs to a file that no longer exists),
+    unreadable (the file cannot be opened).
     """
 
     def __init__(self, path: Path, counts: Counter[str], *, begins_at_end: bool = False) -> None:
@@ -70,9 +71,10 @@ class FollowedFile:
         self._file = None
 
     def seek(self, position: FilePosition | None) -> None:
-        """Continues at a stored position, in the file that it names, even if that was rotated.
+        """Continues at a stored position, in the file that it names, even if that file was rotated.
 
-        None begins at the start of the file of the name, or at its end if `begins_at_end` is set.
+        None begins at the start of the file that has the path, or at its end if `begins_at_end` is set. If the file of
+        the position no longer exists, counts it as lost and begins at the start of the file that has the path.
         """
         self.close()
         self._later = []
@@ -90,7 +92,7 @@ class FollowedFile:
             self._offset = position.offset
 
     def position(self) -> FilePosition | None:
-        """Returns the present position; None if no file is open."""
+        """Returns the position after the last line that was returned; None if no file is open."""
         if self._file is None:
             return None
         head = os.pread(self._file.fileno(), HEAD_BYTES, 0)[: self._offset]
@@ -98,12 +100,14 @@ class FollowedFile:
 
     @property
     def is_gone(self) -> bool:
-        """Returns whether no file has the name, and nothing of the file that had it is left to read."""
+        """Returns whether no file has the path any more, and all files that had it were read to their ends."""
         is_read = self._file is None or os.fstat(self._file.fileno()).st_size <= self._offset
         return is_read and not self._later and not self.path.exists()
 
     def read(self, most_bytes: int) -> list[Line]:
-        """Returns the next complete lines, about `most_bytes`; none if there are none now. Raises OSError."""
+        """Returns the next complete lines, together about `most_bytes`; [] if the file has no further complete line.
+        Raises OSError.
+        """
         if self._file is None and not self._open(self.path):
             self._has_vanished = self._note_vanished()
             return []
@@ -215,7 +219,9 @@ class FollowedFile:
 
 
 def _is_at(path: Path, position: FilePosition) -> bool:
-    """Returns whether a file has the inode and the first bytes that a position names."""
+    """Returns whether the file at `path` has the inode and the first bytes that the position names, and reaches its
+    offset.
+    """
     try:
         with path.open("rb", buffering=0) as file:
             found = os.fstat(file.fileno())

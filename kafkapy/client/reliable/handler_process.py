@@ -38,7 +38,7 @@ def load_handler(reference: str) -> Any:
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:
-    """Returns the next frame; None at the end of the stream."""
+    """Returns the body of the next frame, without the length that precedes it; None at the end of the stream."""
     head = stream.read(LENGTH_BYTES)
     if len(head) < LENGTH_BYTES:
         return None
@@ -67,7 +67,10 @@ def outcome(handler: Any, delivery: Any) -> tuple[str, Any]:
 
 
 def main(reference: str) -> None:
-    """Handles deliveries until standard input ends."""
+    """Imports the handler that `module:function` names, and handles deliveries until standard input ends.
+
+    Writes the frame "ready", and then a frame with the outcome of each delivery, to the original standard output.
+    """
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     handler = load_handler(reference)

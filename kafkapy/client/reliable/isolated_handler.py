@@ -77,7 +77,9 @@ class IsolatedHandler(Closing):
         self._receive(_IMPORT_TIMEOUT_S)
 
     def _receive(self, timeout_s: float) -> bytes:
-        """Returns the body of the next frame. Raises HandlerTimedOut or HandlerDied, after ending the child."""
+        """Returns the body of the next frame from the child. Ends the child before it raises HandlerTimedOut or
+        HandlerDied.
+        """
         child = self._child
         assert child is not None and child.stdout is not None
         deadline_s = time.monotonic() + timeout_s

@@ -66,8 +66,8 @@ _Copied = list[tuple[int, DeliveryFuture]]
 class Mirror(Closing):
     """Copies the topics of one cluster whose names match a pattern. `run` is called by one thread, `stop` by any.
 
-    source, target: the properties of the clusters' clients.
-    rename: the name of a copy, with `{source}` and `{topic}`; "{topic}" keeps names.
+    source, target: the configurations of the clients of the cluster that is read and of the cluster with the copies.
+    rename: the name of a copied topic, in which `{source}` and `{topic}` are replaced; "{topic}" keeps names.
     source_name, target_name: names of the clusters. With a target's name, copies have the header `kafkapy.mirror.path`
         and records that have come through the target are not copied, so that two clusters can mirror each other.
     groups: the pattern of groups whose offsets are translated; None for none.
@@ -171,16 +171,19 @@ class Mirror(Closing):
         return len(records)
 
     def translate(self, partition: TopicPartition, offset: int) -> int | None:
-        """Returns the target offset for an offset of the source; None if it is not known."""
+        """Returns the offset in the target's partition that corresponds to an offset of the source's partition.
+
+        Returns None if no record of the partition has been copied, as far as the mirror knows.
+        """
         found = self._maps.get(partition)
         return None if found is None else found.translate(offset)
 
     # Internal
 
     def _read_positions(self) -> dict[TopicPartition, int]:
-        """Returns the positions to commit for the group at the source, so that tools show its lag.
+        """Returns the positions to commit for the mirror's group at the source, so that tools can show its lag.
 
-        The mirror never reads them.
+        The mirror itself continues at the positions that it has stored in the target.
         """
         assigned = self._consumer.assignment()
         return {partition: offset for partition, offset in self._positions.items() if partition in assigned}
@@ -194,7 +197,7 @@ class Mirror(Closing):
         return f"{self._base}.offsets"
 
     def _begin(self) -> None:
-        """Takes over the transactional id, and reads positions and offsets of the last transactions."""
+        """Takes over the transactional id, and reads the stored positions and offset maps from the target's topics."""
         with Admin(admin_keys(self._target)) as admin:
             ensure_topic(admin, self._positions_topic, 1, {"cleanup.policy": "compact"})
             ensure_topic(admin, self._offsets_topic, 1, {"retention.ms": str(OFFSETS_RETENTION_MS)})
@@ -239,7 +242,8 @@ class Mirror(Closing):
                 self._consumer.seek_to_beginning([each])
 
     def _refresh(self) -> None:
-        """Finds the topics to copy, and creates the missing target topics with as many partitions."""
+        """Finds the topics to copy, and creates each missing target topic with as many partitions as its original has.
+        """
         with Admin(admin_keys(self._source)) as admin:
             topics = [name for name in admin.list_topics() if self._is_wanted(name)]
             described = admin.describe_topics(topics).values if topics else {}

@@ -17,9 +17,9 @@ _FORM_VERSION = 1
 
 
 class Run(NamedTuple):
-    """Records that follow each other without a gap in the source and in the target.
+    """Copied records whose offsets are consecutive in the source and in the target.
 
-    There are `length` of them, from the offsets `source` and `target` on.
+    The run has `length` records; `source` and `target` are the offsets of its first record in the two partitions.
     """
 
     source: int
@@ -28,7 +28,10 @@ class Run(NamedTuple):
 
 
 def runs_of(offsets: Iterable[tuple[int, int]]) -> Iterator[Run]:
-    """Yields the runs within pairs of a source and a target offset, which are in ascending order of both."""
+    """Yields the runs of consecutive offsets in `offsets`.
+
+    These are pairs of a record's source offset and target offset, and both offsets ascend.
+    """
     run: Run | None = None
     for source, target in offsets:
         if run is not None and (source, target) == (run.source + run.length, run.target + run.length):
@@ -42,13 +45,13 @@ def runs_of(offsets: Iterable[tuple[int, int]]) -> Iterator[Run]:
 
 
 class OffsetMap:
-    """The latest runs of one partition, at most twice MOST_RUNS."""
+    """The latest runs of copied records of one partition, at most twice MOST_RUNS."""
 
     def __init__(self) -> None:
         self._runs: list[Run] = []
 
     def add(self, run: Run) -> None:
-        """Adds a run behind all others; ignores one that is known."""
+        """Adds a run after all others; does nothing if the map has the run's first record already."""
         if self._runs and run.source < self._runs[-1].source + self._runs[-1].length:
             return
         self._runs.append(run)
@@ -56,9 +59,9 @@ class OffsetMap:
             del self._runs[:-MOST_RUNS]
 
     def translate(self, source: int) -> int | None:
-        """Returns the target offset of the first record at or behind a source offset; None without any run.
+        """Returns the target offset of the first copied record at or after a source offset; None without any run.
 
-        Behind the last record this is the offset behind its copy. Before the first known run it is the first copy, so
+        After the last record this is the offset after its copy. Before the first known run it is the first copy, so
         that a group repeats records rather than misses some.
         """
         if not self._runs:
@@ -83,7 +86,7 @@ def position_key(partition: TopicPartition) -> bytes:
 
 
 def parse_position_key(key: bytes | None) -> TopicPartition:
-    """Returns the partition of a key. Raises ValueError for another key."""
+    """Returns the partition that the key of a stored position names. Raises ValueError if `key` is not such a key."""
     number, colon, topic = (key or b"").decode().partition(":")
     if not colon or not topic:
         raise ValueError(f"{key!r} is not the key of a mirror's position")
@@ -99,7 +102,7 @@ def pack_runs(runs: Iterable[Run]) -> bytes:
 
 
 def unpack_runs(content: bytes | None) -> list[Run]:
-    """Returns stored runs. Raises ValueError if the bytes are not runs."""
+    """Decodes the stored runs of one partition and one transaction. Raises ValueError if the bytes are not runs."""
     import msgpack
 
     try:

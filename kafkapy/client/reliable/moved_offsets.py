@@ -14,12 +14,15 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class MovedOffsets:
-    """A set of offsets that is complete below `first`; above, it consists of ranges [begin, end)."""
+    """The offsets of one partition whose records were moved: all offsets below `first`, and some ranges [begin, end)
+    above it.
+    """
 
     def __init__(self, first: int, text: str = "") -> None:
-        """Reads the offset `first` and the metadata `text` that were committed.
+        """Reads the moved offsets from the offset `first` and the metadata `text`, which were committed together.
 
-        A text of another program counts as no moved offsets above `first`. Raises ValueError for a damaged text.
+        A text that another program has written counts as no moved offsets above `first`. Raises ValueError for a
+        damaged text.
         """
         self.first = first
         self._ranges: list[tuple[int, int]] = []
@@ -41,10 +44,11 @@ class MovedOffsets:
         return index >= 0 and offset < self._ranges[index][1]
 
     def add(self, offset: int, previous_end: int | None = None) -> bool:
-        """Adds an offset; returns False, without a change, if the text would become too long for the metadata.
+        """Adds the offset of a moved record; returns True unless `text` would become too long for the metadata.
 
-        `previous_end` is the offset behind the record that was read before: the offsets between, of markers and
-        compacted records, count as moved if that record was moved.
+        In that case returns False without a change. `previous_end` is the offset after the record that was read before
+        this one. If that record was moved, the offsets between the two records count as moved too: they belong to
+        markers and compacted records.
         """
         if offset in self:
             return True

@@ -21,9 +21,9 @@ _LEAST_DEAD = 10_000
 
 
 class PendingRecords(Closing):
-    """Records by due time, each with its partition and its stored content. Not thread-safe.
+    """The pending records by due time, each with its partition and its stored content. Not thread-safe.
 
-    An entry is the number under which a record is stored; it is used for another record after `release`.
+    The methods name a record by its entry: a number that is used for another record after `release`.
     """
 
     def __init__(self, now_ms: int, tick_ms: int = 8) -> None:
@@ -91,7 +91,9 @@ class PendingRecords(Closing):
         self._dead += 1
 
     def forget_key(self, partition: int, state_key: bytes) -> None:
-        """Makes a record unreachable by its key, without removing the record."""
+        """Removes the key of a record, but not the record: the key no longer finds it. Does nothing if no record has
+        the key.
+        """
         self._by_key.pop((partition, state_key), None)
 
     def advance(self, now_ms: int) -> Iterator[tuple[int, int]]:
@@ -104,7 +106,9 @@ class PendingRecords(Closing):
                 yield self._partitions[entry], entry
 
     def is_live(self, entry: int) -> bool:
-        """Returns whether a due record was not removed since `advance` returned it."""
+        """Returns False if a due record, which `advance` has yielded, was removed or replaced afterwards; otherwise
+        True.
+        """
         return self._sizes[entry] > 0
 
     def content(self, entry: int) -> bytes:
@@ -125,22 +129,26 @@ class PendingRecords(Closing):
         self._free.append(entry)
 
     def next_ms(self) -> int | None:
-        """Returns the time (ms since 1970) at which to call `advance` again at the latest; None without records."""
+        """Returns the latest time (ms since 1970) at which `advance` must be called again; None if there are no
+        records.
+        """
         return self._wheel.next_ms()
 
     def tidy(self, now_ms: int) -> None:
-        """Frees the space of removed records if they are more, or have more bytes, than the others and a fixed minimum.
+        """Frees the space of removed records if they are more numerous or larger than the remaining records and a fixed
+        minimum.
 
-        The entries then change as in `keep_only`; `now_ms` is in ms since 1970.
+        The remaining records then get other entries, as after `keep_only`. `now_ms` is in ms since 1970.
         """
         garbage = self._end - self._live_bytes
         if self._dead > max(self.count, _LEAST_DEAD) or garbage > max(self._live_bytes, _LEAST_GARBAGE):
             self.keep_only(None, now_ms)
 
     def keep_only(self, partitions: frozenset[int] | None, now_ms: int) -> None:
-        """Keeps only the records of `partitions` (None: all records), and gives back all unused space.
+        """Removes the records of all partitions but `partitions` (None: of no partition), and frees all unused space.
 
-        Due records that were not released become pending again; the caller must not use their entries any more.
+        The remaining records get other entries. Those that are due but were not released become pending again:
+        `advance` will yield them a second time. `now_ms` is in ms since 1970.
         """
         keys = {entry: key for key, entry in self._by_key.items()}
         old_file, fields = self._file, (self._due, self._positions, self._sizes, self._partitions)

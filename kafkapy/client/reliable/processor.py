@@ -152,10 +152,10 @@ class Processor(RelayService):
     # Internal
 
     def _pass(self, relay: Relay, partition: TopicPartition, record: SourceRecord, batch: Batch) -> bool:
-        """Handles a record, or moves it behind an earlier record with its key.
+        """Handles a record, or moves it behind an earlier record with its key, and returns True.
 
-        Adds its outputs and its offset to the transaction `batch`. Returns False, and pauses the partition, if the
-        record is not due yet, or if too many keys wait.
+        Adds the record's outputs and its offset to the transaction `batch`. Returns False, and pauses the partition, if
+        the record is not due yet, or if too many keys wait.
         """
         base, level = self.plan.place_of(record.topic)
         place = (base, record.partition)
@@ -210,7 +210,7 @@ class Processor(RelayService):
         batch.counts["outputs"] += len(outputs)
 
     def _check(self, relay: Relay, outputs: Sequence[Output]) -> None:
-        """Raises UnusableOutput if the topic of one of the outputs does not exist."""
+        """Raises UnusableOutput if one of the outputs names a topic that does not exist."""
         for output in outputs:
             if output.topic not in self._known_topics:
                 if not relay.topic_exists(output.topic):
@@ -220,8 +220,8 @@ class Processor(RelayService):
     def _move(self, place: Place, record: SourceRecord, step: Step, error: Exception | None, batch: Batch) -> None:
         """Sends a record, in the transaction `batch`, to the next topic of its chain, which `step` names.
 
-        `place` is the original topic and the partition; `error` is the handler's, or None if the record moves because
-        it has to stay behind an earlier record with its key.
+        `place` is the original topic and the number of the partition. `error` is the exception that the handler has
+        raised, or None if the record moves because it has to stay behind an earlier record with its key.
         """
         if error is None:
             headers = headers_behind_key(record.headers, step.state, self._group)
@@ -235,9 +235,10 @@ class Processor(RelayService):
             self._order.change(place, record.key, step.state.level, 1)
 
     def _restore(self, place: Place) -> None:
-        """Reads which keys wait in the retry topics of a partition.
+        """Reads the retry topics of a partition, to find the keys whose records wait in them.
 
-        Raises ConfigError if another member reads one of the retry topics' partitions.
+        `place` is the original topic and the number of the partition. Raises ConfigError if another member reads one of
+        the retry topics' partitions.
         """
         order = self._order
         assert order is not None

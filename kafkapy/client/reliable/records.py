@@ -41,7 +41,11 @@ class Delivery(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A record that a handler sends, in the same transaction in which its input is committed."""
+    """A record that a handler sends, in the same transaction that commits the offset of the handler's input.
+
+    `partition` of None lets the producer choose the partition; `timestamp` is in ms since 1970, None for the present
+    time.
+    """
 
     topic: str
     value: bytes | None

@@ -57,7 +57,7 @@ class Redrive:
 
     @property
     def group(self) -> str:
-        """The group whose offsets say what was moved."""
+        """The consumer group whose committed offsets and metadata record which dead letters were moved."""
         return f"kafkapy-redrive-{self._topic}"
 
     def run(self, *, is_dry: bool = False) -> Mapping[str, int]:
@@ -92,9 +92,11 @@ class Redrive:
             self._moved[each] = MovedOffsets(first, text)
 
     def _chosen(self, admin: Admin) -> Iterator[tuple[ConsumerRecord, Origin]]:
-        """Yields the records to move, each with the topic and partition to move to, and notes their offsets as moved.
+        """Yields the records to move, each with the topic and partition to move to, and adds their offsets to the moved
+        ones.
 
-        Counts the records that stay by the reason, as `run` describes.
+        Counts the records that are not moved by the reason: "moved_before", "other" (the conditions leave them out),
+        "no_origin", "no_topic" or "full".
         """
         ends: dict[TopicPartition, int] = {}
         for record in scan(self._properties, {each: moved.first for each, moved in self._moved.items()}):
@@ -124,8 +126,8 @@ class Redrive:
     def _origin(self, admin: Admin, record: ConsumerRecord) -> Origin | None:
         """Returns the topic and, if it is known, the partition to which a record goes.
 
-        Returns None if the record has to stay, and counts the reason: it names no other topic, or the topic does not
-        exist.
+        Returns None, and counts the reason, if the record names no topic but that of the dead letters, or the topic
+        does not exist.
         """
         found = Origin(self._target) if self._target is not None else origin_of(record.headers)
         if found is None or found.topic == self._topic:

@@ -8,11 +8,11 @@ from kafkapy.client.reliable.relay import RefusedRecords, is_refusal
 
 
 class Refusals:
-    """The errors of refused records.
+    """The errors with which the brokers have refused single records.
 
     A relay whose transaction was refused continues with transactions of one record (`Relay.is_single`). The service
-    names that record with `tries`. If its transaction is refused too, `error_of` returns the error in the next attempt,
-    so that the service sends a dead letter instead.
+    calls `tries` with that record. If this transaction is refused too, `error_of` returns the error at the record's
+    next attempt, so that the service sends a dead letter instead.
     """
 
     def __init__(self) -> None:
@@ -24,11 +24,13 @@ class Refusals:
         self._tried = None
 
     def tries(self, record: Hashable) -> None:
-        """Names the only record of the transaction."""
+        """Stores the only record of the transaction; `record` is any value that identifies it, such as its partition
+        and offset.
+        """
         self._tried = record
 
     def error_of(self, record: Hashable) -> Exception | None:
-        """Returns the error with which the brokers have refused a record, or None."""
+        """Returns the error with which the brokers have refused the record that this value identifies, or None."""
         return self._errors.get(record)
 
     def committed(self) -> None:
@@ -36,7 +38,10 @@ class Refusals:
         self._errors.clear()
 
     def aborted(self, error: Exception) -> None:
-        """Stores the error of the only record. Raises RefusedRecords if its dead letter was refused as well."""
+        """Stores `error` if the transaction had only one record and `error` is the brokers' refusal of it.
+
+        Raises RefusedRecords if the brokers have refused this record's dead letter as well.
+        """
         if self._tried is None or not is_refusal(error):
             return
         if self._tried in self._errors:

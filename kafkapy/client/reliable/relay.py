@@ -69,13 +69,16 @@ class Transform(Protocol):
         """Is called when partitions are assigned, before their records are read. May block."""
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Is called when partitions are no longer assigned."""
+        """Is called after partitions were taken from this member."""
 
     def wait_s(self, now_ms: int) -> float:
         """Returns the longest time to wait for records, in seconds."""
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
-        """Adds the outputs and new positions to `batch`. Without additions there is no transaction."""
+        """Adds the outputs for the records of one poll, and the new positions, to `batch`.
+
+        If nothing is added, no transaction is committed.
+        """
 
     def committed(self) -> None:
         """Is called after the transaction was committed."""
@@ -108,7 +111,9 @@ class Batch:
         self.sent += 1
 
     def passed(self, partition: TopicPartition, offset: int) -> None:
-        """Records that the partition's records up to `offset`, inclusive, are done."""
+        """Adds to the transaction the position after `offset`: all records of the partition up to and including
+        `offset` are done.
+        """
         self.offsets[partition] = offset + 1
 
     def begin(self) -> None:
@@ -121,13 +126,13 @@ class Batch:
 class Relay(Closing):
     """Runs a Transform as a member of a group. Used by one thread; `stop` may be called by any thread.
 
-    Each poll is one transaction of outputs and offsets. After every error of a transaction the producer is replaced by
-    a new one with the same transactional id, which ends the transaction, and the consumer goes back to the committed
-    offsets: so no state can differ from the brokers'. A broker that cannot be reached is waited for without end.
+    Each poll is one transaction of outputs and offsets. After an error in a transaction a new producer with the same
+    transactional id aborts the transaction, and the consumer goes back to the committed offsets, so that the relay's
+    positions are always those that the brokers have. Waits without end for a broker that cannot be reached.
 
     `instance` names the transactional id and the static member of the group. If another process starts with the same
-    one, `run` raises NameTaken (with the consumer protocol, in the process that starts). None makes a random id, and a
-    member that leaves the group at its end.
+    `instance`, `run` raises NameTaken (with the consumer protocol, in the process that starts). None makes a random id,
+    and a dynamic member, which leaves the group at its end.
     """
 
     def __init__(
@@ -272,7 +277,7 @@ class Relay(Closing):
                 log.warning("The commit is repeated: %s", error)
 
     def _check_fatal(self, error: Exception) -> None:
-        """Raises `error` if a repetition cannot remove it, or NameTaken if another process has the name.
+        """Raises `error` if a repetition cannot remove it, or NameTaken if another process uses the same instance name.
 
         If the brokers have refused a record, sets `is_single`, so that the next transactions have one record each.
         """
@@ -383,8 +388,9 @@ def is_refusal(error: Exception) -> bool:
 
 
 def unfinished(records: Iterable[Any], done: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Returns the offset of each partition's first record that is not done; `done` has the offsets after the last done
-    ones.
+    """Returns the offset of each partition's first record in `records` that is not done.
+
+    `done` has, for each partition, the offset after its last record that is done.
     """
     found: dict[TopicPartition, int] = {}
     for record in records:

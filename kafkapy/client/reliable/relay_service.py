@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class RelayService(Closing):
-    """A service whose loop is a relay, which the subclass creates as `relay`. A context manager that closes it."""
+    """The base class of services whose loop is a relay, which the subclass creates as `relay`.
+
+    It is a context manager whose end calls `close`.
+    """
 
     relay: Relay
 
@@ -43,7 +46,7 @@ class PausedPartitions:
         self._until_ms: dict[TopicPartition, int] = {}
 
     def pause(self, consumer: Consumer, partition: TopicPartition, until_ms: int) -> None:
-        """Pauses a partition until `until_ms`; replaces an earlier time."""
+        """Pauses a partition until `until_ms` (ms since 1970), also if it is paused until another time already."""
         consumer.pause([partition])
         self._until_ms[partition] = until_ms
 
@@ -59,6 +62,6 @@ class PausedPartitions:
         return min(self._until_ms.values(), default=None)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Forgets partitions that the consumer has lost."""
+        """Removes partitions that are no longer assigned to the consumer."""
         for partition in partitions:
             self._until_ms.pop(partition, None)

@@ -72,16 +72,19 @@ class RetryPlan:
         return list(self._places)
 
     def place_of(self, topic: str) -> tuple[str, int]:
-        """Returns the original topic and the level of a topic that is read."""
+        """Returns the original topic and the level (0 for the original topic, n for its n-th retry topic) of a topic
+        that is read.
+        """
         level = self._places[topic]
         return (topic if level == 0 else topic[: topic.rindex(".retry.")]), level
 
     def after_failure(self, base: str, level: int, state: ChainState, error: BaseException, now_ms: int) -> Step:
-        """Returns where a record goes whose attempt has failed: to the next retry topic, or to the dead letters.
+        """Returns the next topic of a record whose attempt has failed, and its new position: a retry topic or the dead
+        letters.
 
-        `base` is the original topic, and `level` that of the topic from which the record was read;
-        `state` is the record's position before the failure. After an error of the class Failure, or if there is no
-        further retry topic, it goes to the dead letters. `now_ms` is in ms since 1970.
+        `base` is the original topic, and `level` that of the topic from which the record was read; `state` is the
+        record's position before the failure. After an error of the class Failure, or if there is no further retry
+        topic, it goes to the dead letters. `now_ms` is in ms since 1970.
         """
         attempts = state.attempts + 1
         if level >= len(self.delays_ms) or isinstance(error, Failure):
@@ -90,8 +93,9 @@ class RetryPlan:
         return Step(self.retry_topic(base, level + 1), moved, is_dead=False)
 
     def behind_its_key(self, base: str, level: int, state: ChainState) -> Step:
-        """Returns where a record goes that must not overtake an earlier record with its key; it is due at once.
+        """Returns the next topic of a record that must not overtake an earlier record with its key, and its new
+        position.
 
-        `base` is the original topic, and `level` that of the topic from which the record was read.
+        The record is due at once. `base` is the original topic, and `level` that of the topic from which it was read.
         """
         return Step(self.retry_topic(base, level + 1), state._replace(level=level + 1, due_ms=0), is_dead=False)

@@ -22,7 +22,11 @@ class RoutingLoop(Exception):
 
 
 class Router:
-    """Routes records as a member of a group. A record that cannot be sent on goes to `SOURCE.dlt`, with the reason."""
+    """Routes records as a member of a group.
+
+    A record that cannot be sent to the chosen topics becomes a dead letter in `SOURCE.dlt`, with the reason in its
+    headers.
+    """
 
     def __init__(
         self, properties: Mapping[str, Any], group: str, table: RoutingTable, *, instance: str | None = None

@@ -30,7 +30,10 @@ MOST_RULES = 10_000
 
 
 class Rule(NamedTuple):
-    """One rule; `stops` ends the evaluation if the rule matches."""
+    """One routing rule: a record that meets all `conditions` goes to the topics `targets`.
+
+    If the rule matches and `stops` is True, the rules after it are not evaluated.
+    """
 
     name: str
     conditions: tuple[Condition, ...]
@@ -39,9 +42,11 @@ class Rule(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The decision for one record: the topics, the names of the rules that matched, and its headers.
+    """The decision for one record: the topics to send it to, the names of the rules that matched, and the headers to
+    send.
 
-    is_loop: the record has passed too many routers and must not be sent on.
+    is_loop: the record has passed too many routers and must not be sent.
+    has_invalid_json: a condition needed the value as JSON, and it is not JSON.
     """
 
     targets: tuple[str, ...]
@@ -55,9 +60,10 @@ class RoutingTable:
     """Validated rules. Immutable."""
 
     def __init__(self, sources: Sequence[str], rules: Sequence[Rule], otherwise: Sequence[str] = ()) -> None:
-        """Checks the rules for records of the topics `sources`; `otherwise` are the topics for all other records.
+        """Checks the rules for records of the topics `sources`; records that match no rule go to the topics
+        `otherwise`.
 
-        Raises ConfigError for rules that lead back to a source.
+        Raises ConfigError without sources, and for a rule that sends records to a source.
         """
         self.sources = tuple(sources)
         self.rules = tuple(rules)
@@ -71,11 +77,13 @@ class RoutingTable:
 
     @property
     def targets(self) -> frozenset[str]:
-        """All topics that records may be sent to."""
+        """All topics that records may be sent to, by the rules or because no rule matches."""
         return frozenset(self.otherwise).union(*(each.targets for each in self.rules))
 
     def route(self, record: SourceRecord) -> Route:
-        """Returns where a record goes."""
+        """Returns the decision for a record: the targets of all rules that match, or those for records that match no
+        rule.
+        """
         view = RecordView(record)
         targets: dict[str, None] = {}
         names = []

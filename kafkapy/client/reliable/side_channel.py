@@ -65,7 +65,7 @@ class SideChannel:
         self.sent = 0
 
     def put(self, record: Output) -> bool:
-        """Adds a record; returns False if it was dropped."""
+        """Adds a record to the queue; returns False if the record was dropped, because the queue is full or closed."""
         with self._lock:
             is_full = len(self._queue) + self._in_flight >= self._most_records
             if self._is_closed or is_full or self._bytes + record.size > self._most_bytes:
@@ -130,8 +130,8 @@ class SideChannel:
     def _next(self) -> Output | None:
         """Returns the next record to send; blocks until there is one.
 
-        Returns None after `close`, once all records were taken or its time has passed; the records left are then
-        dropped.
+        Returns None after `close` when the queue is empty. Also returns None, and drops the remaining records, when the
+        time-out of `close` has passed.
         """
         with self._lock:
             while not self._queue and not self._is_closed:
@@ -159,9 +159,9 @@ class SideChannel:
 
 
 def channel_producer(properties: Mapping[str, Any]) -> Callable[[], Sender]:
-    """Returns a function that makes the producer of a channel.
+    """Returns a function that makes the producer of a channel, whose configuration is `properties`.
 
-    Its time-outs are short, so that records do not pile up.
+    The producer has short time-outs, so that records do not accumulate while the brokers cannot be reached.
     """
 
     def make() -> Sender:

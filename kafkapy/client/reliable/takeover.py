@@ -38,14 +38,16 @@ def check_member(error: Exception, name: str) -> None:
 
 
 class NamedTransaction:
-    """The time at which the present transaction of a process without a group began. Used by one thread.
+    """The transactions of a process without a group, and the name that its transactional id is made of. Used by one
+    thread.
 
-    The brokers fence a producer in two cases: another process has taken over its name, or its transaction has timed
-    out. Only in the second case may the process make another producer. The age of the transaction tells them apart.
+    The brokers fence a producer in two cases: another process has taken over the name, or the transaction has timed
+    out. Only in the second case may the process make another producer. `check` distinguishes them by the transaction's
+    age.
     """
 
     def __init__(self, name: str) -> None:
-        """`name` describes the name in the message, such as "the name a (--name) on the host h"."""
+        """Stores the text that describes the name in a message, such as "the name a (--name) on the host h"."""
         self._name = name
         self._begun_s = 0.0
 
@@ -55,7 +57,7 @@ class NamedTransaction:
         producer.begin_transaction()
 
     def check(self, error: Exception, producer: Producer | None) -> None:
-        """Raises NameTaken if `error` says that another process has the name; otherwise returns.
+        """Raises NameTaken if `error` fences `producer` although its transaction has not timed out; otherwise returns.
 
         `producer` is the one in use when `error` was raised, or None if the process had none.
         """

@@ -17,10 +17,10 @@ _LEVELS = 4
 
 
 class TimingWheel:
-    """The entries by due time; `due_ms_of(entry)` returns the time of an entry. Not thread-safe.
+    """The entries by due time; `due_ms_of(entry)` returns the due time of an entry in ms. Not thread-safe.
 
-    Entries are numbers below 2**32, eight bytes each at most. `tick_ms` is the precision. An entry is due in the first
-    `advance` whose time is at or after its due time.
+    Entries are numbers below 2**32, and take eight bytes each at most. Due times are rounded up to multiples of
+    `tick_ms`.
     """
 
     def __init__(self, now_ms: int, due_ms_of: Callable[[int], int], tick_ms: int = 8) -> None:
@@ -35,11 +35,13 @@ class TimingWheel:
         return sum(self._counts) + len(self._due)
 
     def add(self, entry: int) -> None:
-        """Adds an entry."""
+        """Adds an entry, whose due time is `due_ms_of(entry)`."""
         self._place(entry, self._tick_of(entry))
 
     def advance(self, now_ms: int) -> list[int]:
-        """Returns the entries whose time has come, in the order of their ticks, and removes them."""
+        """Removes the entries that are due at `now_ms` and returns them in the order of their due times, rounded to
+        ticks.
+        """
         due = list(self._due)
         del self._due[:]
         end = now_ms // self._tick_ms
@@ -66,7 +68,11 @@ class TimingWheel:
         return due
 
     def next_ms(self) -> int | None:
-        """Returns a time at or before the next due time, at which `advance` makes progress; None without entries."""
+        """Returns a time in ms at which to call `advance` again, not later than the next due time; None without
+        entries.
+
+        It may be earlier than the next due time; `advance` then returns no entries, but the next result is later.
+        """
         if self._due:
             return self._tick * self._tick_ms
         if not any(self._counts):
@@ -78,7 +84,7 @@ class TimingWheel:
         return tick * self._tick_ms
 
     def _tick_of(self, entry: int) -> int:
-        """Returns the first tick at which the entry's time has passed."""
+        """Returns the number of the first tick at or after the entry's due time."""
         return -(-self._due_ms_of(entry) // self._tick_ms)
 
     def _place(self, entry: int, tick: int) -> None:

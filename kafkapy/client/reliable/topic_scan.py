@@ -20,8 +20,8 @@ def scan(
 ) -> Iterator[ConsumerRecord]:
     """Yields the committed records of partitions from the given offsets (None: the first) to the high watermarks.
 
-    Transactions that are open at the call are waited for, so that every record below the high watermarks is seen or
-    aborted. Blocks; raises RequestTimedOut if no record could be read for `timeout_s` seconds.
+    Waits for the end of transactions that are open at the call, so that no committed record below the high watermarks
+    is left out. Blocks; raises RequestTimedOut if no record could be read for `timeout_s` seconds.
     """
     plain = {
         **consumer_keys(properties),

@@ -28,16 +28,18 @@ MOST_ERROR_CHARACTERS = 200
 
 
 def current_parent() -> TraceParent | None:
-    """Returns the span within which the calling code runs.
+    """Returns the span within which the calling code runs: that of `Tracer.processing`, or else that of OpenTelemetry.
 
-    It is that of `Tracer.processing`, or otherwise that of OpenTelemetry; None outside of both.
+    Returns None outside of spans.
     """
     found = _current.get()
     return found if found is not None else _opentelemetry_parent()
 
 
 def current_trace_id() -> str | None:
-    """Returns the header of the present span, for `KafkaHandler(trace_id=...)`."""
+    """Returns the current span as the text of a header `traceparent`; None outside of spans. For
+    `KafkaHandler(trace_id=...)`.
+    """
     found = current_parent()
     return None if found is None else found.text()
 
@@ -57,11 +59,11 @@ def _opentelemetry_parent() -> TraceParent | None:
 class Tracer:
     """Records the events of one client's records in a topic, in the background. Thread-safe.
 
-    `interceptor` is an element of `interceptor.classes` of a producer or a consumer. A producer's record gets the
-    header `traceparent`, as a child of the header that the record has already, or of the present span, or of none: then
-    `sample_rate` is the probability that the new trace is recorded. If the record has a header, its flag decides
-    instead. The program never waits for the trace records: those that do not fit into the queue are dropped and counted
-    in `dropped`.
+    `interceptor` is an element of `interceptor.classes` of a producer or a consumer. The header `traceparent` of a
+    producer's record names a new span: a child of the span in the record's own header, or else of the current span,
+    whose flag decides whether the events are recorded. Without these a new trace begins, and is recorded with the
+    probability `sample_rate`. The program never waits for the trace records: those that do not fit into the queue are
+    dropped and counted in `dropped`.
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class Tracer:
             self.record(DONE, span, parent.span_id, *place, error)
 
     def parent_of(self, headers: RecordHeaders) -> TraceParent | None:
-        """Returns the span in a record's headers; None without a valid one."""
+        """Returns the span that a record's header `traceparent` names; None without a valid header."""
         for name, value in headers:
             if name == TRACE_HEADER:
                 try:
@@ -155,19 +157,22 @@ class Tracer:
             self._channel.put(Output(self._topic, pack_trace(content), span.trace_id))
 
     def begin(self, headers: RecordHeaders) -> tuple[TraceParent, bytes]:
-        """Returns the span of a record that is being sent, and the id of its parent, b"" for none."""
+        """Returns (span, parent's id) for a record that is being sent; the id is b"" if the span begins a new trace.
+
+        The parent is the span in `headers` or, without a valid header, the current span.
+        """
         parent = self.parent_of(headers) or current_parent()
         if parent is None:
             return new_parent(is_sampled=self._chance() < self._sample_rate), b""
         return parent.child(new_span_id()), parent.span_id
 
     def close(self, timeout: float = 5.0) -> None:
-        """Writes what is waiting, for `timeout` seconds at most."""
+        """Writes the trace records in the queue, for `timeout` seconds at most."""
         self._channel.close(timeout)
 
 
 class TraceInterceptor:
-    """The interceptor of a `Tracer`."""
+    """The interceptor that `Tracer.interceptor` returns, for a producer or a consumer."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer

@@ -15,7 +15,7 @@ _INVALID_VERSION = "ff"
 
 
 class TraceParent(NamedTuple):
-    """A span as its children name it: the ids of the trace and of the span, and the flags."""
+    """A span as the header `traceparent` names it: the ids of the trace and of the span, and the flags."""
 
     trace_id: bytes
     span_id: bytes

@@ -25,7 +25,7 @@ class TraceQuery:
     """Reads a topic of trace records from `from_ms` on (None: from its beginning). Blocks."""
 
     def __init__(self, properties: Mapping[str, Any], topic: str, from_ms: int | None = None) -> None:
-        """Raises ConfigError if the topic does not exist."""
+        """Finds the partitions of the topic. Raises ConfigError if the topic does not exist."""
         self._properties = dict(properties)
         self._topic = topic
         self._from_ms = from_ms
@@ -35,7 +35,11 @@ class TraceQuery:
             raise ConfigError(f"The topic {topic} of trace records does not exist")
 
     def by_trace(self, trace_ids: frozenset[bytes]) -> list[TraceRecord]:
-        """Returns the trace records of some traces; reads only the partitions that have them."""
+        """Returns the trace records of some traces, at most MOST_TRACE_RECORDS; `counts` has the number of those left
+        out.
+
+        Reads only the partitions in which the trace records of these traces are.
+        """
         count = len(self._partitions)
         numbers = {default_partition(each, count) for each in trace_ids}
         found: list[TraceRecord] = []
@@ -48,7 +52,7 @@ class TraceQuery:
         return found
 
     def by_record(self, topic: str, partition: int, offset: int) -> list[TraceRecord]:
-        """Returns all trace records of the traces in which a record occurs."""
+        """Returns all trace records of the traces in which the record at this offset occurs."""
         place = (topic, partition, offset)
         ids = {
             each.trace_id for each in self._read(self._partitions) if (each.topic, each.partition, each.offset) == place
@@ -56,7 +60,7 @@ class TraceQuery:
         return self.by_trace(frozenset(ids)) if ids else []
 
     def spans(self, records: Sequence[TraceRecord]) -> list[Span]:
-        """Returns the spans of trace records."""
+        """Combines trace records to spans, in the order of their beginning."""
         return spans_of(records)
 
     def _read(self, partitions: Sequence[TopicPartition]) -> Iterator[TraceRecord]:

@@ -21,7 +21,12 @@ _STATUS_ERROR = 2
 
 
 class TraceRecord(NamedTuple):
-    """One event in the life of a record, such as its sending. The module describes the fields."""
+    """One event in the life of a record.
+
+    `stage` is "sent", "acknowledged", "received" or "done". The ids are those of W3C Trace Context; `parent_id` is b""
+    without a parent. `time_us` is in µs since 1970. Partition and offset are -1 if they are not known; `error` is ""
+    after a success.
+    """
 
     stage: str
     trace_id: bytes
@@ -37,7 +42,7 @@ class TraceRecord(NamedTuple):
 
 
 def pack_trace(record: TraceRecord) -> bytes:
-    """Returns a trace record as it is stored."""
+    """Encodes a trace record as the bytes that are stored."""
     import msgpack
 
     packed: bytes = msgpack.packb([_VERSION, STAGES.index(record.stage), *record[1:]])
@@ -45,7 +50,7 @@ def pack_trace(record: TraceRecord) -> bytes:
 
 
 def unpack_trace(content: bytes | None) -> TraceRecord:
-    """Returns a stored trace record. Raises ValueError if the bytes are not a trace record."""
+    """Decodes a stored trace record. Raises ValueError if the bytes are not a trace record."""
     import msgpack
 
     try:
@@ -84,7 +89,7 @@ class Span(NamedTuple):
 
 
 def spans_of(records: Iterable[TraceRecord]) -> list[Span]:
-    """Returns the spans of trace records in the order of their beginning."""
+    """Combines trace records to spans, in the order of their beginning."""
     by_span: dict[bytes, list[TraceRecord]] = {}
     for each in records:
         by_span.setdefault(each.span_id, []).append(each)

@@ -64,7 +64,10 @@ def parse_avro(registry: RegistryClient, schema: Schema) -> ParsedAvro:
 
 
 def expand_avro(registry: RegistryClient, schema: Schema) -> Any:
-    """Returns a schema in which each name is replaced by its definition, except within this definition."""
+    """Returns a schema in which each reference to a named type is replaced by the type's definition.
+
+    References within the definition of the same type, which make it recursive, stay.
+    """
     library = _library()
     named: dict[str, Any] = {}
     for each in registry.referred(schema).values() if schema.references else ():
@@ -119,7 +122,9 @@ class AvroSerializer(SchemaSerializer):
         return parsed if isinstance(parsed, str) else ""
 
     def parsed_of(self, schema: Schema) -> ParsedAvro:
-        """Returns a schema with the schemas that it refers to. Raises SchemaMismatch."""
+        """Returns a schema, parsed together with the schemas that it refers to. Raises SchemaMismatch if one is
+        invalid.
+        """
         if schema is self._given and self._own_parsed is not None:
             return self._own_parsed
         found: ParsedAvro = self._made_of(schema, lambda: parse_avro(self._registry, schema))
@@ -186,7 +191,11 @@ class AvroDeserializer(SchemaDeserializer):
         return value if self._from_value is None else self._from_value(value)
 
     def read(self, data: bytes, start: int, parsed: ParsedAvro, reader: Any) -> Any:
-        """Returns the value of data from a position on. `reader` is a schema of fastavro, or None for the writer's."""
+        """Decodes the value that begins at position `start` of `data`.
+
+        `parsed` is the schema with which the value was written, and `reader` fastavro's form of the schema to which it
+        is resolved, None for the same one. Raises SchemaMismatch if the data do not fit the schema.
+        """
         if parsed.is_bytes:
             return memoryview(data)[start:].tobytes()
         buffer = io.BytesIO(data)

@@ -50,7 +50,7 @@ def check_depth(value: Any) -> None:
 
 
 def _parts(schema: Any) -> Iterator[Any]:
-    """Yields the schemas of a schema's fields, items, values or alternatives.
+    """Yields the schemas of which a schema consists: those of its fields, items, values or alternatives.
 
     A reference by name is yielded as the name.
     """
@@ -83,10 +83,10 @@ def _leads_back(schema: Any, named: Mapping[str, Any], above: frozenset[str], do
 
 
 def _least_size(schema: Any, named: Mapping[str, Any], above: frozenset[str]) -> int:
-    """Returns the number of bytes of the shortest data of a schema.
+    """Returns a lower bound of the number of bytes of a schema's data; 0 only if the data can be empty.
 
-    `named` has the schemas of types by full name. `above` has the names of the types that contain this one: a type that
-    contains itself counts as at least 1.
+    `named` has the schemas of types by full name. `above` has the names of the types that contain this schema: a
+    reference to one of these counts as at least 1.
     """
     if isinstance(schema, str) and schema in named:
         if schema in above:

@@ -42,7 +42,10 @@ class BoundedCache(Generic[Key, Value]):
         return value
 
     def get_or_make(self, key: Key, make: Callable[[], Value]) -> Value:
-        """Returns the value of a key, which `make` makes if it is absent. Threads may make it at the same time."""
+        """Returns the value of a key; if the cache lacks it, adds the result of `make()`.
+
+        Several threads may call `make` for the same key at the same time.
+        """
         found = self.get(key)
         return self.put(key, make()) if found is None else found
 

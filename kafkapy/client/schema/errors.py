@@ -22,7 +22,7 @@ class SchemaMismatch(KafkapyError, ValueError):
 
 
 class WrongFrame(KafkapyError, ValueError):
-    """Bytes that do not have the form of a registry's serializers."""
+    """Bytes that do not begin with the header that the serializers of a schema registry write."""
 
 
 class LibraryMissing(KafkapyError, ImportError):
