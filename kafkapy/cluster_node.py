@@ -24,8 +24,11 @@ class ClusterNode:
     """
 
     def __init__(self, config: BrokerConfig, on_fatal: Callable[[], None]) -> None:
-        """Starts no thread. `on_fatal` is called once, after a failure that the node cannot survive, by the thread in
-        which the failure occurred."""
+        """Stores the configuration; starts no thread.
+
+        `on_fatal()` is called once, after a failure that the node cannot survive, by the thread in which the failure
+        occurred.
+        """
         self.config = config
         self.reactor = create_reactor(config)
         self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
@@ -50,8 +53,10 @@ class ClusterNode:
         self._refresh_tls()
 
     def _read_tls(self) -> TlsListeners | None:
-        """Reads the stores of the listeners with TLS, and returns their TLS; None if there are none. Raises
-        ConfigError."""
+        """Reads the key stores and trust stores of the listeners with TLS, and returns the TLS of these listeners.
+
+        Returns None if no listener has TLS. Raises ConfigError.
+        """
         if not listeners_with_tls(self.config):
             return None
         from kafkapy.network.listener_tls import TlsListeners
@@ -60,13 +65,14 @@ class ClusterNode:
         return self._tls
 
     def _refresh_tls(self) -> None:
-        """Reads the stores of keys and certificates again whose settings or files have changed."""
+        """Reads those stores of keys and certificates again whose settings or files have changed."""
         if self._tls is not None:
             self._tls.refresh()
 
     def _config_changed(self) -> None:
-        """Is called after a reload that has changed values. A subclass notifies the parts that keep values of the
-        configuration."""
+        """Is called after a reload that has changed values. A subclass notifies those objects that store values of the
+        configuration.
+        """
 
     def _run_reactor(self) -> None:
         try:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class SecurityValues(Protocol):
-    """Typed values of the keys in `config/keys/client_security.py`."""
+    """The values of TLS and SASL keys by key, converted to their types."""
 
     def __getitem__(self, key: str) -> Any:
         """Returns the value of a key; None if it is unset."""

@@ -142,8 +142,8 @@ class Sender:
     ) -> int:
         """Adds the first batch of a queue to the request for its leader, if the batch may be sent.
 
-        The requests are in `chosen`, and their sizes in bytes in `sizes`, both by the leader's id. Returns the
-        monotonic time (ms) at which to look at the queue again.
+        `chosen` has the batches of each request, and `sizes` its size in bytes, both by the leader's id. Returns the
+        monotonic time (ms) at which the next batch of the queue may be added; NEVER if another event must come first.
         """
         leader = self._network.cluster.leader(queue.topic, queue.partition)
         if leader == NO_LEADER:
@@ -169,7 +169,9 @@ class Sender:
         return monotonic_ms if queue.batch_count else NEVER
 
     def _expire(self, queue: PartitionQueue, monotonic_ms: int) -> bool:
-        """Fails the batches of a queue that are older than delivery.timeout.ms; returns whether there were any."""
+        """Fails those batches of a queue that were created more than delivery.timeout.ms ago; returns whether there
+        were any.
+        """
         expired = False
         while True:
             batch = queue.first()
@@ -342,7 +344,7 @@ class Sender:
         self._on_finished(batch)
 
     def fail_all(self, error: Exception) -> None:
-        """Fails all batches that wait to be sent; batches in flight are finished by their responses."""
+        """Fails all batches that wait to be sent; the responses to batches in flight determine the results of these."""
         for queue in list(self._accumulator.active):
             while (batch := queue.take()) is not None:
                 if batch.has_sequence:

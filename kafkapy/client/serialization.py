@@ -25,12 +25,12 @@ def serialize_bytes(topic: str, value: Any) -> Any:
 
 
 def serialize_text(topic: str, value: str | None) -> bytes | None:
-    """Encodes text as UTF-8."""
+    """Encodes text as UTF-8; returns None for None."""
     return None if value is None else value.encode()
 
 
 def deserialize_text(topic: str, data: bytes | None) -> str | None:
-    """Decodes UTF-8; raises UnicodeDecodeError for other data."""
+    """Decodes UTF-8; returns None for None. Raises UnicodeDecodeError for other data."""
     return None if data is None else data.decode()
 
 
@@ -43,19 +43,19 @@ def serialize_json(topic: str, value: Any) -> bytes | None:
 
 
 def deserialize_json(topic: str, data: bytes | None) -> Any:
-    """Decodes JSON; raises json.JSONDecodeError for other data."""
+    """Decodes JSON; returns None for None. Raises json.JSONDecodeError for other data."""
     return None if data is None else json.loads(data)
 
 
 def serialize_msgpack(topic: str, value: Any) -> bytes | None:
-    """Encodes a value with the `msgpack` package, which must be installed."""
+    """Encodes a value with the `msgpack` package, which must be installed; None becomes Kafka's null."""
     import msgpack
 
     return None if value is None else msgpack.packb(value)
 
 
 def deserialize_msgpack(topic: str, data: bytes | None) -> Any:
-    """Decodes a value with the `msgpack` package, which must be installed."""
+    """Decodes a value with the `msgpack` package, which must be installed; returns None for None."""
     import msgpack
 
     return None if data is None else msgpack.unpackb(data)

@@ -170,7 +170,7 @@ class ShareConsumer(Closing):
             self._call_back()
 
     def _poll(self, timeout: float) -> list[ConsumerRecord]:
-        """Sends the acknowledgements of the last poll, and waits up to `timeout` seconds for records."""
+        """Sends the acknowledgements of the last poll, waits up to `timeout` seconds for records, and returns them."""
         end_ms = self._network.clock.monotonic_ms() + int(timeout * 1000)
         self._network.raise_if_interrupted()
         with self._network.lock:
@@ -385,7 +385,7 @@ class ShareConsumer(Closing):
         return None
 
     def _raise_errors(self) -> None:
-        """Raises the error of the membership, of a fetch, or of a subscribed topic."""
+        """Raises the first error of the membership, of a fetch, or of a subscribed topic; returns if there is none."""
         if self._membership.fatal is not None:
             raise self._membership.fatal
         if self._fetcher.errors:

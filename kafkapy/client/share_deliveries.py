@@ -25,7 +25,10 @@ ToSend = dict[ShareSource, Acknowledgements]
 
 
 class FetchedShare:
-    """A partition's part of a ShareFetch response: its batches, and the offsets that were acquired for this member."""
+    """The data of one partition in a ShareFetch response, from which records are delivered.
+
+    They are the fetched batches, and the offsets that were acquired for this member.
+    """
 
     __slots__ = ("acquired", "failure", "fetched", "lock_timeout_ms", "source", "undelivered")
 
@@ -66,9 +69,10 @@ class DeliveredRecords:
         self._lookup = None
 
     def add_gaps(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Adds ranges, first and last offset inclusive, of acquired offsets without a record.
+        """Adds ranges of acquired offsets without a record; a range is (first offset, last offset), the last one
+        included.
 
-        They are acknowledged as gaps.
+        They are acknowledged with the type 0, which is the protocol's for a gap.
         """
         self._parts += [(first, last, NO_RECORD) for first, last in ranges]
 
@@ -135,8 +139,9 @@ class ShareDeliveries:
     """The buffered and the delivered records of a share consumer.
 
     `add`, `renewed`, `take` and `collect_renewed` are called with the network's lock held, the other methods by the
-    application's thread without it. `deserialize` returns a record with its deserialized key and value.
-    `lock_timeout_ms` is the time limit of the acquisition locks of the records that were delivered last.
+    application's thread without it. `deserialize(record)` returns the record with deserialized key and value; None
+    leaves them as bytes. `lock_timeout_ms` is the time limit of the acquisition locks of the records that were
+    delivered last.
     """
 
     def __init__(self, deserialize: Callable[[ConsumerRecord], ConsumerRecord] | None) -> None:
@@ -148,7 +153,7 @@ class ShareDeliveries:
         self.lock_timeout_ms: int | None = None
 
     def add(self, fetched: FetchedShare) -> None:
-        """Buffers one partition's part of a response."""
+        """Buffers the data of one partition in a ShareFetch response."""
         self._buffers.append(fetched)
 
     @property
@@ -193,7 +198,9 @@ class ShareDeliveries:
         return all(delivered.is_acknowledged for delivered in self._delivered.values())
 
     def take(self) -> ToSend:
-        """Returns the acknowledgements to send, and removes the acknowledged records."""
+        """Returns the acknowledgements to send, by the partition and broker of the records, and removes the
+        acknowledged records.
+        """
         taken: ToSend = {}
         for source, delivered in list(self._delivered.items()):
             acknowledgements = delivered.take()
@@ -208,7 +215,7 @@ class ShareDeliveries:
         """Handles the response to one renewal of acquisition locks.
 
         `renewals` are the records whose locks were renewed, which the next `collect_renewed` returns; empty if the
-        renewal failed.
+        renewal failed. `lock_timeout_ms` is the time limit of the renewed locks.
         """
         self._renewing -= 1
         records = sorted(renewals, key=lambda record: record.offset)
@@ -247,7 +254,8 @@ class ShareDeliveries:
         return records
 
     def collect_renewed(self) -> list[ConsumerRecord]:
-        """Returns the records whose locks were renewed; they are delivered again."""
+        """Returns the records whose locks were renewed, for the application to process further and acknowledge again.
+        """
         renewed, self._renewed = self._renewed, []
         records: list[ConsumerRecord] = []
         for source, of_source, lock_timeout_ms in renewed:

@@ -49,9 +49,10 @@ def ignore_result(source: ShareSource, acknowledgements: Acknowledgements, error
 
 
 class Commit:
-    """The acknowledgements of one call that go to one broker.
+    """The acknowledgements that one call sends to one broker.
 
-    `waiting` are those without a result yet. `is_final` marks the last commit, which ends the session.
+    `waiting` has those that have no result yet. `is_final` marks the last commit to the broker, which ends the session.
+    `on_result(source, acknowledgements, error)` is called with each result; `error` is None after a success.
     """
 
     def __init__(self, waiting: ToSend, deadline_ms: int, on_result: OnAcknowledged, *, is_final: bool) -> None:
@@ -64,7 +65,10 @@ class Commit:
 
 
 class ShareNode:
-    """The session at one broker and what is sent next; one request is in flight at a time (`is_busy`)."""
+    """The share session at one broker, and the commits and acknowledgements to send to it.
+
+    While a request is in flight, `is_busy` is True, and no other request is sent to the broker.
+    """
 
     def __init__(self) -> None:
         self.session = ShareSession()
@@ -78,8 +82,9 @@ class ShareFetcher:
     """The task of a share consumer that owns its share sessions. The network runs it with its lock held.
 
     `wants_records` is True while the application waits for records; records are fetched only then, because their locks
-    expire while they are buffered. `errors` contains the errors that the next poll raises. `on_completed` is called for
-    every partition whose acknowledgements have a result.
+    expire while they are buffered. `errors` contains the errors that the next poll raises.
+    `on_completed(source, acknowledgements, error)` is called for every partition whose acknowledgements have a result;
+    `error` is None after a success.
     """
 
     def __init__(
@@ -112,8 +117,8 @@ class ShareFetcher:
     def fetch(self, acknowledgements: ToSend, deadline_ms: int) -> None:
         """Fetches records until some arrive; the next ShareFetch of each broker contains the acknowledgements.
 
-        If locks are renewed, the acknowledgements are sent alone and nothing is fetched, because the renewed records
-        are delivered first. They are repeated after retriable errors until `deadline_ms` (monotonic).
+        If `acknowledgements` renew locks, they are sent alone and nothing is fetched, because the renewed records are
+        delivered first. In this case they are repeated after retriable errors until `deadline_ms` (monotonic).
         """
         if any(each.renewals for each in acknowledgements.values()):
             self.commit(acknowledgements, deadline_ms)
@@ -128,9 +133,11 @@ class ShareFetcher:
             piggybacked[source] = each if earlier is None else earlier.followed_by(each)
 
     def commit(self, acknowledgements: ToSend, deadline_ms: int, on_result: OnAcknowledged = ignore_result) -> None:
-        """Sends acknowledgements on their own; `on_result` is called for each partition, possibly at once.
+        """Sends acknowledgements without fetching; they are repeated after retriable errors until `deadline_ms`
+        (monotonic).
 
-        They are repeated after retriable errors, until `deadline_ms` (monotonic).
+        `on_result(source, acknowledgements, error)` is called for each partition, possibly before `commit` returns;
+        `error` is None after a success.
         """
         by_node: dict[int, ToSend] = {}
         for source, each in acknowledgements.items():
@@ -142,7 +149,9 @@ class ShareFetcher:
             self._node(node_id).commits.append(Commit(waiting, deadline_ms, on_result, is_final=False))
 
     def close(self, acknowledgements: ToSend, deadline_ms: int) -> None:
-        """Sends the last acknowledgements with the requests that end the sessions."""
+        """Sends the last acknowledgements with the requests that end the sessions; the latter fail after `deadline_ms`
+        (monotonic).
+        """
         self.wants_records = False
         for source, each in acknowledgements.items():
             piggybacked = self._node(source.node_id).piggybacked
@@ -181,9 +190,9 @@ class ShareFetcher:
     # Acknowledging
 
     def _send_commits(self, node_id: int, node: ShareNode, monotonic_ms: int) -> int:
-        """Sends the next commit that can be sent, and ends the commits before it, which cannot be sent.
+        """Sends the broker's next commit, and ends with an error the commits before it that cannot be sent.
 
-        Returns the monotonic time (ms) at which to try again.
+        Returns the monotonic time (ms) at which to try again; NEVER if a request is in flight or no commit is left.
         """
         while node.commits and not node.is_busy:
             commit = node.commits[0]
@@ -261,7 +270,9 @@ class ShareFetcher:
         commit.not_before_ms = self._network.clock.monotonic_ms() + pause_ms
 
     def _end(self, node: ShareNode, commit: Commit, error: ApiError) -> None:
-        """Removes the commit from its node; the acknowledgements that still wait end with `error`."""
+        """Removes the commit from the ones to send to its broker; its acknowledgements without a result end with
+        `error`.
+        """
         node.commits.remove(commit)
         waiting, commit.waiting = commit.waiting, {}
         for source, each in waiting.items():
@@ -280,8 +291,11 @@ class ShareFetcher:
         on_result: OnAcknowledged,
         lock_timeout_ms: int | None,
     ) -> None:
-        """Passes the result of one partition's acknowledgements to `on_result` and `on_completed`, and the renewed
-        records to the deliveries."""
+        """Passes the result of one partition's acknowledgements to `on_result` and `on_completed`.
+
+        `error` is None after a success. Acquisition locks that were renewed for `lock_timeout_ms` are reported to the
+        deliveries.
+        """
         if acknowledgements.renewals:
             renewed = acknowledgements.renewals.values() if error is None else ()
             self._deliveries.renewed(source, renewed, lock_timeout_ms)
@@ -322,8 +336,8 @@ class ShareFetcher:
     def _in_turn(self, wanted: Iterable[int]) -> list[int]:
         """Returns the brokers to fetch from, in the order of their ids.
 
-        With a record limit, which allows one fetch at a time, the order begins after the broker that was fetched from
-        last, so that every broker gets its turn.
+        With a record limit, only one fetch may be in flight: the order then begins after the broker of the last fetch,
+        so that records are fetched from every broker.
         """
         ordered = sorted(wanted)
         if self._requests.has_record_limit:
@@ -401,8 +415,8 @@ class ShareFetcher:
     ) -> ApiError | None:
         """Buffers the records of a response, and passes on the results of the acknowledgements in `sent`.
 
-        An acknowledgement that has a result is removed from `sent`. `wanted` are the partitions that the request
-        fetched from. Returns the error of the whole response, or None.
+        An acknowledgement that has a result is removed from `sent`. `wanted` are the partitions that the request asked
+        for. Returns the error of the response as a whole, or None.
         """
         error = Error.of(response.error_code)
         if error:
@@ -453,7 +467,10 @@ class ShareFetcher:
             self.errors.append(ApiError(error, f"Fetching {topic_partition}: {part.error_message or error.message}"))
 
     def _update_leader(self, topic_partition: TopicPartition, part: Any, response: Any) -> None:
-        """Stores the leader that the partition's part of a response names, and requests new metadata."""
+        """Stores the new leader of a partition, which a response names, and requests new metadata.
+
+        `part` is the partition's struct in the response.
+        """
         nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
         leader = part.current_leader
         self._network.metadata.update_leader(topic_partition, leader.leader_id, leader.leader_epoch, nodes)
@@ -464,7 +481,7 @@ class ShareFetcher:
 
     @staticmethod
     def _parts(response: Any, expected: Iterable[SharePartition]) -> Iterable[tuple[SharePartition, Any]]:
-        """Yields the expected partitions that a response contains, each with its part of the response."""
+        """Yields the expected partitions that a response contains, each with its struct in the response."""
         known = {(each.topic_id, each.topic_partition.partition): each for each in expected}
         for topic in response.responses:
             for part in topic.partitions:

@@ -72,7 +72,7 @@ class ShareRequests:
         return request
 
     def acknowledge(self, version: int, epoch: int, acknowledgements: ByPartition) -> ShareAcknowledgeRequest:
-        """Returns a ShareAcknowledge request.
+        """Returns a ShareAcknowledge request; `epoch` is that of the session.
 
         Raises ApiError UNSUPPORTED_VERSION if acquisition locks are renewed and the broker does not support renewals.
         """

@@ -21,8 +21,8 @@ class SharePartition(NamedTuple):
 class ShareSession:
     """A share consumer's session at one broker.
 
-    `epoch` is that of the next request; with NEW_EPOCH the broker opens the session. Invariant: `partitions` are those
-    that the broker has in the session.
+    `epoch` is that of the next request; NEW_EPOCH makes the broker open the session. Invariant: `partitions` are those
+    that the session has after the requests so far.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,9 @@ class ShareSession:
         return self.epoch != NEW_EPOCH
 
     def plan(self, wanted: Collection[SharePartition]) -> tuple[list[SharePartition], list[SharePartition]]:
-        """Sets the partitions of the session to `wanted`; returns the partitions to add to it and to remove from it."""
+        """Sets the partitions of the session to `wanted`; returns two lists: those to add to it and those to remove
+        from it.
+        """
         if not self.is_open:
             self.partitions.clear()
         added = [each for each in wanted if each not in self.partitions]

@@ -39,8 +39,11 @@ class SingleThread:
 
 
 def by_one_thread(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Makes a method raise ConcurrentUse while another thread is in such a method of the same object, which has a
-    SingleThread as `_single_thread`."""
+    """Returns the method with a check: a call raises ConcurrentUse while another thread is in such a method of the same
+    object.
+
+    The object's attribute `_single_thread` must be a SingleThread.
+    """
 
     @wraps(method)
     def checked(self: Any, /, *arguments: P.args, **named: P.kwargs) -> R:

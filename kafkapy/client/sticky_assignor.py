@@ -40,7 +40,8 @@ PartitionCounts = Mapping[str, int]
 
 
 def assign_sticky(members: Members, counts: PartitionCounts, racks: PartitionRacks = NO_RACKS) -> Assignment:
-    """Assigns all partitions of the subscribed topics (strategy `sticky`)."""
+    """Assigns all partitions of the subscribed topics by the strategy `sticky`: evenly, with as few moves as possible.
+    """
     return _assign(members, counts, racks)[0]
 
 
@@ -61,9 +62,10 @@ def assign_cooperatively(members: Members, counts: PartitionCounts, racks: Parti
 def _assign(
     members: Members, counts: PartitionCounts, racks: PartitionRacks
 ) -> tuple[Assignment, dict[TopicPartition, str] | None]:
-    """Returns the assignment, and the new owner of each partition that another member must give up.
+    """Assigns all partitions of the subscribed topics; returns the assignment and the moves.
 
-    The owners are None if they were not computed.
+    The moves are the new owner of each partition that another member must give up. They are None, because they were not
+    computed, if the members subscribe to different topics.
     """
     subscribed = {topic for member in members.values() for topic in member.topics}
     known = {topic: counts[topic] for topic in sorted(subscribed) if counts.get(topic, 0) > 0}
@@ -133,8 +135,9 @@ def _partitions(topics: Iterable[str], counts: PartitionCounts) -> list[TopicPar
 class _EqualShares:
     """The assignment of members that all read the same topics.
 
-    `at_least` is the floor of the even share, `at_most` its ceiling; `over_count` members get more than `at_least`.
-    `owned` has the members in alphabetical order, and so all lists of members have this order.
+    `at_least` is the number of partitions divided by the number of members, rounded down, and `at_most` rounded up;
+    `over_count` members get `at_most` partitions if the two numbers differ. The lists of members have the order of
+    `owned`, which is alphabetical.
     """
 
     def __init__(
@@ -154,7 +157,9 @@ class _EqualShares:
         self.revoked: dict[TopicPartition, str] = {}  # partition -> the member that must give it up
 
     def assign(self) -> None:
-        """Computes `assigned`, the partitions of each member, and `moving`, the new owners of moved partitions."""
+        """Computes `assigned`, the partitions by member, and `moving`, the new owner of each partition that another
+        member owned.
+        """
         for member_id, had in self.owned.items():
             misplaced = {each for each in had if self.matching.is_mismatch(member_id, each)}
             self.revoked.update(dict.fromkeys(misplaced, member_id))
@@ -187,8 +192,10 @@ class _EqualShares:
         self.revoked.update(dict.fromkeys(had[kept:], member_id))
 
     def _assign_within_racks(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Assigns partitions to members in the racks of their replicas, as far as their shares allow; returns the other
-        partitions."""
+        """Assigns each partition to a member in a rack of its replicas that may get another partition.
+
+        Returns the partitions for which there is no such member.
+        """
         left = []
         index = 0
         for topic_partition in partitions:
@@ -229,9 +236,9 @@ class _EqualShares:
             self.moving[topic_partition] = member_id
 
     def _assign_rest(self, partitions: list[TopicPartition]) -> None:
-        """Assigns partitions in turn to the members that have less than `at_least`, until each of these has as many.
+        """Assigns partitions in turn to the members that have fewer than `at_least`, until each of them has `at_least`.
 
-        The partitions that are left go to the members that may get one more, one to each.
+        Then each remaining partition goes to another member that may get one more.
         """
         even = deque(self.even)
         index = 0
@@ -306,8 +313,10 @@ class _Balance:
         self.assigned.update(fixed)
 
     def _given_within_racks(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Gives each partition to the member with the fewest partitions in a rack of its replicas, or without a rack;
-        returns the partitions that have no such member."""
+        """Assigns each partition to the member with the fewest partitions in a rack of its replicas, or without a rack.
+
+        Returns the partitions that have no such member.
+        """
         left = []
         for topic_partition in partitions:
             near = (
@@ -336,7 +345,9 @@ class _Balance:
         insort(self.order, (len(mine), member_id))
 
     def _may_change(self, member_id: str) -> bool:
-        """Returns whether the member could get another partition, or give a partition to another member."""
+        """Returns whether the member reads topics of which it lacks partitions, or has partitions that other members
+        could read.
+        """
         mine = self.assigned[member_id]
         if len(mine) < sum(self.counts[topic] for topic in self.topics[member_id]):
             return True
@@ -372,7 +383,7 @@ class _Balance:
     def _previous_owners(self) -> dict[TopicPartition, str]:
         """Returns the previous owner of each partition.
 
-        This is the member that claims it for the most recent generation before the current one.
+        This is the member that claims the partition for the latest generation before the current one.
         """
         latest = max((member.generation for member in self.members.values()), default=-1)
         found: dict[TopicPartition, tuple[int, str]] = {}
@@ -396,7 +407,7 @@ class _Balance:
         self._give(moved, receiver)
 
     def _is_balanced(self) -> bool:
-        """Returns whether no member could get a partition from a member that has more partitions."""
+        """Returns whether no member could get a partition from a member that has more partitions than it."""
         if self.order[0][0] >= self.order[-1][0] - 1:
             return True
         for count, member_id in self.order:
@@ -411,9 +422,11 @@ class _Balance:
 
 
 class _Movements:
-    """The moves made so far, stored so that two members do not exchange two partitions of one topic.
+    """The moves of partitions made so far, by which members do not exchange two partitions of one topic with each
+    other.
 
-    Instead of moving a second partition in the opposite direction, the first one is moved back.
+    If a partition moved from A to B and another of its topic is to move from B to A, the first one is moved back
+    instead.
     """
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from kafkapy.types import TopicPartition
 
 
 class ResetStrategy(IntEnum):
-    """The first position of a partition without a committed offset; the values are ListOffsets' timestamps."""
+    """The position at which a partition without a committed offset starts; the values are ListOffsets' timestamps."""
 
     LATEST = -1
     EARLIEST = -2
@@ -71,7 +71,11 @@ class PartitionState:
         self.last_collect = 0  # the number of the last `collect` that served this partition first
 
     def jump(self, position: int | None, leader_epoch: int = -1) -> None:
-        """Sets the position and drops the buffered records; `leader_epoch` is that of the preceding record, or -1."""
+        """Sets the position and drops the buffered records.
+
+        `position` is None if it is not known yet. `leader_epoch` is that of the record before the position, -1 if
+        unknown.
+        """
         self.position = position
         self.leader_epoch = leader_epoch
         self.checked_epoch = -1
@@ -83,7 +87,9 @@ class PartitionState:
         self.wants_committed = False
 
     def jump_by(self, timestamp: int) -> None:
-        """Drops the position; ListOffsets will look up the offset at a timestamp (-1: latest, -2: earliest)."""
+        """Makes the position unknown, until ListOffsets has looked up the offset at a timestamp (-1: latest, -2:
+        earliest).
+        """
         self.jump(None)
         self.reset = timestamp
 
@@ -100,7 +106,9 @@ class PartitionState:
 
     @property
     def is_fetchable(self) -> bool:
-        """Returns whether the next records may be fetched now."""
+        """Returns whether records may be fetched: the position is known, not at the end to read, and the partition not
+        paused.
+        """
         if self.position is None or self.is_paused:
             return False
         return self.until_offset is None or self.fetch_offset < self.until_offset

@@ -26,7 +26,8 @@ _OWN_TAG = "client-id"
 
 
 def telemetry_name(name: MetricName) -> str:
-    """Returns the name of a metric in pushes, such as org.apache.kafka.producer.connection.creation.total."""
+    """Returns the name by which a pushed metric is called, such as org.apache.kafka.producer.connection.creation.total.
+    """
     group = name.group.removesuffix("-metrics")
     return f"{_NAMESPACE}{group}.{name.name}".replace("-", ".")
 
@@ -37,7 +38,7 @@ def is_counter(name: MetricName) -> bool:
 
 
 def is_requested(name: MetricName, prefixes: Iterable[str]) -> bool:
-    """Returns whether a subscription requests a metric; the prefix "" requests all."""
+    """Returns whether the metric's name in pushes begins with one of the prefixes of a subscription; "" matches all."""
     return any(telemetry_name(name).startswith(prefix) for prefix in prefixes)
 
 
@@ -66,10 +67,10 @@ def _point(name: MetricName, value: float, time_ns: int) -> bytes:
 def encode_metrics(
     metrics: Metrics, pushed: Mapping[MetricName, float] | None, labels: Mapping[str, str], time_ns: int
 ) -> bytes:
-    """Returns the metrics as MetricsData; a metric without a value is left out.
+    """Encodes the metrics as MetricsData; a metric without a value is left out.
 
-    `pushed` has the sums of the last push, so that the differences are encoded; None for the sums since the start.
-    `labels` describe the client, and `time_ns` is the time in nanoseconds since 1970.
+    `pushed` has the values of the counters at the last push: the changes since then are encoded. With None the values
+    since the start are encoded. `labels` describe the client, and `time_ns` is the time in nanoseconds since 1970.
     """
     encoded = []
     temporality = _CUMULATIVE if pushed is None else _DELTA

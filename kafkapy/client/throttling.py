@@ -67,7 +67,7 @@ class ThrottleTimes:
 
     @property
     def average_ms(self) -> float:
-        """The average of all responses, also of those that were not delayed; 0 before the first."""
+        """The average over all responses, including those without a delay; 0 before the first response."""
         return self.total_ms / self.count if self.count else 0.0
 
 

@@ -43,10 +43,10 @@ class TokenEndpoint(NamedTuple):
     context: SSLContext | None = None
 
     def retrieve(self, form: Mapping[str, str], headers: Mapping[str, str]) -> str:
-        """Sends a form and returns the token of the response.
+        """Sends the fields `form` by POST and returns the token in the response.
 
-        Blocks; repeats the request after a failure that may pass, for `retry_backoff_max_ms` in all. Raises
-        AuthenticationError.
+        Blocks. Repeats the request after a failure that may pass, until `retry_backoff_max_ms` have passed in all.
+        Raises AuthenticationError if the endpoint refuses or cannot be reached until then.
         """
         body = urlencode(form).encode()
         end = time.monotonic() + self.retry_backoff_max_ms / 1000
@@ -64,7 +64,9 @@ class TokenEndpoint(NamedTuple):
             pause_s *= 2
 
     def _post(self, body: bytes, headers: Mapping[str, str]) -> bytes:
-        """Returns the body of the response. Raises _Refused, or OSError if another attempt may succeed."""
+        """Sends a request and returns the body of the response. Raises _Refused, or OSError if another attempt may
+        succeed.
+        """
         parts = urlsplit(self.url)
         host, port = parts.hostname or "", parts.port
         connection: HTTPConnection
@@ -108,9 +110,10 @@ def checked_url(key: str, url: str) -> str:
 def client_credentials(
     endpoint: TokenEndpoint, client_id: str, secret: str, scope: str | None, *, urlencoded: bool
 ) -> Callable[[], str]:
-    """Returns a function that retrieves a token by the grant client_credentials; see `TokenEndpoint.retrieve`.
+    """Returns a function that retrieves a token by the grant client_credentials.
 
-    With `urlencoded`, id and secret are encoded before they become the header, as RFC 6749 demands.
+    The function blocks, and raises AuthenticationError if it gets no token. With `urlencoded`, id and secret are
+    URL-encoded before they are put into the header Authorization, as RFC 6749 demands.
     """
     if urlencoded:
         client_id, secret = quote_plus(client_id), quote_plus(secret)
@@ -120,7 +123,10 @@ def client_credentials(
 
 
 def assertion_grant(endpoint: TokenEndpoint, make_assertion: Callable[[], str], scope: str | None) -> Callable[[], str]:
-    """Returns a function that retrieves a token for a signed assertion (RFC 7523); see `TokenEndpoint.retrieve`."""
+    """Returns a function that retrieves a token for the assertion that `make_assertion()` returns (RFC 7523).
+
+    The function blocks, and raises AuthenticationError if it gets no token. `scope` is None for the endpoint's default.
+    """
     grant = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", **({"scope": scope} if scope else {})}
     return lambda: endpoint.retrieve({**grant, "assertion": make_assertion()}, {})
 
@@ -137,7 +143,7 @@ def _token_of(content: bytes) -> str:
 
 
 def _error_of(content: bytes) -> str:
-    """Returns what an endpoint says about a refusal, as text to append to a message; "" if it says nothing."""
+    """Returns the error that a response names, in parentheses, to append to a message; "" if it names none."""
     try:
         answer = json.loads(content)
         shown = [str(answer[name]) for name in ("error", "error_description") if answer.get(name)]

@@ -37,7 +37,8 @@ FATAL = frozenset(
 
 
 class TransactionPhase(Enum):
-    """The phases of a transactional producer; `init_transactions` ends UNINITIALIZED."""
+    """The phases of a transactional producer. The first one is UNINITIALIZED, until `init_transactions` has succeeded.
+    """
 
     UNINITIALIZED = auto()
     READY = auto()
@@ -82,7 +83,9 @@ class TransactionState(ProducerIdSource):
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether the coordinator knows nothing of the transaction, so that there is nothing to end."""
+        """Returns True if no partition or offset was added at the coordinator, so that there is nothing to commit or
+        abort.
+        """
         return not self._added and not self.has_offsets
 
     def begin(self) -> None:
@@ -94,7 +97,9 @@ class TransactionState(ProducerIdSource):
         self.phase = TransactionPhase.OPEN
 
     def require(self, phase: TransactionPhase) -> None:
-        """Raises the error that the transaction failed with, or TransactionError if the phase is not `phase`."""
+        """Raises the error with which the transaction has failed, or TransactionError if the present phase is not
+        `phase`.
+        """
         if self.failure is not None:
             raise self.failure
         if self.phase is not phase:
@@ -103,7 +108,7 @@ class TransactionState(ProducerIdSource):
             )
 
     def reset(self) -> None:
-        """Returns to the phase between two transactions."""
+        """Sets the phase READY, in which a transaction can begin, and forgets the last transaction's error."""
         self.failure = None
         self.needs_new_epoch = False
         self.phase = TransactionPhase.READY
@@ -123,7 +128,10 @@ class TransactionState(ProducerIdSource):
         return self.failure
 
     def run(self, monotonic_ms: int, has_in_flight: bool) -> bool:
-        """Returns whether batches may be sent; sends AddPartitionsToTxn for the partitions that wait to be added."""
+        """Sends AddPartitionsToTxn for the partitions that wait to be added to the transaction.
+
+        Returns True if batches may be sent: a transaction is open or ending. `has_in_flight` has no effect.
+        """
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.ENDING):
             return False
         if self._wanted and not self.is_adding and monotonic_ms >= self._add_not_before_ms:
@@ -137,7 +145,10 @@ class TransactionState(ProducerIdSource):
         return True
 
     def next_ms(self, monotonic_ms: int) -> int:
-        """Returns the monotonic time (ms) at which to call `run` again for partitions that could not be added yet."""
+        """Returns the monotonic time (ms) at which to call `run` again for partitions that could not be added yet.
+
+        Returns NEVER if no partition waits, or the request that adds the partitions is in flight.
+        """
         if not self._wanted or self.is_adding:
             return NEVER
         retry_ms = min(self.coordinator.next_attempt_ms(monotonic_ms), monotonic_ms + CHECK_INTERVAL_MS)

@@ -60,7 +60,7 @@ class Transactions:
         self._state.phase = TransactionPhase.READY
 
     def begin(self) -> None:
-        """Opens a transaction; sends no request."""
+        """Begins a transaction in the producer's state; sends no request."""
         self._state.require(TransactionPhase.READY)
         with self._network.lock:
             self._state.begin()
@@ -68,7 +68,7 @@ class Transactions:
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata, timeout_s: float
     ) -> None:
-        """Commits a group's offsets as part of the transaction."""
+        """Commits a group's offsets as part of the transaction; does nothing if there are none."""
         state = self._state
         state.require(TransactionPhase.OPEN)
         if not offsets:
@@ -95,7 +95,9 @@ class Transactions:
         )
 
     def commit(self, timeout_s: float) -> None:
-        """Commits after all records are written; raises the error that a record has failed with."""
+        """Waits until all records are written and commits the transaction; raises the error that a record has failed
+        with.
+        """
         # In phase ENDING an earlier commit has timed out and is repeated.
         if self._state.phase is not TransactionPhase.ENDING:
             self._state.require(TransactionPhase.OPEN)
@@ -121,14 +123,16 @@ class Transactions:
         return PreparedTransaction(state.transactional_id, state.identity.producer_id, state.identity.epoch)
 
     def abort(self, timeout_s: float) -> None:
-        """Aborts; records that have not been sent yet fail with TRANSACTION_ABORTABLE."""
+        """Aborts the transaction; records that have not been sent yet fail with TRANSACTION_ABORTABLE."""
         if self._state.phase is not TransactionPhase.FAILED:
             self._state.require(TransactionPhase.OPEN)
         self._fail_unsent()
         self._end(False, timeout_s)
 
     def _coordinator_of(self, group_id: str) -> Coordinator:
-        """Returns the coordinator of a group, which is looked up again only for another group or after an error."""
+        """Returns the coordinator of a group; it is looked up for the first call, for another group, and after an
+        error.
+        """
         if self._group is None or self._group.key != group_id or self._group.fatal is not None:
             self._group = Coordinator(self._network, group_id)
         return self._group
@@ -246,8 +250,9 @@ class Transactions:
     ) -> Any:
         """Sends the request `build(version)`, in version `highest` at most, and returns the coordinator's response.
 
-        Raises an error that is not retried, which also fails the transaction; or RequestTimedOut with `goal` in its
-        message (see `request_until_done`), after which the request may be repeated.
+        The request is repeated after retriable errors. Raises an error that is not retried, which also fails the
+        transaction; or RequestTimedOut after `timeout_s` seconds, with `goal` in its message, after which the caller
+        may repeat the request.
         """
 
         def send(node_id: int, on_result: Callable[[Any, Exception | None], None]) -> None:

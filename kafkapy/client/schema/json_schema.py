@@ -19,9 +19,10 @@ Validate = Callable[[Any], None]
 
 
 def referred_resources(registry: RegistryClient, schema: Schema) -> Any:
-    """Returns the schemas that a schema refers to, as a Registry of the library referencing.
+    """Returns the schemas that a schema refers to, as the Registry object of the library referencing.
 
-    It keeps the library jsonschema from fetching remote schemas. Raises ValueError for a text that is not JSON.
+    With this object the library jsonschema does not fetch remote schemas. Raises ValueError for a text that is not
+    JSON.
     """
     from referencing import Registry, Resource
     from referencing.jsonschema import DRAFT7
@@ -35,7 +36,10 @@ def referred_resources(registry: RegistryClient, schema: Schema) -> Any:
 
 
 def resolver_of(registry: Any, root: Any) -> Any:
-    """Returns what resolves the references in a schema; `registry` is the result of `referred_resources`."""
+    """Returns an object of the library referencing that finds the targets of the references within the schema `root`.
+
+    `registry` is the result of `referred_resources`, with the other schemas that `root` refers to.
+    """
     from referencing import Resource
     from referencing.jsonschema import DRAFT7
 
@@ -43,7 +47,11 @@ def resolver_of(registry: Any, root: Any) -> Any:
 
 
 def fits(schema: Any, registry: Any, resolver: Any, value: Any) -> bool:
-    """Returns whether a value is valid by a part of a schema, whose references `resolver` resolves."""
+    """Returns whether a value is valid by `schema`, which may be a part of a larger schema; False for an unknown
+    reference.
+
+    `resolver` finds the targets of the references in `schema`, and `registry` is the result of `referred_resources`.
+    """
     from jsonschema.validators import Draft7Validator, validator_for
     from referencing.exceptions import Unresolvable
 
@@ -89,7 +97,7 @@ def make_validator(registry: RegistryClient, schema: Schema) -> Validate:
 
 
 def encode_json(value: Any) -> bytes:
-    """Returns a value as JSON. Raises SchemaMismatch."""
+    """Encodes a value as JSON. Raises SchemaMismatch if JSON cannot represent the value."""
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
     except (TypeError, ValueError) as error:
@@ -97,7 +105,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(data: bytes) -> Any:
-    """Returns the value of JSON. Raises SchemaMismatch."""
+    """Decodes JSON. Raises SchemaMismatch if `data` are not JSON."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -108,8 +116,9 @@ class JsonSerializer(SchemaSerializer):
     """Serializes values as JSON that a JSON Schema accepts.
 
     `schema` is the text of the schema, or a Schema with references; None needs `use_latest` or `schema_id`.
-    `to_value` turns an application's object into a value of JSON. `validates` is False to skip the validation.
-    `encode` replaces the function that makes JSON of a value. The other arguments are those of SchemaSerializer.
+    `to_value(value)` turns an application's object into a value of JSON. With `validates` False the values are not
+    validated. `encode(value)` replaces the function that makes JSON of a value. `options` are the keyword arguments of
+    SchemaSerializer, such as `auto_register` and `subject_name`.
     """
 
     schema_type = JSON

@@ -56,7 +56,10 @@ class Schema(NamedTuple):
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the fields of the API. As in Confluent's registry, those with their default are left out."""
+        """Returns the schema as the fields that the registry's API uses.
+
+        Fields that have their default are left out, as in Confluent's registry.
+        """
         fields: dict[str, Any] = {}
         if self.type != AVRO:
             fields["schemaType"] = self.type
@@ -82,12 +85,15 @@ class Schema(NamedTuple):
 
 
 def _without_empty(fields: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Returns the fields that have a value, or None if there are none."""
+    """Returns the fields whose value is not empty, or None if there are none."""
     return {name: value for name, value in (fields or {}).items() if value or value is False} or None
 
 
 class RegisteredSchema(NamedTuple):
-    """A version of a subject, or a schema found by its id; then `subject` is "" and `version` is 0."""
+    """A registered schema, its id, and the subject and version by which it was found.
+
+    If it was found by its id alone, `subject` is "" and `version` is 0.
+    """
 
     schema: Schema
     id: int

@@ -28,12 +28,16 @@ def _check_library() -> None:
 
 
 def descriptor_text(file: Any) -> str:
-    """Returns the schema of a file: its FileDescriptorProto in base64."""
+    """Returns the schema of the file descriptor `file` as text: its FileDescriptorProto in base64."""
     return base64.b64encode(file.serialized_pb).decode()
 
 
 def message_indexes(descriptor: Any) -> tuple[int, ...]:
-    """Returns the path to a message within its file: the index of each enclosing message and of the message."""
+    """Returns the path to a message within its file.
+
+    This is the index of the outermost enclosing message in the file, then the index of each next one, and at last that
+    of the message itself.
+    """
     path: list[int] = []
     while descriptor.containing_type is not None:
         names = [each.name for each in descriptor.containing_type.nested_types]
@@ -46,9 +50,9 @@ def message_indexes(descriptor: Any) -> tuple[int, ...]:
 class ProtobufSerializer(SchemaSerializer):
     """Serializes messages of one generated class.
 
-    The schema is the .proto file that defines the class. The files that it imports are registered under subjects with
-    their names, or with the names that `reference_subject` returns for their descriptors; `skips_known` leaves out the
-    files that every library has. The other arguments are those of SchemaSerializer.
+    The schema is the .proto file that defines the class. The files that it imports are registered too: under subjects
+    with their names, or with the names that `reference_subject(descriptor)` returns. `skips_known` leaves out the files
+    that every Protobuf library has. `options` are the keyword arguments of SchemaSerializer, such as `auto_register`.
     """
 
     schema_type = PROTOBUF
@@ -140,7 +144,10 @@ class ProtobufDeserializer(SchemaDeserializer):
 
 
 def file_descriptor(registry: RegistryClient, schema: Schema) -> Any:
-    """Returns the descriptor of a schema's file, with those of its references. Raises SchemaMismatch."""
+    """Returns the descriptor of a schema's file, in a pool with the files of the schemas that it refers to.
+
+    Raises SchemaMismatch if the registry does not have one of the schemas as a descriptor.
+    """
     from google.protobuf import descriptor_pool
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.message import DecodeError
@@ -193,7 +200,11 @@ def _known_file(pool: Any, name: str) -> Any:
 
 
 def message_class_at(file: Any, indexes: tuple[int, ...]) -> Any:
-    """Returns the class of the message with some indexes in a file. Raises WrongFrame."""
+    """Returns the class of a message in a file, whose path is `indexes` (the index of each enclosing message and of its
+    own).
+
+    Raises WrongFrame if the file has no such message.
+    """
     from google.protobuf.message_factory import GetMessageClass
 
     try:

@@ -37,11 +37,11 @@ _MOST_IDLE = 8
 class RegistryClient:
     """Registers and finds schemas. Any thread. Schemas by id and ids by schema are cached within `cache_size` entries.
 
-    `urls` are the addresses of the registry's instances, with a user and password where it asks for them; the next one
-    is tried if one cannot be reached. `tls` is for https; None means the certificate authorities that the machine
-    trusts. A request is repeated `retries` times after an error that a repetition may remove; the pause before it is
-    doubled from `first_pause_s` to `longest_pause_s`. `more_headers` returns further headers of each request, such as a
-    token. Methods raise RegistryFailure for a request that is refused or fails.
+    `urls` are the addresses of the registry's instances. If an instance cannot be reached, the next one is tried.
+    `user` and `password` are for instances that require a login. `tls` is for https; None means the certificate
+    authorities that the machine trusts. A request is repeated `retries` times after an error that a repetition may
+    remove; the pause before it is doubled from `first_pause_s` to `longest_pause_s`. `more_headers()` returns further
+    headers of each request, such as a token. Methods raise RegistryFailure for a request that is refused or fails.
 
     Arguments of several methods: `deleted` includes versions and subjects that were deleted softly. `normalize` has the
     registry compare schemas in their normal form. `format` is the form of the returned text: "" for the usual one,
@@ -111,10 +111,11 @@ class RegistryClient:
         return _registered(self.request("POST", f"/subjects/{_quoted(subject)}", query, schema.as_json()))
 
     def schema(self, schema_id: int, *, subject: str = "", format: str = "", reference_format: str = "") -> Schema:
-        """Returns the schema with an id.
+        """Returns the schema with an id. Ids are unique within a context of the registry.
 
-        The id is of the context in the name `subject`, by default of the default context. `format` is "serialized" to
-        get a Protobuf schema as a descriptor; `reference_format` is the form of its references.
+        The context is the one that the name `subject` contains, such as ":.ctx:name", or else the default context.
+        `format` "serialized" returns a Protobuf schema as a descriptor in base64, "" returns its text;
+        `reference_format` is the form of the schemas that it refers to.
         """
         key = (schema_id, subject, format, reference_format)
         found = self._by_id.get(key)
@@ -126,7 +127,10 @@ class RegistryClient:
         return found.schema
 
     def schema_of_guid(self, guid: str, *, format: str = "") -> Schema:
-        """Returns the schema with a GUID."""
+        """Returns the schema with a GUID.
+
+        `format` "serialized" returns a Protobuf schema as a descriptor in base64, "" returns its text.
+        """
         key = (guid, format)
         found = self._by_guid.get(key)
         if found is None:
@@ -139,8 +143,8 @@ class RegistryClient:
     ) -> RegisteredSchema:
         """Returns a version of a subject, by default the latest one. Versions by number are cached.
 
-        `deleted` also finds a version that was deleted softly; `format` is "serialized" to get a Protobuf schema as a
-        descriptor.
+        `deleted` also finds a version that was deleted softly. `format` "serialized" returns a Protobuf schema as a
+        descriptor in base64, "" returns its text.
         """
         key = (subject, version, format) if isinstance(version, int) and version > 0 and not deleted else None
         found = self._versions.get(key) if key is not None else None
@@ -154,8 +158,9 @@ class RegistryClient:
     def referred(self, schema: Schema, *, format: str = "") -> dict[str, Schema]:
         """Returns all schemas to which a schema refers, directly or not, by the names of the references.
 
-        A schema follows those that it refers to itself. Raises RegistryFailure also for references in a circle, for a
-        chain of more than DEEPEST_REFERENCE references, and for more than MOST_REFERENCES in all.
+        In the result's order, a schema comes after those that it refers to. Raises RegistryFailure for references in a
+        circle, for a chain of more than DEEPEST_REFERENCE references, for more than MOST_REFERENCES in all, and if a
+        request fails.
         """
         found: dict[str, Schema] = {}
 
@@ -200,9 +205,9 @@ class RegistryClient:
         return found
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """Deletes a subject softly, or with `permanent` one that was deleted softly before.
+        """Deletes a subject softly; with `permanent`, removes one that was deleted softly before.
 
-        Returns the deleted versions.
+        Returns the numbers of the deleted versions.
         """
         query = {"permanent": "true"} if permanent else {}
         found: list[int] = self.request("DELETE", f"/subjects/{_quoted(subject)}", query)
@@ -210,7 +215,8 @@ class RegistryClient:
         return found
 
     def delete_version(self, subject: str, version: int | str, *, permanent: bool = False) -> int:
-        """Deletes a version softly, or with `permanent` one that was deleted softly before. Returns its number."""
+        """Deletes a version softly; with `permanent`, removes one that was deleted softly before. Returns its number.
+        """
         query = {"permanent": "true"} if permanent else {}
         found: int = self.request("DELETE", f"/subjects/{_quoted(subject)}/versions/{version}", query)
         self.forget()
@@ -321,7 +327,7 @@ class RegistryClient:
         return _parsed(address, response.status, data)
 
     def _connection(self, address: _Address) -> tuple[Any, bool]:
-        """Returns an idle connection to the address and True, or if there is none a new one and False."""
+        """Returns a connection to the address, and True if it was idle and is used again, False if it is new."""
         with self._lock:
             for position, (other, connection) in enumerate(self._idle):
                 if other is address:
@@ -336,7 +342,7 @@ class RegistryClient:
 
 
 class _Address:
-    """The address of an instance. `url` has no password."""
+    """The address of one instance of the registry. Its `url` does not contain the password."""
 
     def __init__(self, url: str, user: str, password: str) -> None:
         try:

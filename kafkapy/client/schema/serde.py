@@ -19,15 +19,16 @@ CACHE_SIZE = 1000
 class SchemaSerializer(ABC):
     """Serializes values by a schema of the registry. Any thread.
 
-    auto_register: registers the schema; otherwise it must be registered already.
+    auto_register: True registers the schema; otherwise it must be registered already.
     use_latest: writes with the latest version of the subject instead of the given schema.
     schema_id: writes with the schema that has this id.
     normalize: has the registry normalize the schema.
-    subject_name: the strategy, or its name (TOPIC, RECORD, TOPIC_RECORD).
-    is_key: whether the serializer is for keys.
+    subject_name: the function that forms the subject's name, or TOPIC, RECORD or TOPIC_RECORD.
+    is_key: True if the serializer is for keys, False if it is for values.
 
-    A serializer is the value of `key.serializer` or `value.serializer`: `serializer(topic, value)` returns the frame
-    and the data. `encode` writes the schema's GUID into a header instead.
+    A serializer is the value of `key.serializer` or `value.serializer`: `serializer(topic, value)` returns the frame,
+    which names the schema by its id, and the data. `encode` returns the data alone, and a header with the schema's
+    GUID.
     """
 
     schema_type = ""
@@ -58,9 +59,10 @@ class SchemaSerializer(ABC):
         self._last_made: tuple[Schema, Any] | None = None
 
     def __call__(self, topic: str, value: Any) -> bytes | None:
-        """Returns a value as bytes, the prefix that names its schema and the data, or None for None.
+        """Serializes a value as bytes: a frame, which names the schema by its id, and the data. Returns None for None.
 
-        Raises SchemaMismatch for a value that does not fit the schema, and RegistryFailure.
+        Raises SchemaMismatch for a value that does not fit the schema, and RegistryFailure if a request to the registry
+        fails.
         """
         if value is None:
             return None
@@ -70,7 +72,10 @@ class SchemaSerializer(ABC):
         return found[1] + self.indexes() + self.serialize(value, found[0].schema)
 
     def encode(self, topic: str, value: Any) -> tuple[bytes | None, list[tuple[str, bytes]]]:
-        """Returns the data of a value without a frame, and the header that names their schema by its GUID."""
+        """Serializes a value for a record that has a header with the schema's GUID.
+
+        Returns the data without a frame and a list with the header; (None, []) for None.
+        """
         if value is None:
             return None, []
         found, _ = self._registered.get(topic) or self._find(topic)
@@ -78,9 +83,10 @@ class SchemaSerializer(ABC):
         return self.serialize(value, found.schema), [(header_name(self._part), header)]
 
     def _find(self, topic: str) -> tuple[RegisteredSchema, bytes]:
-        """Returns the schema with which to write the values of a topic, and their frame without message indexes.
+        """Returns the schema with which to write the values of a topic, and the bytes of the frame that names it by its
+        id.
 
-        Registers the schema if the serializer was configured to do so.
+        Registers the schema if the serializer was configured to do so. The frame has no message indexes of Protobuf.
         """
         found: RegisteredSchema
         if self._schema_id is not None:
@@ -101,7 +107,11 @@ class SchemaSerializer(ABC):
         return entry
 
     def _made_of(self, schema: Schema, make: Callable[[], Any]) -> Any:
-        """Returns what `make` has made of a schema. The last one is found without a digest of its content."""
+        """Returns the result of `make()`, which prepares a schema, such as its parsed form; cached by the schema's
+        content.
+
+        If the schema object is that of the last call, the result is returned without computing a digest of the content.
+        """
         last = self._last_made
         if last is not None and last[0] is schema:
             return last[1]
@@ -118,12 +128,14 @@ class SchemaSerializer(ABC):
         """Returns the full name of the schema's type, such as "com.example.Order"; "" if the type has no name."""
 
     def indexes(self) -> bytes:
-        """Returns the message indexes of Protobuf, which other languages do not have."""
+        """Returns the encoded message indexes that follow the schema's id if the schema is one of Protobuf; otherwise
+        b"".
+        """
         return b""
 
     @abstractmethod
     def serialize(self, value: Any, schema: Schema) -> bytes:
-        """Returns the data of a value."""
+        """Encodes a value by `schema`. Raises SchemaMismatch if the value does not fit it."""
 
 
 class SchemaDeserializer(ABC):
@@ -142,11 +154,18 @@ class SchemaDeserializer(ABC):
         self._parsed: BoundedCache[int | str, Any] = BoundedCache(CACHE_SIZE)
 
     def __call__(self, topic: str, data: bytes | None) -> Any:
-        """Returns the value of some data; None stays None. Raises WrongFrame, SchemaMismatch or RegistryFailure."""
+        """Deserializes data that begin with a frame, which names their schema; returns None for None.
+
+        Raises WrongFrame, SchemaMismatch or RegistryFailure.
+        """
         return self.decode(topic, data, None)
 
     def decode(self, topic: str, data: bytes | None, headers: Headers | None) -> Any:
-        """Returns the value of some data, whose schema is named by the data or by a header."""
+        """Deserializes data whose schema is named by one of the record's headers or, without it, by the frame before
+        the data.
+
+        Returns None if `data` is None.
+        """
         if data is None:
             return None
         frame = read_frame(data, self._part, headers, has_indexes=self.has_indexes)
@@ -155,7 +174,7 @@ class SchemaDeserializer(ABC):
         return self.deserialize(data, frame, parsed)
 
     def schema_of(self, frame: Frame) -> Schema:
-        """Returns the schema whose id or GUID a frame has; asks the registry unless it is cached."""
+        """Returns the schema whose id or GUID is in a frame; asks the registry unless the schema is cached."""
         if frame.guid is not None:
             return self._registry.schema_of_guid(frame.guid, format=self.format)
         assert frame.id is not None

@@ -27,9 +27,10 @@ Headers = Iterable[tuple[str, bytes | None]]
 
 
 class Frame(NamedTuple):
-    """The id or the GUID of the schema of some data (the other is None), and the message indexes of Protobuf.
+    """The frame of some data, which names their schema by its id or its GUID; the other one of these fields is None.
 
-    `start` is the position in the bytes at which the data begin.
+    `start` is the position in the bytes at which the data begin. `indexes` is the path to a Protobuf message in its
+    file.
     """
 
     id: int | None
@@ -49,7 +50,7 @@ def guid_header(guid: str, indexes: bytes = b"") -> bytes:
 
 
 def header_name(part: str) -> str:
-    """Returns the name of the header that has the GUID of a schema; `part` is "key" or "value"."""
+    """Returns the name of the header that has the GUID of a key's or value's schema; `part` is "key" or "value"."""
     return KEY_HEADER if part == KEY else VALUE_HEADER
 
 
@@ -78,7 +79,7 @@ def read_frame(data: bytes, part: str, headers: Headers | None = None, *, has_in
 
 
 def encode_indexes(indexes: Iterable[int]) -> bytes:
-    """Returns message indexes as bytes."""
+    """Encodes the message indexes of Protobuf, which are the path to a message in its file."""
     numbers = list(indexes)
     if numbers == [0]:
         return b"\0"

@@ -91,7 +91,7 @@ _SUBMODULES = ("admin", "aio", "error", "serialization")
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a submodule when it is first used as an attribute."""
+    """Imports the submodule `name` when it is first used as an attribute; raises AttributeError if there is none."""
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

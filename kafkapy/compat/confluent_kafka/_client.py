@@ -36,7 +36,10 @@ _RESOLUTION_ERRORS = ("Name or service not known", "Temporary failure in name re
 
 
 def seconds(timeout: float | None) -> float | None:
-    """Returns a time-out as kafkapy's methods accept it; None for a negative number, which means no limit."""
+    """Converts a time-out of confluent-kafka, in seconds, for kafkapy's methods: a negative number becomes None.
+
+    None, for no limit, stays None. Raises TypeError for another type.
+    """
     if timeout is None:
         return None
     if not isinstance(timeout, int | float):
@@ -45,10 +48,10 @@ def seconds(timeout: float | None) -> float | None:
 
 
 class Callbacks:
-    """The events of one client that wait for the program to poll, and the callbacks that receive them.
+    """The events of one client that wait until the program polls, and the program's callbacks that receive them.
 
-    Any thread adds events; the thread that polls calls the callbacks, so that an exception of a callback reaches the
-    program there.
+    Any thread adds events; the thread that polls calls the callbacks, so that an exception of a callback is raised in
+    that thread.
     """
 
     def __init__(self, settings: Settings, make_statistics: Callable[[], str]) -> None:
@@ -110,9 +113,9 @@ class Callbacks:
             self.error(KafkaError(code_of("_ALL_BROKERS_DOWN"), f"{count}/{count} brokers are down"))
 
     def _delayed(self, node: Any, delay_ms: int) -> None:
-        """Adds an event for a delay that a broker demands, if the program has a `throttle_cb`.
+        """Adds an event for the delay that a broker demands, if the program has a `throttle_cb`.
 
-        After the last delay one event with the time 0 is added, as by librdkafka.
+        The first response without a delay after a delayed one adds an event with the time 0, as in librdkafka.
         """
         on_throttle = self._on_throttle
         if on_throttle is None or not (delay_ms or self._throttles):
@@ -171,7 +174,11 @@ class Client:
             self._admin_client.close()
 
     def _wait(self, is_done: Callable[[], bool], timeout_s: float | None) -> bool:
-        """Waits until `is_done()` or for `timeout_s` seconds, and serves the callbacks meanwhile. Blocks."""
+        """Waits until `is_done()` returns True, and returns True; returns False after `timeout_s` seconds (None: no
+        limit).
+
+        Calls the callbacks of events while it waits. Blocks.
+        """
         assert self._network is not None
         callbacks = self._callbacks
         end_s = _NEVER_S if timeout_s is None else time.monotonic() + timeout_s
@@ -191,7 +198,7 @@ class Client:
                 continue  # `Callbacks.watch` has reported it
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
-        """Returns the brokers and the topics of the cluster, or one topic, as ClusterMetadata. Blocks.
+        """Returns the brokers of the cluster, and all topics or the one that is given, as ClusterMetadata. Blocks.
 
         `timeout` is in seconds, -1 for `socket.timeout.ms`. Raises KafkaException.
         """
@@ -207,7 +214,9 @@ class Client:
             raise kafka_exception(error, "Failed to get metadata: ") from error
 
     def cluster_id(self, timeout: float = -1) -> str:
-        """Returns the id of the cluster. Blocks. Raises KafkaException."""
+        """Returns the id of the cluster. Blocks; `timeout` is in seconds, -1 for `socket.timeout.ms`. Raises
+        KafkaException.
+        """
         self._check_open()
         try:
             found = self._admin().describe_cluster(timeout=seconds(timeout)).cluster_id
@@ -236,7 +245,7 @@ class Client:
 
 
 def error_of(error: BaseException) -> KafkaError:
-    """Returns the KafkaError of an exception of kafkapy, or of a KafkaException."""
+    """Returns the KafkaError that corresponds to an exception of kafkapy, or that a KafkaException contains."""
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         return error.args[0]
     if isinstance(error, ApiError | KafkapyError):

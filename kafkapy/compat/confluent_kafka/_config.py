@@ -240,7 +240,7 @@ def _with_port(address: str) -> str:
 
 
 def _typed(key: str, row: Number | Switch | Choice | Text, value: Any) -> Any:
-    """Returns the value of a key, converted to the type that its row requires.
+    """Converts the value of a key to the type that `row`, the definition of the key, requires, and returns it.
 
     Raises KafkaException with librdkafka's texts for a value that the row does not accept.
     """

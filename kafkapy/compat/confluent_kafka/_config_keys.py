@@ -11,13 +11,16 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class Alias(NamedTuple):
-    """Another name of the key `of`."""
+    """A key that is another name of the key `of`."""
 
     of: str
 
 
 class Number(NamedTuple):
-    """An integer key. `roles` is "P" for producers, "C" for consumers and "*" for all clients."""
+    """An integer key, whose values are from `lowest` to `highest`.
+
+    `roles` is "P" for producers, "C" for consumers and "*" for all clients.
+    """
 
     roles: str
     lowest: int
@@ -26,14 +29,14 @@ class Number(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """A key that is true or false."""
+    """A key that is true or false. `roles` is "P" for producers, "C" for consumers and "*" for all clients."""
 
     roles: str
     default: bool
 
 
 class Choice(NamedTuple):
-    """A key with a few accepted values."""
+    """A key with a few accepted `values`. `roles` is "P" for producers, "C" for consumers and "*" for all clients."""
 
     roles: str
     values: tuple[str, ...]
@@ -41,14 +44,20 @@ class Choice(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A key with any text; `default` is None if it is unset."""
+    """A key with any text; `default` is None if it is unset.
+
+    `roles` is "P" for producers, "C" for consumers and "*" for all clients.
+    """
 
     roles: str
     default: str | None
 
 
 class Callback(NamedTuple):
-    """A key of librdkafka's C interface, which a configuration in text or in Python cannot set."""
+    """A key of librdkafka's C interface, which a configuration in text or in Python cannot set.
+
+    `roles` is "P" for producers, "C" for consumers and "*" for all clients.
+    """
 
     roles: str
 
