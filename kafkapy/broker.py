@@ -85,10 +85,11 @@ class Broker(ClusterNode):
     ) -> None:
         """Constructs the broker; opens no log directory and no listener, and starts no thread.
 
-        `is_stop_requested` says whether a start that waits for other nodes has to end with StopRequested.
+        `on_fatal()` is called after a failure that the broker cannot survive. `is_stop_requested()` returns True if a
+        start that waits for other nodes has to end with StopRequested.
 
-        `gated` says whether the data gate serves requests. The gate reads the machine's clock and writes files itself;
-        by default it is therefore off when the caller passes a clock or a file system.
+        `gated` is True if the data gate serves requests. The gate reads the machine's clock and writes files itself; by
+        default it is therefore off when the caller passes a clock or a file system.
         """
         super().__init__(config, on_fatal)
         self.state = STARTING
@@ -249,8 +250,8 @@ class Broker(ClusterNode):
         has committed.
 
         `image` has the records that were known to be committed when the log was opened. The other nodes may need this
-        node's vote to elect a leader: the controller listeners are served from now on, except those that wait for the
-        authorizer.
+        node's vote to elect a leader, so the controller listeners accept connections before the wait; if
+        `early.start.listeners` is set, only those that it names, and the others after the authorizer has read the ACLs.
         """
         authorizer = self.parts.services.authorizer
         early, late = split_early(self.config, authorizer)
@@ -386,9 +387,10 @@ class Broker(ClusterNode):
         every("descriptors", CHECK_INTERVAL_MS, self._descriptors.check)
 
     def _every_in_slices(self, period_ms: int, steps: Callable[[], Iterator[object]]) -> None:
-        """Runs the steps of a task every `period_ms` on the reactor's thread; `steps` starts the task.
+        """Runs a task every `period_ms` on the reactor's thread, in steps.
 
-        Each wake-up runs one step, so that requests are served between two steps.
+        `steps()` begins a run and returns an iterator; each wake-up of the reactor takes one element from it, which
+        performs one step, so that requests are served between two steps.
         """
 
         def step(remaining: Iterator[object]) -> None:

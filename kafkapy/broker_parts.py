@@ -292,7 +292,7 @@ def _build_link(
 
 
 def broker_config_changed(tls: TlsListeners | None, link: ControllerLink) -> None:
-    """Applies changed dynamic keys that are not read at each use: stores of TLS and `cordoned.log.dirs`.
+    """Applies changed dynamic keys that are read only when they change: the key stores of TLS and `cordoned.log.dirs`.
 
     `tls` is None if no listener uses TLS; `link` reports the cordoned directories to the controller.
     """

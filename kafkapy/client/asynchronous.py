@@ -183,8 +183,7 @@ class AsyncConsumer(_AsyncReader):
         self.consumer.subscribe(topics, listener)
 
     def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
-        """Assigns exactly these partitions, without a rebalance of a group. Raises SubscriptionError after `subscribe`.
-        """
+        """Assigns exactly these partitions, without a group. Raises SubscriptionError after `subscribe`."""
         self.consumer.assign(partitions)
 
     async def poll(self, timeout: float = 0.0) -> ConsumerRecords:

@@ -154,7 +154,10 @@ def security_values(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def producer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """Returns the configuration of a producer; raises ConfigError for values that contradict each other."""
+    """Returns the configuration of a producer; `settings` are further keys, with `_` instead of `.`.
+
+    Raises ConfigError for invalid values, and for values that contradict each other.
+    """
     config = ClientConfig(PRODUCER_ROWS, {} if properties is None else properties, settings)
     _default_client_id(config, "producer", config["transactional.id"])
     _adjust_delivery_timeout(config)
@@ -199,7 +202,10 @@ def _adjust_idempotence(config: ClientConfig) -> None:
 
 
 def consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """Returns the configuration of a consumer; raises ConfigError for values that contradict each other."""
+    """Returns the configuration of a consumer; `settings` are further keys, with `_` instead of `.`.
+
+    Raises ConfigError for invalid values, and for values that contradict each other.
+    """
     config = ClientConfig(CONSUMER_ROWS, {} if properties is None else properties, settings)
     group_id = "null" if config["group.id"] is None else config["group.id"]  # "null" is Java's text
     _default_client_id(config, "consumer", group_id, config["group.instance.id"])
@@ -215,9 +221,9 @@ def consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any
 
 
 def share_consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """Returns the configuration of a share consumer.
+    """Returns the configuration of a share consumer; `settings` are further keys, with `_` instead of `.`.
 
-    Raises ConfigError without a group, or if a key is set that consumers of share groups do not have.
+    Raises ConfigError for invalid values, without a group, and for a key that consumers of share groups do not have.
     """
     config = ClientConfig(CONSUMER_ROWS, {} if properties is None else properties, settings)
     refused = [key for key in _KEYS_OF_CONSUMER_GROUPS if config.is_set(key)]
@@ -230,7 +236,10 @@ def share_consumer_config(properties: Mapping[str, Any] | None = None, **setting
 
 
 def admin_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """Returns the configuration of an admin client; raises ConfigError without a bootstrap address."""
+    """Returns the configuration of an admin client; `settings` are further keys, with `_` instead of `.`.
+
+    Raises ConfigError for invalid values, and without a bootstrap address.
+    """
     config = ClientConfig(ADMIN_ROWS, {} if properties is None else properties, settings)
     _default_client_id(config, "adminclient", None)
     if not config["bootstrap.servers"] and not config["bootstrap.controllers"]:

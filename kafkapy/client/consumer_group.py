@@ -88,7 +88,7 @@ class ConsumerGroup:
     # Called by the network
 
     def run(self, monotonic_ms: int) -> int:
-        """Fetches committed offsets, checks the subscribed topics for changes, and runs the membership.
+        """Fetches committed offsets, checks the subscribed topics for changes, and calls the membership's `run`.
 
         Returns the monotonic time (ms) at which to run again.
         """

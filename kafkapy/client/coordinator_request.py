@@ -20,7 +20,11 @@ OnResult = Callable[[Any, Exception | None], None]
 
 
 def is_retried(error: Exception | None) -> bool:
-    """Returns whether a request is repeated after an error; REBALANCE_IN_PROGRESS is not retried."""
+    """Returns whether a request to a coordinator is repeated after an error.
+
+    It is repeated after the retriable errors of Kafka, and after some more, such as a coordinator that has moved; but
+    not after REBALANCE_IN_PROGRESS.
+    """
     if not isinstance(error, ApiError) or error.error is Error.REBALANCE_IN_PROGRESS:
         return False
     return error.error in _RETRIED or error.error.retriable

@@ -42,11 +42,12 @@ class Interceptors:
         return arguments if len(arguments) > 1 else arguments[0]
 
     def transform_headers(self, topic: str, headers: Any) -> tuple[Any, list[Callable[[Any, Any], object]]]:
-        """Returns a record's headers after every interceptor with `on_send_record` has changed them, and the callbacks
-        that the interceptors want for the delivery.
+        """Returns a record's headers after the interceptors have changed them, and the callbacks to call after the
+        delivery.
 
-        `on_send_record(topic, headers)` gets a tuple of names and values and returns such a tuple and a callback of
-        `metadata, error`, or None. Java's interceptors change headers in `onSend`, which here has no headers.
+        Each interceptor that has the method gets `on_send_record(topic, headers)` called, with headers as a tuple of
+        (name, value). It returns such a tuple, and a callback or None. A callback is called with (metadata, error).
+        Java's interceptors change headers in `onSend`, which here has no headers.
         """
         having = self._having("on_send_record")
         if not having:

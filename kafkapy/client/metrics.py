@@ -198,7 +198,9 @@ class ClientMetrics:
             self.throttle_time.add(throttle_ms)
 
     def api(self, *keys: ApiKey) -> Samples:
-        """Returns the latencies of the first of these APIs that was used; empty ones if none was."""
+        """Returns the latencies in ms of the first of these APIs that the client has used; Samples without values if it
+        used none.
+        """
         return next((self.apis[key] for key in keys if key in self.apis), None) or self.samples()
 
     def batch_sent(self, topic: str, records: int, size: int, queued_ms: int) -> None:

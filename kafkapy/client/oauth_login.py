@@ -153,8 +153,7 @@ class OauthLogin:
                 at_s = now_s + _PAUSE_AFTER_FAILURE_S
 
     def _next(self) -> tuple[Token, dict[str, str]]:
-        """Retrieves a new token; returns the token and the SASL extensions to send with it. Raises AuthenticationError.
-        """
+        """Retrieves a token; returns it and the SASL extensions to send with it. Raises AuthenticationError."""
         retrieved, now_s = self._retrieve(), time.time()
         if isinstance(retrieved, str):
             return parse_token(retrieved, now_s), self._configured_extensions

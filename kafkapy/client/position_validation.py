@@ -38,7 +38,10 @@ class PositionValidator:
         self._wanted: dict[int, dict[TopicPartition, int]] = {}  # leader -> partition -> its epoch
 
     def may_fetch(self, topic_partition: TopicPartition, state: PartitionState, leader: int, leader_epoch: int) -> bool:
-        """Returns whether the position is valid under this leader; otherwise `send_requests` will check it."""
+        """Returns whether the position is valid under this leader and may be fetched from.
+
+        If this is not known, returns False and remembers the position, so that `send_requests` asks the leader.
+        """
         if state.checked_epoch == leader_epoch or leader_epoch < 0:
             return True
         if state.is_checking:

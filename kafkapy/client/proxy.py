@@ -119,8 +119,7 @@ class ProxyHandshake:
         return OSError(f"the proxy {self._proxy.host}:{self._proxy.port} has not connected to the broker: {reason}")
 
     def _target(self) -> bytes:
-        """Returns the broker's IP address or name as SOCKS5 represents it, which begins with the type of the address.
-        """
+        """Returns the broker's IP address or name as SOCKS5 represents it: a type, and then the address."""
         host = self._broker.host
         if self._proxy.scheme == "socks5":
             found = socket.getaddrinfo(host, self._broker.port, type=socket.SOCK_STREAM)

@@ -37,7 +37,7 @@ class RackMatching:
     def __init__(
         self, member_racks: Mapping[str, str | None], racks: PartitionRacks, counts: Mapping[str, int]
     ) -> None:
-        """Compares the racks of members and partitions.
+        """Compares the racks of members and partitions, and stores the result.
 
         `member_racks` has the rack of each member, None if it has none; `racks` has the racks of the replicas of each
         topic's partitions, and `counts` the number of each topic's partitions.

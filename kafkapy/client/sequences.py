@@ -86,8 +86,7 @@ class PartitionSequences:
             self.unfinished.remove(batch)
 
     def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """Replaces a batch in the unfinished ones by `parts`, into which it was split; each record keeps its sequence.
-        """
+        """Replaces an unfinished batch by `parts`, into which it was split; each record keeps its sequence."""
         if batch in self.unfinished:
             index = self.unfinished.index(batch)
             self.unfinished[index : index + 1] = parts

@@ -254,8 +254,7 @@ class ShareDeliveries:
         return records
 
     def collect_renewed(self) -> list[ConsumerRecord]:
-        """Returns the records whose locks were renewed, for the application to process further and acknowledge again.
-        """
+        """Returns the records whose locks were renewed, which the application must acknowledge once more."""
         renewed, self._renewed = self._renewed, []
         records: list[ConsumerRecord] = []
         for source, of_source, lock_timeout_ms in renewed:

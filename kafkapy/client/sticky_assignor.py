@@ -40,8 +40,7 @@ PartitionCounts = Mapping[str, int]
 
 
 def assign_sticky(members: Members, counts: PartitionCounts, racks: PartitionRacks = NO_RACKS) -> Assignment:
-    """Assigns all partitions of the subscribed topics by the strategy `sticky`: evenly, with as few moves as possible.
-    """
+    """Assigns the partitions of the subscribed topics by the strategy `sticky`: evenly, with few moves."""
     return _assign(members, counts, racks)[0]
 
 

@@ -26,8 +26,7 @@ _OWN_TAG = "client-id"
 
 
 def telemetry_name(name: MetricName) -> str:
-    """Returns the name by which a pushed metric is called, such as org.apache.kafka.producer.connection.creation.total.
-    """
+    """Returns the name that a metric has in pushes, such as org.apache.kafka.producer.connection.creation.total."""
     group = name.group.removesuffix("-metrics")
     return f"{_NAMESPACE}{group}.{name.name}".replace("-", ".")
 

@@ -37,8 +37,7 @@ FATAL = frozenset(
 
 
 class TransactionPhase(Enum):
-    """The phases of a transactional producer. The first one is UNINITIALIZED, until `init_transactions` has succeeded.
-    """
+    """The phases of a transactional producer; the first, UNINITIALIZED, ends when `init_transactions` succeeds."""
 
     UNINITIALIZED = auto()
     READY = auto()

@@ -46,8 +46,7 @@ class AclOperations(AdminLookups):
     def create_acls(
         self, entries: Sequence[AccessControlEntry], *, timeout: float | None = None
     ) -> Results[AccessControlEntry, None]:
-        """Creates ACLs, and returns for each of them None or its error; an ACL that exists already is no error. Blocks.
-        """
+        """Creates ACLs, and returns None or the error of each; an ACL that exists already is no error. Blocks."""
         wanted = list(dict.fromkeys(entries))
         response = self._request(
             self._controller,

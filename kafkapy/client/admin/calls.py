@@ -108,7 +108,9 @@ class AdminCalls(Closing):
         return self._network.clock.monotonic_ms() + int((self._timeout_s if timeout is None else timeout) * 1000)
 
     def _left_ms(self, deadline_ms: int) -> int:
-        """Returns the ms left until `deadline_ms`, at least 1; many requests contain it as the broker's time-out."""
+        """Returns the ms left until the monotonic time `deadline_ms`, at least 1; many requests contain it as the
+        broker's time-out.
+        """
         return max(deadline_ms - self._network.clock.monotonic_ms(), 1)
 
     def _send_all(self, requests: Collection[AdminRequest], deadline_ms: int) -> None:

@@ -163,9 +163,10 @@ class ConfigOperations(AdminLookups):
     def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[ConfigResource]:
-        """Returns the resources that have a configuration, of these kinds or of all. Blocks.
+        """Returns the resources that have a configuration. Blocks.
 
-        Before Apache Kafka 4.1 only CLIENT_METRICS can be listed.
+        `types` are the kinds to return; without any, all kinds are returned. Before Apache Kafka 4.1 only
+        CLIENT_METRICS can be listed.
         """
         wanted = sorted(set(types))
 

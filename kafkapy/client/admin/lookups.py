@@ -69,8 +69,7 @@ class AdminLookups(AdminCalls):
             raise RequestTimedOut(self._timeout_reason())
 
     def _find_leaders(self, partitions: Collection[TopicPartition], deadline_ms: int) -> Found:
-        """Returns the broker id of each partition's leader, or the error of a partition whose leader cannot be found.
-        """
+        """Returns the broker id of each partition's leader, or the error if the leader cannot be found."""
         response = self._metadata(sorted({topic_partition.topic for topic_partition in partitions}), deadline_ms)
         topics = {topic.name: topic for topic in response.topics}
         found = Found({}, {})
@@ -112,8 +111,7 @@ class AdminLookups(AdminCalls):
         return find
 
     def _add_node(self, node: Node) -> None:
-        """Stores a broker's address in the client's view of the cluster, if the view lacks it or has another address.
-        """
+        """Stores a broker in the client's view of the cluster, if the view lacks it or has another address."""
         with self._network.lock:
             cluster = self._network.cluster
             known = cluster.nodes.get(node.node_id)

@@ -134,8 +134,11 @@ class QuorumOperations(AdminLookups):
     def fetch_metadata_snapshot(
         self, offset: int, snapshot_epoch: int, epoch: int, *, timeout: float | None = None
     ) -> bytes:
-        """Returns the content of a snapshot that the leader of `epoch` has. Blocks. Needs the same
-        permission as `fetch_metadata_log`."""
+        """Returns the content of a snapshot of the metadata log. Blocks.
+
+        The snapshot's id is (`offset`, `snapshot_epoch`); `epoch` is the leader's present epoch. The client must be
+        connected to controllers, and needs the permission of a broker (CLUSTER_ACTION).
+        """
         deadline_ms = self._deadline_ms(timeout)
         content = b""
         while True:

@@ -242,8 +242,7 @@ class Mirror(Closing):
                 self._consumer.seek_to_beginning([each])
 
     def _refresh(self) -> None:
-        """Finds the topics to copy, and creates each missing target topic with as many partitions as its original has.
-        """
+        """Finds the topics to copy; creates each missing target topic with as many partitions as its original."""
         with Admin(admin_keys(self._source)) as admin:
             topics = [name for name in admin.list_topics() if self._is_wanted(name)]
             described = admin.describe_topics(topics).values if topics else {}

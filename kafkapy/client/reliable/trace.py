@@ -98,10 +98,12 @@ class Tracer:
 
     @contextmanager
     def processing(self, record: SourceRecord) -> Iterator[TraceParent | None]:
-        """Returns a context manager around the processing of a consumed record.
+        """Returns a context manager around the processing of a consumed record; its value is the span of the
+        processing.
 
-        The records that are sent within it are children of the span. At its end the stage "done" is recorded, with the
-        error if there is one.
+        Records that are sent within it are children of the span. The event "received" is recorded at its beginning and
+        "done" at its end, with the error if there is one. If the record has no valid header `traceparent`, the value is
+        None and nothing is recorded.
         """
         parent = self.parent_of(record.headers)
         if parent is None:

@@ -215,8 +215,7 @@ class RegistryClient:
         return found
 
     def delete_version(self, subject: str, version: int | str, *, permanent: bool = False) -> int:
-        """Deletes a version softly; with `permanent`, removes one that was deleted softly before. Returns its number.
-        """
+        """Deletes a version softly, or with `permanent` removes a softly deleted one. Returns its number."""
         query = {"permanent": "true"} if permanent else {}
         found: int = self.request("DELETE", f"/subjects/{_quoted(subject)}/versions/{version}", query)
         self.forget()
