@@ -279,7 +279,9 @@ def usage() -> str:
 def command_line(program: str, arguments: list[str]) -> list[str]:
     """Returns the command line as a tool's name followed by its arguments.
 
-    `program` is the name by which the program was started, which may be the name of Apache Kafka's script.
+    `program` is the path by which the program was started. If it ends in the name of one of Apache Kafka's scripts, the
+    tool is the one that corresponds to the script; otherwise `arguments` begin with the tool's name and are returned
+    unchanged.
     """
     script = Path(program).name.removesuffix(".sh")
     if script == RUN_CLASS:

@@ -275,8 +275,9 @@ class Broker(ClusterNode):
         """Watches for the first other node of a cluster of one node; from then on, the broker sends requests to the
         active controller instead of calling it directly.
 
-        Not called without a listener for controllers: no other node can join then, and the broker could not reach its
-        own controller by requests. Its metadata may still name another broker, which was never unregistered.
+        Must not be called if there is no listener for controllers: no other node can then join the cluster, and the
+        broker could not send requests to its own controller. Even then the metadata may name another broker that was
+        never unregistered.
         """
         controller = self.parts.controller
         watch = GrowthWatch(

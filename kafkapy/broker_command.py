@@ -165,7 +165,11 @@ class StopRequest:
         return bool(select.select([self._read_end], [], [], 0)[0])
 
     def wait(self, on_hangup: Callable[[], bool] = lambda: False) -> None:
-        """Waits for a stop request. A SIGHUP is a stop request unless `on_hangup` returns True."""
+        """Waits for a stop request.
+
+        `on_hangup()` is called after a SIGHUP: if it returns True the wait continues, otherwise the SIGHUP is a stop
+        request.
+        """
         while os.read(self._read_end, 1)[0] == signal.SIGHUP and on_hangup():
             pass
 

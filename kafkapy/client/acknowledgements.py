@@ -98,7 +98,7 @@ class Acknowledgements:
         return frozenset(offset for run in self.runs for offset in range(run.first, run.last + 1))
 
     def followed_by(self, later: Acknowledgements) -> Acknowledgements:
-        """Returns these acknowledgements and later ones; an offset in both has the later type."""
+        """Returns these acknowledgements combined with `later`; an offset in both has its type in `later`."""
         parts = sorted(self.runs + later.runs)
         if any(first.last >= second.first for first, second in pairwise(parts)):
             types = {

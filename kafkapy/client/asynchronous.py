@@ -49,7 +49,8 @@ class AsyncProducer:
     async def enqueue(
         self, topic: str, value: Any = None, key: Any = None, **more: Any
     ) -> asyncio.Future[RecordMetadata]:
-        """Adds a record to its batch and returns the future of its delivery.
+        """Adds a record to its batch and returns the future of its delivery; `more` are the other arguments of
+        `Producer.send`.
 
         Waits only while the topic is unknown or memory is short, at most `max.block.ms`.
         """

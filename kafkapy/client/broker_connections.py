@@ -121,11 +121,13 @@ class BrokerConnections:
         return sum(each.in_flight for each in list(self._connections.values()))
 
     def is_congested(self) -> bool:
-        """Returns whether some connection has so much to send that it accepts no more before the next step."""
+        """Returns whether the output queue of a connection is so full that no request can be added to it before the
+        next step.
+        """
         return not all(connection.has_room for connection in self._connections.values())
 
     def ready_from_ms(self, node_id: int) -> int:
-        """Returns the monotonic time (ms) at which to try again a broker that is not ready.
+        """Returns the monotonic time (ms) at which `is_ready` may be called again for a broker that is not ready.
 
         Returns NEVER while there is a connection that is not throttled, because an event on its socket comes first.
         """

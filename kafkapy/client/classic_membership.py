@@ -308,7 +308,9 @@ class ClassicMembership(GroupMembership):
             self._coordinator.on_error(code)
 
     def _failed(self, code: Error) -> None:
-        """Handles the error of JoinGroup or SyncGroup: sets `fatal`, or prepares the next attempt to join."""
+        """Handles the error of JoinGroup or SyncGroup: stores an error in _FATAL as `fatal`; otherwise prepares the
+        next attempt.
+        """
         if code in _FATAL:
             self.fatal = ApiError(code)
             return

@@ -264,7 +264,11 @@ class Connection:
             self.close(self._failure(error))
 
     def close(self, error: Exception, *, was_idle: bool = False) -> None:
-        """Closes the socket; all requests end with `error`."""
+        """Closes the socket; all requests end with `error`.
+
+        `was_idle` says that the broker has closed the connection because it was idle, so that the broker does not count
+        as failed.
+        """
         if self.state is State.CLOSED:
             return
         self.state = State.CLOSED

@@ -34,7 +34,8 @@ class RebalanceListener(Protocol):
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
         """Is called after new partitions were assigned.
 
-        A cooperative assignor and the consumer protocol leave out the partitions that stayed assigned.
+        With a cooperative assignor or the consumer protocol, `partitions` are only those that the consumer did not have
+        before; otherwise they are all assigned partitions.
         """
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:

@@ -143,7 +143,7 @@ class ConsumerMembership(GroupMembership):
         return min(self._next_heartbeat_ms, self._poll_deadline_ms())
 
     def _fields(self) -> dict[str, Any]:
-        """Returns the current values of the fields of a ConsumerGroupHeartbeat request."""
+        """Returns the current values of the fields of a ConsumerGroupHeartbeat request, by the fields' names."""
         subscription = self._subscription
         names = sorted(subscription.matching(self._network.cluster.topics))
         fields: dict[str, Any] = {
@@ -175,9 +175,9 @@ class ConsumerMembership(GroupMembership):
         self._network.submit(node_id, self._API, lambda version: self._request(version, identity, changes), on_response)
 
     def _request(self, version: int, identity: MemberIdentity, changes: dict[str, Any]) -> Message:
-        """Returns a heartbeat with the fields that have changed.
+        """Returns a heartbeat; `changes` has the fields that have changed since the last one, by name.
 
-        Raises ApiError with UNSUPPORTED_VERSION if `version` lacks one of them.
+        Raises ApiError with UNSUPPORTED_VERSION if `version` lacks one of these fields.
         """
         fields = dict(changes)
         if "topic_partitions" in fields:

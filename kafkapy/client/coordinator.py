@@ -47,7 +47,7 @@ class OffsetAndMetadata(NamedTuple):
 def with_metadata(
     offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Converts plain offsets of an application to OffsetAndMetadata, without metadata and leader epoch."""
+    """Converts the values that are plain offsets to OffsetAndMetadata, without metadata and a leader epoch."""
     return {
         TopicPartition(*topic_partition): OffsetAndMetadata(each) if isinstance(each, int) else each
         for topic_partition, each in offsets.items()
@@ -213,8 +213,9 @@ def fetch_offsets(
 ) -> None:
     """Sends one OffsetFetch; called with the lock held.
 
-    `on_done` is called once with the offsets of the partitions that have a committed offset, and an error or None. With
-    `require_stable` the error is UNSTABLE_OFFSET_COMMIT while a transaction is committing offsets of these partitions.
+    `on_done(offsets, error)` is called once: `offsets` has the partitions with a committed offset, and `error` is None
+    after a success. With `require_stable` the error is UNSTABLE_OFFSET_COMMIT while a transaction is committing offsets
+    of these partitions.
     """
 
     def build(version: int) -> OffsetFetchRequest:

@@ -19,7 +19,9 @@ _FORMATS = {
 
 
 def java_serializers() -> dict[str, Callable[[str, Any], Any] | None]:
-    """Returns the serializer of each of Java's classes; None for those whose values are bytes already."""
+    """Returns the serializers that replace Java's, by the full names of Java's classes; None if the values are bytes
+    already.
+    """
     found: dict[str, Callable[[str, Any], Any] | None] = {
         f"{PACKAGE}{name}Serializer": _number_serializer(name, form) for name, form in _FORMATS.items()
     }
@@ -31,7 +33,9 @@ def java_serializers() -> dict[str, Callable[[str, Any], Any] | None]:
 
 
 def java_deserializers() -> dict[str, Callable[[str, bytes | None], Any] | None]:
-    """Returns the deserializer of each of Java's classes; None for those whose values stay bytes."""
+    """Returns the deserializers that replace Java's, by the full names of Java's classes; None if the values stay
+    bytes.
+    """
     found: dict[str, Callable[[str, bytes | None], Any] | None] = {
         f"{PACKAGE}{name}Deserializer": _number_deserializer(name, form) for name, form in _FORMATS.items()
     }

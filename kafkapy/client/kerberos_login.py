@@ -61,7 +61,7 @@ class KerberosLogin:
         return GssapiClient(self._credential().initiate(self._service, host_name(host)))
 
     def close(self) -> None:
-        """Does nothing: the tickets are in memory, or belong to others."""
+        """Does nothing: the tickets are in memory, or in a cache that this client does not own."""
 
 
 def host_name(host: str) -> str:

@@ -93,7 +93,10 @@ def connection_metrics(network: Network) -> Metrics:
 
 
 def producer_metrics(network: Network, *, buffer_bytes: int, used_bytes: int) -> Metrics:
-    """Returns the metrics of a producer; `buffer_bytes` and `used_bytes` are those of its buffer."""
+    """Returns the metrics of a producer.
+
+    `buffer_bytes` is the size of its buffer (`buffer.memory`), and `used_bytes` the part of it that records occupy.
+    """
     found: Metrics = {}
     metrics = network.metrics
     group = _common(found, network)

@@ -131,7 +131,9 @@ class OauthLogin:
         threading.Thread(target=self._run, name="kafkapy-oauth-login", daemon=True).start()
 
     def mechanism(self, host: str) -> OauthClient:
-        """Returns the mechanism for one authentication, with the current token; `host` has no effect."""
+        """Returns the client's part of the mechanism for one authentication, with the current token; `host` has no
+        effect.
+        """
         token, extensions = self._current
         return OauthClient(token.text, extensions)
 

@@ -103,8 +103,8 @@ class Sender:
     def _choose(self, monotonic_ms: int, has_identity: bool, chosen: dict[int, list[ProducerBatch]]) -> int:
         """Adds to `chosen` the batches of one request to each broker, at most one batch of each partition.
 
-        `has_identity` says whether the producer has the producer id, if it needs one to send. Returns the monotonic
-        time (ms) at which to choose again.
+        `has_identity` is False while the producer may not send, such as before it has a producer id. Returns the
+        monotonic time (ms) at which to choose again.
         """
         due = NEVER
         sizes: dict[int, int] = {}

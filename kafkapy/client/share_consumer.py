@@ -284,7 +284,10 @@ class ShareConsumer(Closing):
         return results
 
     def commit_async(self) -> None:
-        """Sends the acknowledgements without blocking; the callback receives the results."""
+        """Sends the acknowledgements without blocking.
+
+        The function that was set with `set_acknowledgement_commit_callback` receives the results.
+        """
         self._check_usable()
         self._call_back()
         taken = self._taken_for_commit()

@@ -350,7 +350,8 @@ class ShareFetcher:
             self._fail(source, each, ApiError(Error.NOT_LEADER_OR_FOLLOWER), ignore_result)
 
     def _send_fetch(self, node_id: int, node: ShareNode, wanted: list[SharePartition]) -> None:
-        """Sends a ShareFetch for the partitions `wanted`, with the acknowledgements that wait to be sent along.
+        """Sends a ShareFetch for the partitions `wanted`, with the acknowledgements that wait for the broker's next
+        ShareFetch.
 
         Sends nothing if the request would neither fetch, nor acknowledge, nor change the session.
         """

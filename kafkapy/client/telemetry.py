@@ -185,7 +185,10 @@ class TelemetryReporter:
 
 
 def start_telemetry(network: Network, config: ClientConfig, metrics: Callable[[], Metrics]) -> TelemetryReporter | None:
-    """Adds the pushes of metrics to the tasks of a client's network; returns None if `enable.metrics.push` is off."""
+    """Adds the pushes of metrics to the tasks of a client's network, and returns this task.
+
+    `metrics()` returns the client's current metrics. Returns None if `enable.metrics.push` is off.
+    """
     if not config["enable.metrics.push"]:
         return None
     reporter = TelemetryReporter(network, config, metrics)

@@ -225,7 +225,7 @@ class TransactionState(ProducerIdSource):
 def first_error(response: Any) -> Error:
     """Returns the first error of a transactional response, at the top level or of a partition; NONE if there is none.
 
-    A missing response is NETWORK_EXCEPTION.
+    If `response` is None, because none has arrived, returns NETWORK_EXCEPTION.
     """
     if response is None:
         return Error.NETWORK_EXCEPTION

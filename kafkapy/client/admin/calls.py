@@ -114,7 +114,10 @@ class AdminCalls(Closing):
         return max(deadline_ms - self._network.clock.monotonic_ms(), 1)
 
     def _send_all(self, requests: Collection[AdminRequest], deadline_ms: int) -> None:
-        """Sends requests and blocks until each has a response or an error, which may be RequestTimedOut."""
+        """Sends requests and blocks until each has a response or an error.
+
+        A request without a response at `deadline_ms` (monotonic) has the error RequestTimedOut.
+        """
         if self._network.is_closed():
             raise ClientClosed("This admin client is closed")
         with self._network.lock:
@@ -146,8 +149,9 @@ class AdminCalls(Closing):
     ) -> Any:
         """Sends one request and blocks; returns the response or raises the request's error.
 
-        `target` chooses the broker, `build(version)` makes the message, and `find_error(response)` returns the error of
-        the response as a whole, or None.
+        `target(monotonic_ms)` returns the id of the broker to send to, or None if it is not known yet. `build(version)`
+        makes the message, and `find_error(response)` returns the error of the response as a whole, or None. Raises
+        RequestTimedOut at `deadline_ms` (monotonic).
         """
         request = AdminRequest(target, key, build, find_error)
         self._send_all([request], deadline_ms)
@@ -165,9 +169,9 @@ class AdminCalls(Closing):
     ) -> Results[K, V]:
         """Sends requests for keys to the brokers responsible for them, and returns the combined results. Blocks.
 
-        `find(keys, deadline_ms)` looks up the brokers, `make_request(broker id, keys)` makes a request and
-        `read_response(response, keys)` reads its results. Keys with retriable errors are looked up and requested again
-        until the deadline. With `one_key_each` every request is for one key only.
+        `find(keys, deadline_ms)` looks up the brokers, `make_request(broker id, keys)` makes a request, and
+        `read_response(response, keys)` returns the results in its response. Keys with retriable errors are looked up
+        and requested again until `deadline_ms` (monotonic). With `one_key_each` every request is for one key only.
         """
         results: Results[K, V] = Results()
         pending = list(dict.fromkeys(keys))

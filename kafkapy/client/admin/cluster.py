@@ -69,7 +69,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """The new level of a feature; 0 disables it."""
+    """The new level of a feature, 0 to disable it, and the allowed direction of the change, `upgrade_type`."""
 
     level: int
     upgrade_type: UpgradeType = UpgradeType.UPGRADE

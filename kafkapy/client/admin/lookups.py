@@ -132,7 +132,7 @@ class AdminLookups(AdminCalls):
     def _find_in_single_requests(self, keys: list[str], key_type: int, deadline_ms: int) -> dict[str, Any]:
         """Looks up each coordinator with a request of its own, for brokers before Apache Kafka 3.0.
 
-        Returns the part of the response that describes the coordinator, by key.
+        Returns, for each key, the struct of its response that describes the coordinator.
         """
 
         def request(key: str) -> AdminRequest:

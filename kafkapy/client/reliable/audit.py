@@ -49,7 +49,7 @@ def pack_count(count: Count) -> bytes:
 
 
 def unpack_count(content: bytes | None) -> Count:
-    """Returns a stored count. Raises ValueError if the bytes are not a count."""
+    """Decodes a stored count. Raises ValueError if the bytes are not a count."""
     import msgpack
 
     try:

@@ -75,7 +75,7 @@ def _limited(text: str, size: int, *, at_end: bool = False) -> str:
 
 
 def is_chain_header(name: str) -> bool:
-    """Returns whether a header belongs to a retry chain: ours, Spring's or Connect's."""
+    """Returns whether a header belongs to a retry chain of kafkapy, Spring or Kafka Connect."""
     return name.startswith((CHAIN_PREFIX, *_SPRING, _CONNECT))
 
 

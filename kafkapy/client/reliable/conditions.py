@@ -107,7 +107,10 @@ class Condition(NamedTuple):
     is_negated: bool
 
     def holds(self, view: RecordView) -> bool:
-        """Returns whether a record meets the condition. A record without the field meets only `!FIELD`."""
+        """Returns whether a record meets the condition.
+
+        A record without the field meets only the condition that the field is absent (`!FIELD`).
+        """
         found = view.text(self.field, self.path)
         if not self.operator:
             return (found is not None) is not self.is_negated

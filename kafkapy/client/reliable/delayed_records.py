@@ -23,7 +23,9 @@ class InvalidDelay(Exception):
 
 
 class DelayedRecord(NamedTuple):
-    """A record to be sent to `target` at `due_ms`; `state_key` is its key in the topic of pending records."""
+    """A record to be sent to `target` at `due_ms` (ms since 1970); `state_key` is its key in the topic of pending
+    records.
+    """
 
     state_key: bytes
     due_ms: int

@@ -203,7 +203,10 @@ class FileTail(Closing):
         return producer
 
     def _forget_files(self) -> None:
-        """Closes the files of wildcards whose names were removed long ago, which would otherwise stay open for ever."""
+        """Closes the files that a wildcard has found and whose names have not existed for `forgets_after_s` seconds.
+
+        They would otherwise stay open for ever.
+        """
         now_s = time.monotonic()
         for path in self._files.keys() - set(self._patterns):
             if not self._files[path].is_gone:

@@ -76,12 +76,12 @@ class OffsetMap:
 
 
 def pack_position(next_offset: int) -> bytes:
-    """Returns the stored form of a partition's position: the offset of the next source record to copy."""
+    """Encodes a partition's position, which is the offset of the next source record to copy, as it is stored."""
     return b"%d" % next_offset
 
 
 def position_key(partition: TopicPartition) -> bytes:
-    """Returns the key of a position, which is the partition of the source."""
+    """Returns the key under which the position of a source partition is stored: its topic and number."""
     return f"{partition.partition}:{partition.topic}".encode()
 
 
@@ -94,7 +94,7 @@ def parse_position_key(key: bytes | None) -> TopicPartition:
 
 
 def pack_runs(runs: Iterable[Run]) -> bytes:
-    """Returns the stored form of the runs of one partition and one transaction."""
+    """Encodes the runs of one partition in one transaction, as they are stored."""
     import msgpack
 
     packed: bytes = msgpack.packb([_FORM_VERSION, *(number for run in runs for number in run)])

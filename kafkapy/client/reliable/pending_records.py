@@ -46,9 +46,10 @@ class PendingRecords(Closing):
         self._file.close()
 
     def add(self, partition: int, due_ms: int, content: bytes, state_key: bytes | None) -> int:
-        """Adds a record and returns its entry. With a `state_key` the record can be found, and replaces an earlier one.
+        """Adds a record and returns its entry.
 
-        `due_ms` is in ms since 1970. Raises OSError if the content cannot be written.
+        `due_ms` is in ms since 1970. A record with a `state_key` replaces the earlier record of the partition with this
+        key, and `remove_key` can remove it. Raises OSError if the content cannot be written.
         """
         if state_key is not None:
             self.remove_key(partition, state_key)
@@ -97,7 +98,10 @@ class PendingRecords(Closing):
         self._by_key.pop((partition, state_key), None)
 
     def advance(self, now_ms: int) -> Iterator[tuple[int, int]]:
-        """Yields the partition and the entry of each record that is due; the caller must `release` each entry."""
+        """Yields the partition and the entry of each record that is due at `now_ms` (ms since 1970).
+
+        The caller must `release` each entry.
+        """
         for entry in self._wheel.advance(now_ms):
             if self._sizes[entry] == 0:
                 self._dead -= 1

@@ -20,7 +20,7 @@ class Refusals:
         self._errors: dict[Hashable, Exception] = {}
 
     def begin(self) -> None:
-        """Begins a transaction; its record is not known yet."""
+        """Is called when a transaction begins, before it is known whether it has only one record."""
         self._tried = None
 
     def tries(self, record: Hashable) -> None:
@@ -34,7 +34,9 @@ class Refusals:
         return self._errors.get(record)
 
     def committed(self) -> None:
-        """Forgets the errors, because the refused records have become dead letters."""
+        """Is called after a transaction was committed: forgets the errors, because the refused records have become dead
+        letters.
+        """
         self._errors.clear()
 
     def aborted(self, error: Exception) -> None:

@@ -19,7 +19,10 @@ _FENCED = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH))
 
 
 class NameTaken(ApiError):
-    """Another process uses the same name, so that this one cannot go on. Has the code of the brokers' error."""
+    """Another process uses the same name, so that this process cannot go on.
+
+    The exception has the error code with which the brokers have refused the request.
+    """
 
     def __init__(self, error: Error, name: str) -> None:
         super().__init__(

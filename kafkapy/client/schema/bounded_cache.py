@@ -25,7 +25,7 @@ class BoundedCache(Generic[Key, Value]):
         return len(self._entries)
 
     def get(self, key: Key) -> Value | None:
-        """Returns the value of a key, or None."""
+        """Returns the value of a key; None if the cache does not have the key."""
         with self._lock:
             value = self._entries.get(key)
             if value is not None:

@@ -63,7 +63,11 @@ def fits(schema: Any, registry: Any, resolver: Any, value: Any) -> bool:
 
 
 def make_validator(registry: RegistryClient, schema: Schema) -> Validate:
-    """Returns a function that validates values by a schema. Raises SchemaMismatch for an invalid schema."""
+    """Returns a function that validates a value by a schema: it raises SchemaMismatch if the schema does not accept the
+    value.
+
+    Raises SchemaMismatch for an invalid schema.
+    """
     try:
         from jsonschema.exceptions import SchemaError, ValidationError
         from jsonschema.validators import Draft7Validator, validator_for
