@@ -64,15 +64,18 @@ class _InnerConsumer(KafkapyConsumer):
         return self._subscription.is_automatic
 
     def watermarks(self, place: Place) -> tuple[int, int] | None:
-        """Returns the log start offset and the high watermark that the last fetch of a partition has returned.
+        """Returns the log start offset and the high watermark of a partition, as the last fetch response reported them.
 
-        Returns None if the partition is not assigned.
+        An offset is negative if there was no fetch yet. Returns None if the partition is not assigned.
         """
         state = self._subscription.partitions.get(place)
         return None if state is None else (state.log_start_offset, state.high_watermark)
 
     def ends_reached(self) -> Iterable[tuple[Place, int]]:
-        """Yields each assigned partition whose records were all returned up to its end, and its position."""
+        """Yields (partition, position) for each assigned partition all of whose records the consumer has returned.
+
+        The position is the partition's end offset, or the last stable offset for `read_committed`.
+        """
         for place, state in self._subscription.partitions.items():
             if state.position is not None and not state.buffers and self.current_lag(place) == 0:
                 yield place, state.position
@@ -203,7 +206,11 @@ class Consumer(Client):
             self._delivered.setdefault(topic, {})[partition] = offset
 
     def _attend(self, now_s: float) -> None:
-        """Calls callbacks, performs the work that is due for the group, and commits when it is due."""
+        """Calls the program's waiting callbacks, and at intervals of `_ATTENTION_S` also serves the group.
+
+        To serve the group is to perform its due work (heartbeats, joining) and to commit offsets if the commit interval
+        is over.
+        """
         self._callbacks.serve()
         if now_s < self._attention_s or self._is_closed:
             return
@@ -218,7 +225,10 @@ class Consumer(Client):
             self._commit_if_due(now_s)
 
     def _refill(self, limit_s: float | None) -> bool:
-        """Fills the buffer; returns False if there is nothing after `limit_s` seconds (None: without a limit)."""
+        """Fetches messages into the buffer. Returns False if the buffer is still empty after `limit_s` seconds.
+
+        None for `limit_s` waits without a limit. Errors of the consumer become messages with an `error()`.
+        """
         end_s = None if limit_s is None else time.monotonic() + limit_s
         while True:
             left_s = LONGEST_SLICE_S if end_s is None else min(max(end_s - time.monotonic(), 0), LONGEST_SLICE_S)
@@ -469,9 +479,10 @@ class Consumer(Client):
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
-        """Returns the first offset and the end offset of a partition; blocks unless `cached`.
+        """Returns the first offset and the end offset of a partition.
 
-        `cached` gives the offsets of the last fetch, OFFSET_INVALID if there was none.
+        If `cached`, returns the offsets that the last fetch response reported, each OFFSET_INVALID if it is not known,
+        and does not block. Otherwise asks the broker and blocks for at most `timeout` seconds (-1: without a limit).
         """
         self._check_open()
         place = Place(partition.topic, partition.partition)
@@ -503,9 +514,10 @@ class Consumer(Client):
     # Commits
 
     def store_offsets(self, message: Message | None = None, offsets: list[TopicPartition] | None = None) -> None:
-        """Stores the offset after `message`, or `offsets` without a message, for the next commit.
+        """Stores offsets for the next commit: the offset after `message`, or the given `offsets`.
 
-        Needs `enable.auto.offset.store=false`. Raises KafkaException for a partition that is not assigned.
+        Raises ValueError unless exactly one of the two arguments is given. Needs `enable.auto.offset.store=false`;
+        raises KafkaException without it, and for a partition that is not assigned.
         """
         self._check_open()
         if message is not None and offsets is not None:

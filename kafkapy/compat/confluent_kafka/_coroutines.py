@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 def coroutine_of(
     method: Callable[Concatenate[Any, Parameters], Result],
 ) -> Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]]:
-    """Returns a coroutine function with the name and description of a method.
+    """Returns a coroutine function, to be an attribute of a class, that calls `method` on a thread.
 
-    It is an attribute of a class whose `_blocking` has the method, and whose `_call` runs a function on a thread. The
-    method is found by its name, so that a class derived from that of `_blocking` may override it.
+    The coroutine calls the method of the same name of `self._blocking`, which may be of a derived class that overrides
+    the method, by `await self._call(bound method, arguments)`. It has the name and the docstring of `method`.
     """
     name = method.__name__
 

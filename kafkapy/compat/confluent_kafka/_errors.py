@@ -191,5 +191,9 @@ def transaction_exception(error: BaseException) -> KafkaException:
 
 
 def local_error(name: str, reason: str | None = None) -> KafkaException:
-    """Returns the exception for an error of the client itself, such as `_STATE`."""
+    """Returns a KafkaException for an error of the client itself, not of a broker.
+
+    `name` is the name of the error's code in KafkaError, such as `_STATE`; `reason` is the text, None for the default
+    text.
+    """
     return KafkaException(KafkaError(code_of(name), reason))

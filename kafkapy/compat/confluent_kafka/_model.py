@@ -19,9 +19,10 @@ class OrderedEnum(Enum):
 
 
 def to_enum(value: Any, kind: type[E]) -> E:
-    """Returns the member of an enumeration that a member, its number or its name (in any case) names.
+    """Converts `value` to a member of the enumeration `kind`.
 
-    Raises ValueError for an unknown name or number, TypeError for a value of another type.
+    `value` is a member, the number of one, or its name in upper or lower case. Raises ValueError for an unknown name or
+    number, and TypeError for a value of another type.
     """
     if isinstance(value, kind):
         return value

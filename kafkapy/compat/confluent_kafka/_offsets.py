@@ -16,7 +16,7 @@ def place_of(record: ConsumerRecord) -> Place:
 
 
 def epoch_of(partition: TopicPartition) -> int:
-    """Returns the leader epoch of an offset, -1 if it is not known."""
+    """Returns the leader epoch that is given with a partition's offset, or -1 if it is None."""
     return -1 if partition.leader_epoch is None else partition.leader_epoch
 
 
@@ -31,9 +31,10 @@ def checked(partitions: Any) -> list[TopicPartition]:
 
 
 def to_commit(message: Message | None, offsets: list[TopicPartition] | None) -> dict[Place, OffsetAndMetadata]:
-    """Returns the offset after `message`, or, if it is None, those of `offsets` that are valid.
+    """Returns the offsets to commit, by partition.
 
-    Negative offsets, such as OFFSET_INVALID, are left out.
+    If `message` is given, this is the offset after the message. Otherwise these are `offsets`, without the negative
+    ones such as OFFSET_INVALID.
     """
     if message is not None:
         topic, partition, offset = message.topic(), message.partition(), message.offset()
@@ -47,7 +48,10 @@ def to_commit(message: Message | None, offsets: list[TopicPartition] | None) -> 
 
 
 def partition_of(place: Place, offset: OffsetAndMetadata | None) -> TopicPartition:
-    """Returns a partition with an offset that was committed, OFFSET_INVALID without one."""
+    """Returns confluent-kafka's TopicPartition for a partition and its committed offset.
+
+    If `offset` is None, nothing was committed, and the TopicPartition has OFFSET_INVALID.
+    """
     if offset is None:
         return TopicPartition(place.topic, place.partition)
     return TopicPartition(
@@ -56,5 +60,5 @@ def partition_of(place: Place, offset: OffsetAndMetadata | None) -> TopicPartiti
 
 
 def partitions_of(offsets: dict[Place, OffsetAndMetadata]) -> list[TopicPartition]:
-    """Returns the partitions with their offsets."""
+    """Converts committed offsets by partition to a list of confluent-kafka's TopicPartitions."""
     return [partition_of(place, offset) for place, offset in offsets.items()]

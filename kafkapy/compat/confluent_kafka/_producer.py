@@ -46,9 +46,9 @@ _FROM_QUEUE, _FROM_FLIGHT = _Purged("_PURGE_QUEUE"), _Purged("_PURGE_INFLIGHT")
 
 
 class _Report(_Fields):
-    """The delivery report of one record: called with the outcome, it calls the program's callback with a Message.
+    """The delivery report of a record; kafkapy's producer calls it with (metadata, error) when the record is finished.
 
-    The attributes of the report become the content of the Message.
+    The report then calls the program's callback with a Message, whose content is the report's attributes.
     """
 
     __slots__ = ("_callback", "_only_errors", "_producer")
@@ -92,7 +92,10 @@ def _delivery_error(error: BaseException) -> KafkaError:
 
 
 class _InnerProducer(KafkapyProducer):
-    """kafkapy's producer, which leaves its finished batches for the thread that polls."""
+    """A producer of kafkapy that puts each finished batch into `finished` and does not call delivery callbacks itself.
+
+    The thread that calls `Producer.poll` or `flush` takes the batches from `finished` and calls the callbacks.
+    """
 
     def __init__(self, properties: dict[str, Any]) -> None:
         # (futures with a callback, number of records, seconds from the first record to the end) of finished batches
@@ -287,9 +290,10 @@ class Producer(Client):
         headers: Headers | None,
         report: Any,
     ) -> None:
-        """Adds a record with headers, or of a topic whose partitions are not known yet; the latter waits for a look-up.
+        """Adds a record by the general path, which accepts headers and topics whose partitions are not known yet.
 
-        `report(metadata, error)` is called with the outcome; None if the program does not want it.
+        A record of an unknown topic waits until the partitions have been looked up. `report(metadata, error)` is called
+        with the outcome; None if the program wants no report.
         """
         self._check_open()
         if not isinstance(topic, str):
@@ -344,7 +348,7 @@ class Producer(Client):
         return randrange(partition_count) if chosen is None and encoded is not None else chosen
 
     def _refusal(self, error: Exception) -> Exception:
-        """Returns the exception that `produce` raises for an exception of kafkapy's producer."""
+        """Returns the exception that `produce` raises when kafkapy's producer has raised `error` for a record."""
         if isinstance(error, ClientClosed):
             return RuntimeError(self._closed_message)
         if isinstance(error, ApiError) and error.error is Error.MESSAGE_TOO_LARGE:

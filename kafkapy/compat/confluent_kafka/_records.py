@@ -14,7 +14,10 @@ Headers = dict[str, str | bytes | None] | list[tuple[str, str | bytes | None]]
 
 
 class _Fields:
-    """The content of a message that is not a record of the consumer, with the attributes of a ConsumerRecord."""
+    """The content of a Message without a ConsumerRecord: of a delivery report, or of a message that was changed.
+
+    The attributes have the names of those of ConsumerRecord.
+    """
 
     __slots__ = (
         "delivery_count",
@@ -100,7 +103,7 @@ class Message:
     deserialized_key = key
 
     def deserialized_value(self) -> Any:
-        """Returns the value, as `value` does."""
+        """Returns the value, which is deserialized if the consumer has a deserializer; the same as `value`."""
         return self.value()
 
     def headers(self) -> list[tuple[str, Any]] | Any:

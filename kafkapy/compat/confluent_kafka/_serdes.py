@@ -21,10 +21,12 @@ class Serdes(NamedTuple):
 
 
 def take_serdes(conf: dict[str, Any], key_property: str, value_property: str) -> Serdes:
-    """Returns the serializers or deserializers that a configuration has, and the rest of the configuration.
+    """Removes the serializers or deserializers from a configuration; returns them and the rest of the configuration.
 
-    They are the values of the two keys, or are made by the builder in the key with `.builder` appended. Raises
-    ValueError if a key and its builder are both given, or if a builder does not return a pair.
+    `key_property` and `value_property` are configuration keys, such as `key.serializer`. Each has a serializer as its
+    value; or the key with `.builder` appended has an object, whose `build(configuration, is_key)` makes the serializer
+    and returns it with the remaining configuration. Raises ValueError if a key and its builder are both given, or if a
+    builder does not return such a pair.
     """
     taking = _Taking(conf, value_property)
     for name, is_key in ((key_property, True), (value_property, False)):
@@ -35,7 +37,11 @@ def take_serdes(conf: dict[str, Any], key_property: str, value_property: str) ->
 
 
 async def take_serdes_awaited(conf: dict[str, Any], key_property: str, value_property: str) -> Serdes:
-    """Returns what `take_serdes` returns, also for builders whose `build` is a coroutine. Raises ValueError."""
+    """Removes the serializers or deserializers from a configuration; a builder's `build` may be a coroutine function.
+
+    Otherwise the arguments, the result and the errors are those of `take_serdes`. Raises ValueError if a key and its
+    builder are both given, or if a builder does not return a pair.
+    """
     taking = _Taking(conf, value_property)
     for name, is_key in ((key_property, True), (value_property, False)):
         builder = taking.builder(name)
@@ -45,9 +51,9 @@ async def take_serdes_awaited(conf: dict[str, Any], key_property: str, value_pro
 
 
 class _Taking:
-    """A configuration out of which serializers or deserializers ("serdes") are taken: that of keys, then of values.
+    """The removal of the serializers or deserializers ("serdes") from a configuration: first for keys, then for values.
 
-    `rest` is what is left of the configuration.
+    `rest` is the configuration without the entries that were removed so far.
     """
 
     def __init__(self, conf: dict[str, Any], value_property: str) -> None:
@@ -57,10 +63,11 @@ class _Taking:
         self._owned: list[Any] = []
 
     def builder(self, name: str) -> Any:
-        """Removes the serde `name` and its builder, `name` with ".builder" appended, from the configuration.
+        """Removes the entries `name` (a serde) and `name` with ".builder" appended from the configuration.
 
-        Returns the builder, whose result the caller passes to `add`; None if there is no builder, so that the serde is
-        taken (None if it is not configured either). Raises ValueError if the configuration has both.
+        Returns the builder if the configuration has one; the caller passes the builder's result to `add`. Otherwise
+        stores the serde (None if it is not configured) and returns None. Raises ValueError if the configuration has
+        both entries.
         """
         serde, builder = self.rest.pop(name, None), self.rest.pop(f"{name}.builder", None)
         if serde is not None and builder is not None:
@@ -70,9 +77,10 @@ class _Taking:
         return builder
 
     def add(self, name: str, result: Any) -> None:
-        """Takes the serde in `result`, which is the pair (serde, remaining configuration) that a builder has returned.
+        """Stores the serde that a builder has made, and reduces `rest` to the configuration that the builder has left.
 
-        Raises ValueError, which names the key `name`, if `result` is not such a pair.
+        `result` is the pair (serde, remaining configuration) that the builder returned; `name` is the serde's
+        configuration key. Raises ValueError, which names the key, if `result` is not such a pair.
         """
         if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], dict):
             raise ValueError(f"{name}.builder must return a (serde, configuration) tuple from build()")
@@ -84,14 +92,15 @@ class _Taking:
         self._owned.append(serde)
 
     def serdes(self) -> Serdes:
-        """Returns the two serdes that were taken, those that builders have made, and the rest of the configuration."""
+        """Returns the serdes of keys and of values, the serdes made by builders, and the rest of the configuration."""
         return Serdes(self._found[0], self._found[1], self._owned, self.rest)
 
 
 def offer_cluster_id(serdes: Serdes, resolver: Any, coroutine: Any = None) -> None:
-    """Passes functions that return the cluster's id to the serdes that have a method for one.
+    """Passes functions that return the cluster's id to the serdes that accept them.
 
-    `resolver` blocks and is for `set_cluster_id_resolver`; `coroutine` is for `set_async_cluster_id_resolver`.
+    A serde with the method `set_cluster_id_resolver` receives `resolver`, which blocks; a serde with the method
+    `set_async_cluster_id_resolver` receives `coroutine`, a coroutine function. None is not passed.
     """
     for serde in (serdes.key, serdes.value):
         for name, function in (("set_cluster_id_resolver", resolver), ("set_async_cluster_id_resolver", coroutine)):
@@ -101,7 +110,7 @@ def offer_cluster_id(serdes: Serdes, resolver: Any, coroutine: Any = None) -> No
 
 
 def close_serdes(owned: list[Any]) -> None:
-    """Closes serdes; raises the first error after all were closed."""
+    """Closes the serdes in `owned`, and removes them from it; raises the first error after all were closed."""
     first: Exception | None = None
     while owned:
         try:
@@ -115,7 +124,10 @@ def close_serdes(owned: list[Any]) -> None:
 
 
 async def close_serdes_awaited(owned: list[Any]) -> None:
-    """Closes serdes, of which some have coroutines; raises the first error after all were closed."""
+    """Closes the serdes in `owned` by `aclose` or `close`, which may be coroutine functions, and removes them from it.
+
+    Raises the first error after all were closed.
+    """
     first: Exception | None = None
     while owned:
         serde = owned.pop()
@@ -130,5 +142,5 @@ async def close_serdes_awaited(owned: list[Any]) -> None:
 
 
 async def awaited(result: Any) -> Any:
-    """Returns the result of a serializer or deserializer; awaits it if it is a coroutine's."""
+    """Returns `result` itself, or, if it can be awaited, awaits it and returns what it gives."""
     return await result if inspect.isawaitable(result) else result

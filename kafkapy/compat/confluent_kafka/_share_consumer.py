@@ -46,8 +46,8 @@ _NOT_FOR_SHARE_GROUPS = (
 class ShareConsumer(Client):
     """Reads records of topics as a member of a share group, which acknowledges record by record.
 
-    `ShareConsumer(config)`; the keys are librdkafka's. For one thread at a time: another one gets
-    ConcurrentModificationException. A closed consumer raises IllegalStateException.
+    `ShareConsumer(config)`; the keys are librdkafka's. A call while another thread is in a call raises
+    ConcurrentModificationException. Every method of a closed consumer except `close` raises IllegalStateException.
     """
 
     _closed_message = "Share consumer closed"
@@ -78,7 +78,11 @@ class ShareConsumer(Client):
 
     @contextmanager
     def _used(self) -> Iterator[None]:
-        """Returns a context for one call; refuses a call while another thread makes one."""
+        """Returns the context manager that encloses each call, so that only one thread at a time is in the consumer.
+
+        Raises ConcurrentModificationException while another thread is in a call, and IllegalStateException if the
+        consumer is closed. Within the context, kafkapy's exceptions become confluent-kafka's.
+        """
         if self._is_closed:
             raise IllegalStateException(self._closed_message)
         me = threading.get_ident()
@@ -181,12 +185,18 @@ class ShareConsumer(Client):
             }
 
     def commit_async(self) -> None:
-        """Sends the acknowledgements without blocking; the callback receives the results."""
+        """Sends the acknowledgements without blocking.
+
+        The function that was set by `set_acknowledgement_commit_callback` receives the results.
+        """
         with self._used():
             self._client.commit_async()
 
     def set_acknowledgement_commit_callback(self, callback: OnAcknowledged | None) -> None:
-        """Sets the function that receives the offsets of acknowledgements and an exception or None."""
+        """Sets the function that is called with the results of sent acknowledgements; None removes it.
+
+        `callback(offsets, error)` receives the acknowledged offsets by TopicPartition, and a KafkaException or None.
+        """
         with self._used():
             if callback is not None and not callable(callback):
                 raise TypeError("callback must be callable or None")

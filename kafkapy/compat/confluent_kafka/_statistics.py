@@ -34,7 +34,10 @@ _REQUESTS = {
 
 
 def _window(samples: Samples, factor: int = 1) -> dict[str, int]:
-    """Returns the average, maximum, sum and number of recent values; all but the number are multiplied by `factor`."""
+    """Returns librdkafka's dictionary of recent values: their average, maximum, sum and number (avg, max, sum, cnt).
+
+    All but the number are multiplied by `factor`, which converts the unit.
+    """
     average, maximum = samples.average, samples.maximum
     return {
         "avg": 0 if math.isnan(average) else int(average * factor),
@@ -96,7 +99,7 @@ def _partition(network: Network, topic: str, number: int) -> dict[str, Any]:
 
 
 def producer_statistics(settings: Settings, client: Any, outstanding: int) -> str:
-    """Returns the statistics of a producer; `outstanding` is the number of its records that are not delivered."""
+    """Returns the statistics of a producer as JSON; `outstanding` is the number of its undelivered records."""
     network: Network = client._network
     found = _client(settings, network)
     topics = list(network.metrics.topics.items())
@@ -124,9 +127,9 @@ def producer_statistics(settings: Settings, client: Any, outstanding: int) -> st
 
 
 def consumer_statistics(settings: Settings, client: Any, delivered: dict[str, dict[int, int]] | None = None) -> str:
-    """Returns the statistics of a consumer.
+    """Returns the statistics of a consumer as JSON.
 
-    `delivered` has the last offset that the program has received, by topic and partition.
+    `delivered` has the last offset that the program has received, by topic and then by partition.
     """
     network: Network = client._network
     found = _client(settings, network)
@@ -163,5 +166,5 @@ def consumer_statistics(settings: Settings, client: Any, delivered: dict[str, di
 
 
 def admin_statistics(settings: Settings, client: Admin) -> str:
-    """Returns the statistics of an admin client."""
+    """Returns the statistics of an admin client as JSON."""
     return json.dumps(_client(settings, client._network))

@@ -8,10 +8,10 @@ from kafkapy.compat.confluent_kafka._errors import local_error
 
 
 def subscription_of(topics: list[str]) -> list[str] | re.Pattern[str]:
-    """Returns the names of the topics, if none of them is a regular expression.
+    """Returns what kafkapy's consumer can subscribe to for librdkafka's list `topics`.
 
-    Otherwise returns one pattern that matches the names and the topics of the regular expressions. Raises
-    KafkaException for an expression that is not valid.
+    If no element begins with ^, this is the list itself. Otherwise it is one pattern that matches every name and every
+    regular expression in the list. Raises KafkaException for an expression that is not valid.
     """
     if not any(each.startswith("^") for each in topics):
         return topics

@@ -12,7 +12,10 @@ from kafkapy.compat.confluent_kafka.serialization import MessageField, Serializa
 
 
 class DeserializingConsumer(Consumer):
-    """A consumer whose configuration has `key.deserializer` and `value.deserializer`: `(bytes, ctx) -> value`."""
+    """A consumer with deserializers, which its configuration has under `key.deserializer` and `value.deserializer`.
+
+    A deserializer is called with the bytes and a SerializationContext, and returns the key or the value.
+    """
 
     def __init__(self, conf: dict[str, Any]) -> None:
         serdes = take_serdes(conf, "key.deserializer", "value.deserializer")
@@ -24,7 +27,8 @@ class DeserializingConsumer(Consumer):
     def poll(self, timeout: float = -1) -> Message | None:
         """Returns the next message with the deserialized key and value, or None after `timeout` seconds.
 
-        Raises ConsumeError for an event, KeyDeserializationError and ValueDeserializationError.
+        -1 is without a limit. Raises ConsumeError if the consumer reports an error or the end of a partition, and
+        KeyDeserializationError or ValueDeserializationError if a deserializer fails.
         """
         message = super().poll(timeout)
         if message is None:
@@ -56,6 +60,6 @@ class DeserializingConsumer(Consumer):
         raise NotImplementedError
 
     def close(self) -> None:
-        """Closes the consumer and the deserializers that builders have made."""
+        """Closes the consumer, and the deserializers that were made by builders in the configuration."""
         super().close()
         close_serdes(self._owned_serdes)

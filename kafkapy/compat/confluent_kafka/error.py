@@ -20,7 +20,10 @@ __all__ = [
 
 
 class _KafkaClientError(KafkaException):
-    """An error of one record: its KafkaError, the exception that has caused it, and the record."""
+    """The base of the errors of one record: `args[0]` is a KafkaError and `exception` is what caused it.
+
+    `kafka_message` is the record as a Message, None for a record that was not produced.
+    """
 
     def __init__(
         self, kafka_error: KafkaError, exception: Exception | None = None, kafka_message: Message | None = None

@@ -12,7 +12,10 @@ from kafkapy.compat.confluent_kafka.serialization import MessageField, Serializa
 
 
 class SerializingProducer(Producer):
-    """A producer whose configuration has `key.serializer` and `value.serializer`: functions `(obj, ctx) -> bytes`."""
+    """A producer with serializers, which its configuration has under `key.serializer` and `value.serializer`.
+
+    A serializer is called with the key or the value and a SerializationContext, and returns bytes.
+    """
 
     def __init__(self, conf: dict[str, Any]) -> None:
         serdes = take_serdes(conf, "key.serializer", "value.serializer")
@@ -33,7 +36,8 @@ class SerializingProducer(Producer):
     ) -> None:
         """Serializes a key and a value and adds the record. Does not block.
 
-        Raises KeySerializationError and ValueSerializationError; otherwise as `Producer.produce`.
+        Raises KeySerializationError or ValueSerializationError if a serializer fails, BufferError if the queue is full,
+        and KafkaException for a record that is too large or an unknown partition.
         """
         self._check_open()
         if not isinstance(topic, str):
@@ -56,7 +60,7 @@ class SerializingProducer(Producer):
         )
 
     def close(self) -> bool:
-        """Closes the producer and the serializers that builders have made."""
+        """Closes the producer, and the serializers that were made by builders in the configuration; returns True."""
         result = super().close()
         close_serdes(self._owned_serdes)
         return result

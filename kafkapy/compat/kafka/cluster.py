@@ -60,7 +60,7 @@ class ClusterMetadata:
         return info.partitions[partition.partition].leader
 
     def partitions_for_broker(self, broker_id: int) -> set[TopicPartition] | None:
-        """Returns the partitions whose leader is this broker; None if there is none."""
+        """Returns the partitions whose leader is this broker; None if it leads none."""
         found = {
             TopicPartition(name, each.partition)
             for name, info in self._cluster.topics.items()

@@ -111,9 +111,9 @@ class ClientSettings(NamedTuple):
 
 
 def options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns all options of a client: those that the application has given, and the defaults.
+    """Returns all options of a client: the options that the application has given, and the defaults of the others.
 
-    Raises KafkaConfigurationError for an option that cannot be honoured; the caller refuses names that are unknown.
+    Raises KafkaConfigurationError for an option that kafkapy cannot honour; the caller refuses unknown names.
     """
     chosen = {**defaults, **given}
     for name, reason in REFUSED.items():
@@ -132,10 +132,10 @@ def unknown_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> se
 
 
 def client_settings(chosen: Mapping[str, Any], same: Iterable[str] = ()) -> ClientSettings:
-    """Returns the settings that the options of all clients and those in `same` describe. Reads the files of TLS.
+    """Converts kafka-python's options to the settings of a client of kafkapy. Reads the files of TLS.
 
-    `chosen` has the values of all options. The options in `same` are configuration keys whose name has `.` instead of
-    `_`. Raises KafkaConfigurationError.
+    `chosen` has the values of all options. `same` names the options, in addition to those of all clients, that are
+    configuration keys of kafkapy with `.` instead of `_`. Raises KafkaConfigurationError.
     """
     properties: dict[str, Any] = {"bootstrap.servers": _addresses(chosen["bootstrap_servers"])}
     for name in (*_SAME, *same):
@@ -155,7 +155,7 @@ def client_settings(chosen: Mapping[str, Any], same: Iterable[str] = ()) -> Clie
 
 
 def _number(value: Any) -> Any:
-    """Returns a number as an integer, and infinity as the largest one that the keys accept; other values unchanged."""
+    """Returns a float as an integer, infinity as the largest integer that configuration keys accept, all else unchanged."""
     if isinstance(value, float):
         return _FOR_INFINITY if value == INFINITE else int(value)
     return value
@@ -167,7 +167,10 @@ def _addresses(configured: Any) -> list[str]:
 
 
 def _with_port(text: str) -> str:
-    """Returns the address of a broker with a port; an IPv6 address without a port may have no brackets."""
+    """Returns a broker's address with a port: adds the default port 9092 if `text` has none.
+
+    An IPv6 address without a port may lack its brackets; the result has them.
+    """
     if re.fullmatch(r"\[.*\]:\d+|[^:\[\]]+:\d+", text):
         return text
     host = text.removeprefix("[").removesuffix("]")

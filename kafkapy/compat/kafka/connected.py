@@ -52,9 +52,9 @@ def has_connection(network: Network) -> bool:
 
 
 def broker_version(network: Network, configured: Any) -> tuple[int, ...]:
-    """Returns the release of Apache Kafka that is `configured`, such as (2, 8) or "2.8".
+    """Returns the release of Apache Kafka that is `configured`, such as (2, 8) or "2.8", as a tuple.
 
-    Without one (None or "auto"), returns the release whose APIs the connected broker serves.
+    If it is None or "auto", derives the release from the versions of the APIs that the connected broker serves.
     """
     if configured not in (None, "auto"):
         return tuple(int(each) for each in configured.split(".")) if isinstance(configured, str) else tuple(configured)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class EnumHelper:
-    """A base of enumerations whose members are also found by name, in any case and with hyphens."""
+    """The base of enumerations whose members are also found by name, in upper or lower case and with `-` instead of `_`."""
 
     @classmethod
     def build_from(cls, val: Any) -> Any:

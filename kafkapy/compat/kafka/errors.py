@@ -130,7 +130,7 @@ class UnknownBrokerIdError(KafkaError):
 
 
 class QuotaViolationError(KafkaError):
-    """A value exceeds the quota of a metric."""
+    """A value exceeds the quota that is set for a metric."""
 
 
 class StaleMetadata(InvalidMetadataError):
@@ -262,7 +262,7 @@ def translate(error: BaseException) -> BaseException:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Returns a context that raises kafka-python's exceptions instead of those of kafkapy's client."""
+    """Returns a context manager that converts the exceptions of kafkapy's client to those of kafka-python."""
     try:
         yield
     except KafkapyError as error:

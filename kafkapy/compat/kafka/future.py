@@ -14,7 +14,7 @@ log = logging.getLogger("kafkapy.compat.kafka")
 
 
 class Future:
-    """A result that may not exist yet. Thread-safe. An exception of a callback is logged."""
+    """A result or an exception that may not exist yet. Thread-safe. An exception that a callback raises is logged."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -95,7 +95,7 @@ class Future:
         return self
 
     def add_both(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
-        """Registers `f` as callback and as errback."""
+        """Registers `f` as callback and as errback: it is called with the result or the exception as the argument in between."""
         return self.add_callback(f, *args, **kwargs).add_errback(f, *args, **kwargs)
 
     def chain(self, future: Future) -> Self:

@@ -73,7 +73,7 @@ def _named(values: Mapping[str, tuple[str, str, float]], tags: tuple[tuple[str, 
 
 
 def grouped(metrics: Mapping[MetricName, float]) -> dict[str, dict[str, Any]]:
-    """Returns metrics by group and name."""
+    """Returns metrics as {group: {name: value}}."""
     found: dict[str, dict[str, Any]] = {}
     for name, value in metrics.items():
         found.setdefault(name.group, {})[name.name] = value

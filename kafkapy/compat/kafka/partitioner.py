@@ -11,7 +11,7 @@ from kafkapy.compat.kafka.cluster import ClusterMetadata
 
 
 class Partitioner(ABC):
-    """Chooses the partitions of records that are sent without one."""
+    """The interface of partitioners, which choose the partitions of records that are sent without a partition."""
 
     @abstractmethod
     def partition(
@@ -23,7 +23,7 @@ class Partitioner(ABC):
         serialized_value: bytes | None,
         cluster: ClusterMetadata,
     ) -> int:
-        """Returns the partition of a record."""
+        """Returns the number of the partition for a record; `serialized_key` and `serialized_value` are None for null."""
 
 
 class DefaultPartitioner(Partitioner):
@@ -51,7 +51,7 @@ class DefaultPartitioner(Partitioner):
 
 
 class StickyPartitioner(DefaultPartitioner):
-    """Chooses partitions as DefaultPartitioner; records without a key go to one partition for about one batch."""
+    """Chooses the partition of a key as DefaultPartitioner does; records without a key go to one partition per batch."""
 
     def __init__(self) -> None:
         self._sticky: dict[str, int] = {}

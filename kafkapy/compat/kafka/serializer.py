@@ -35,7 +35,7 @@ class Deserializer(ABC):
 
 
 class DefaultSerializer(Serializer, Deserializer):
-    """Converts text in the given encoding; bytes are sent unchanged."""
+    """Serializes text in the given encoding, and deserializes bytes to text; bytes are serialized unchanged."""
 
     def __init__(self, encoding: str = "utf-8") -> None:
         self.encoding = encoding
@@ -48,7 +48,7 @@ class DefaultSerializer(Serializer, Deserializer):
 
 
 class JsonSerializer(DefaultSerializer):
-    """Converts values that JSON can represent; None is Kafka's null."""
+    """Serializes values that JSON can represent, and deserializes JSON; None corresponds to Kafka's null."""
 
     def serialize(self, topic: str, headers: Headers, data: Any) -> Any:
         return None if data is None else super().serialize(topic, headers, json.dumps(data))
@@ -58,7 +58,7 @@ class JsonSerializer(DefaultSerializer):
 
 
 class SerializeWrapper(Serializer):
-    """A function of one argument as a serializer; None leaves the data unchanged."""
+    """A serializer that calls a function of one argument with the data; if the function is None, returns the data."""
 
     def __init__(self, fn: Callable[[Any], Any] | None) -> None:
         self.fn = fn
@@ -68,7 +68,7 @@ class SerializeWrapper(Serializer):
 
 
 class DeserializeWrapper(Deserializer):
-    """A function of one argument as a deserializer; None leaves the bytes unchanged."""
+    """A deserializer that calls a function of one argument with the bytes; if the function is None, returns the bytes."""
 
     def __init__(self, fn: Callable[[bytes], Any] | None) -> None:
         self.fn = fn
@@ -78,14 +78,21 @@ class DeserializeWrapper(Deserializer):
 
 
 def as_serializer(configured: Any) -> Any:
-    """Returns the serializer for a configured value: None, an object with a method `serialize`, or a function."""
+    """Returns the serializer for the value of an option; None for None.
+
+    An object with a method `serialize` is returned itself; a function of the data is wrapped in a SerializeWrapper.
+    """
     if configured is None or hasattr(configured, "serialize"):
         return configured
     return SerializeWrapper(configured)
 
 
 def as_deserializer(configured: Any) -> Any:
-    """Returns the deserializer for a configured value: None, an object with a method `deserialize`, or a function."""
+    """Returns the deserializer for the value of an option; None for None.
+
+    An object with a method `deserialize` is returned itself; a function of the bytes is wrapped in a
+    DeserializeWrapper.
+    """
     if configured is None or hasattr(configured, "deserialize"):
         return configured
     return DeserializeWrapper(configured)

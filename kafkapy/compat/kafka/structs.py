@@ -46,7 +46,7 @@ class MemberState:
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """A consumer's membership in its group, by which a broker recognizes consumers that are no longer members."""
+    """A consumer's membership in its group; the coordinator refuses offsets from a consumer that is no longer a member."""
 
     group_id: str | None = None
     generation_id: int = -1

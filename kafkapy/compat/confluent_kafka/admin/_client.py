@@ -89,7 +89,10 @@ class AdminClient(Client):
     # Topics
 
     def create_topics(self, new_topics: list[NewTopic], **kwargs: Any) -> Futures:
-        """Creates topics (options: validate_only); the futures are by topic, their result is None."""
+        """Creates topics. Returns a future for each topic, by name; the result of a future is None.
+
+        If the option `validate_only` is True, the broker only checks the request.
+        """
         limit_s = self._limit(kwargs, "validate_only")
         topics = [convert.new_topic(each) for each in new_topics]
         only_validates = bool(kwargs.get("validate_only", False))
@@ -99,12 +102,15 @@ class AdminClient(Client):
         )
 
     def delete_topics(self, topics: list[str], **kwargs: Any) -> Futures:
-        """Deletes topics; the futures are by topic, their result is None."""
+        """Deletes topics. Returns a future for each topic, by name; the result of a future is None."""
         limit_s = self._limit(kwargs)
         return self._by_key(topics, lambda: self._admin().delete_topics(topics, timeout=limit_s))
 
     def create_partitions(self, new_partitions: list[NewPartitions], **kwargs: Any) -> Futures:
-        """Adds partitions to topics (options: validate_only); the futures are by topic, their result is None."""
+        """Adds partitions to topics. Returns a future for each topic, by name; the result of a future is None.
+
+        If the option `validate_only` is True, the broker only checks the request.
+        """
         limit_s = self._limit(kwargs, "validate_only")
         wanted = {
             each.topic: kafkapy.NewPartitions(each.new_total_count, each.replica_assignment) for each in new_partitions
@@ -116,7 +122,7 @@ class AdminClient(Client):
         )
 
     def describe_topics(self, topics: model.TopicCollection, **kwargs: Any) -> Futures:
-        """Describes topics; the results are TopicDescriptions by topic."""
+        """Describes topics. Returns a future for each topic, by name; the result of a future is a TopicDescription."""
         limit_s = self._limit(kwargs, "include_authorized_operations")
         _refuse_authorized_operations(kwargs)
         if not isinstance(topics, model.TopicCollection):
@@ -147,7 +153,11 @@ class AdminClient(Client):
     def elect_leaders(
         self, election_type: model.ElectionType, partitions: list[TopicPartition] | None = None, **kwargs: Any
     ) -> Future[Any]:
-        """Elects leaders; the result is a dictionary of partitions and their KafkaException or None."""
+        """Elects leaders of partitions; None for `partitions` means all partitions of the cluster.
+
+        The result of the future is a dictionary from each partition to None or, if its election failed, a
+        KafkaException.
+        """
         limit_s = self._limit(kwargs)
         checks.check_election(election_type, partitions)
         places = None if partitions is None else [convert.place(each) for each in partitions]
@@ -166,7 +176,10 @@ class AdminClient(Client):
     # Configurations
 
     def describe_configs(self, resources: list[ConfigResource], **kwargs: Any) -> Futures:
-        """Describes configurations; the results are dictionaries of ConfigEntry by resource."""
+        """Describes configurations. Returns a future for each resource.
+
+        The result of a future is a dictionary from the keys to ConfigEntries.
+        """
         limit_s = self._limit(kwargs)
         wanted = _resources(resources)
         return self._by_key(
@@ -177,9 +190,10 @@ class AdminClient(Client):
         )
 
     def incremental_alter_configs(self, resources: list[ConfigResource], **kwargs: Any) -> Futures:
-        """Makes the changes in `incremental_configs` of resources (options: validate_only).
+        """Makes the changes in the attribute `incremental_configs` of each resource.
 
-        The futures are by resource.
+        Returns a future for each resource, whose result is an empty dictionary. If the option `validate_only` is True,
+        the broker only checks the changes.
         """
         limit_s = self._limit(kwargs, "validate_only")
         wanted = _resources(resources, TypeError)
@@ -193,10 +207,11 @@ class AdminClient(Client):
         )
 
     def alter_configs(self, resources: list[ConfigResource], **kwargs: Any) -> Futures:
-        """Replaces the configurations of resources by `set_config_dict` (options: validate_only). Deprecated.
+        """Replaces the configuration of each resource by its attribute `set_config_dict`. Deprecated.
 
-        It reads the present configuration, and removes the keys that are not in the new one. The futures are by
-        resource.
+        Reads the present configuration first, and removes the keys that are not in the new one. Returns a future for
+        each resource, whose result is an empty dictionary. If the option `validate_only` is True, the broker only
+        checks the changes.
         """
         warnings.warn(
             "alter_configs has been deprecated. Use incremental_alter_configs instead.", DeprecationWarning, 2
@@ -218,7 +233,7 @@ class AdminClient(Client):
     # Permissions
 
     def create_acls(self, acls: list[AclBinding], **kwargs: Any) -> Futures:
-        """Creates permissions; the futures are by AclBinding, their result is None."""
+        """Creates permissions. Returns a future for each AclBinding; the result of a future is None."""
         limit_s = self._limit(kwargs)
         _check_bindings(acls, AclBinding, "duplicate ACL bindings not allowed")
         return self._by_key(
@@ -246,7 +261,10 @@ class AdminClient(Client):
         return self._operations.one(call)
 
     def delete_acls(self, acl_binding_filters: list[AclBindingFilter], **kwargs: Any) -> Futures:
-        """Deletes the permissions that filters match; the results are the deleted AclBindings by filter."""
+        """Deletes the permissions that match filters.
+
+        Returns a future for each filter; the result of a future is the list of AclBindings that the filter has deleted.
+        """
         limit_s = self._limit(kwargs)
         _check_bindings(acl_binding_filters, AclBindingFilter, "duplicate ACL binding filters not allowed")
         return self._by_key(
@@ -261,11 +279,17 @@ class AdminClient(Client):
     # Groups
 
     def list_topics(self, *args: Any, **kwargs: Any) -> ClusterMetadata:
-        """Returns the brokers and the topics of the cluster, or one topic; see `Producer.list_topics`."""
+        """Returns the brokers and the topics of the cluster, or only one topic. Blocks. Raises KafkaException.
+
+        The arguments are `topic`, None for all topics, and `timeout` in seconds, -1 for `socket.timeout.ms`.
+        """
         return super().list_topics(*args, **kwargs)
 
     def cluster_id(self, *args: Any, **kwargs: Any) -> str:
-        """Returns the id of the cluster; see `Producer.cluster_id`."""
+        """Returns the id of the cluster. Blocks for at most `timeout` seconds (-1: the default).
+
+        Raises KafkaException.
+        """
         return super().cluster_id(*args, **kwargs)
 
     def list_groups(self, *args: Any, **kwargs: Any) -> list[GroupMetadata]:
@@ -283,7 +307,11 @@ class AdminClient(Client):
             raise kafka_exception(error, "Failed to list groups: ") from error
 
     def list_consumer_groups(self, **kwargs: Any) -> Future[Any]:
-        """Lists the consumer groups (options: states, types); the result is a ListConsumerGroupsResult."""
+        """Lists the consumer groups; the result of the future is a ListConsumerGroupsResult.
+
+        The options `states` and `types`, sets of ConsumerGroupState and ConsumerGroupType, choose the groups; None
+        chooses all.
+        """
         limit_s = self._limit(kwargs, "states", "types")
         states, types = kwargs.get("states"), kwargs.get("types")
         checks.check_members("states", states, model.ConsumerGroupState)
@@ -304,7 +332,7 @@ class AdminClient(Client):
         return self._operations.one(call)
 
     def describe_consumer_groups(self, group_ids: list[str], **kwargs: Any) -> Futures:
-        """Describes groups; the results are ConsumerGroupDescriptions by group id."""
+        """Describes groups. Returns a future for each group id, whose result is a ConsumerGroupDescription."""
         limit_s = self._limit(kwargs, "include_authorized_operations")
         _refuse_authorized_operations(kwargs)
         checks.check_groups(group_ids, "described")
@@ -315,7 +343,7 @@ class AdminClient(Client):
         )
 
     def delete_consumer_groups(self, group_ids: list[str], **kwargs: Any) -> Futures:
-        """Deletes groups; the futures are by group id, their result is None."""
+        """Deletes groups. Returns a future for each group id; the result of a future is None."""
         limit_s = self._limit(kwargs)
         checks.check_groups(group_ids, "deleted")
         return self._by_key(group_ids, lambda: self._admin().delete_groups(group_ids, timeout=limit_s))
@@ -323,9 +351,11 @@ class AdminClient(Client):
     def list_consumer_group_offsets(
         self, list_consumer_group_offsets_request: list[model.ConsumerGroupTopicPartitions], **kwargs: Any
     ) -> Futures:
-        """Lists committed offsets of a group (options: require_stable), of the given partitions or of all.
+        """Lists the committed offsets of one group: of the partitions in the request, or of all if it names none.
 
-        The request has one group. The result is a ConsumerGroupTopicPartitions by group id.
+        The request is a list with one element. Returns a future for the group id, whose result is a
+        ConsumerGroupTopicPartitions. If the option `require_stable` is True, the operation waits until no open
+        transaction has offsets of the group pending.
         """
         limit_s = self._limit(kwargs, "require_stable")
         checks.check_group_offsets(list_consumer_group_offsets_request, "listing", alters=False)
@@ -343,9 +373,10 @@ class AdminClient(Client):
     def alter_consumer_group_offsets(
         self, alter_consumer_group_offsets_request: list[model.ConsumerGroupTopicPartitions], **kwargs: Any
     ) -> Futures:
-        """Sets the committed offsets of a group. The request has one group.
+        """Sets the committed offsets of one group. The request is a list with one element.
 
-        The result is a ConsumerGroupTopicPartitions by group id, whose partitions have their errors.
+        Returns a future for the group id, whose result is a ConsumerGroupTopicPartitions; each partition has its error
+        or None.
         """
         limit_s = self._limit(kwargs)
         checks.check_group_offsets(alter_consumer_group_offsets_request, "altering", alters=True)
@@ -367,7 +398,11 @@ class AdminClient(Client):
     # Offsets and records
 
     def list_offsets(self, topic_partition_offsets: dict[TopicPartition, OffsetSpec], **kwargs: Any) -> Futures:
-        """Looks up offsets (options: isolation_level); the results are ListOffsetsResultInfos by partition."""
+        """Looks up an offset for each partition. Returns a future for each; its result is a ListOffsetsResultInfo.
+
+        The option `isolation_level` is an IsolationLevel; with READ_COMMITTED the latest offset is the last stable
+        offset.
+        """
         limit_s = self._limit(kwargs, "isolation_level")
         level = kwargs.get("isolation_level", model.IsolationLevel.READ_UNCOMMITTED)
         checks.check_offset_specs(topic_partition_offsets, level)
@@ -381,7 +416,10 @@ class AdminClient(Client):
         )
 
     def delete_records(self, topic_partition_offsets: list[TopicPartition], **kwargs: Any) -> Futures:
-        """Deletes the records before offsets; the results are DeletedRecords by partition."""
+        """Deletes the records before the offset of each partition.
+
+        Returns a future for each partition, whose result is a DeletedRecords.
+        """
         limit_s = self._limit(kwargs)
         checks.check_partitions_to_delete(topic_partition_offsets)
         wanted = {convert.place(each): each.offset for each in topic_partition_offsets}
@@ -395,9 +433,10 @@ class AdminClient(Client):
     # Users
 
     def describe_user_scram_credentials(self, users: list[str] | None = None, **kwargs: Any) -> Future[Any] | Futures:
-        """Describes the credentials of users; the results are UserScramCredentialsDescriptions by user.
+        """Describes the SCRAM credentials of users.
 
-        Without `users`, one future has the dictionary of all users.
+        Returns a future for each user, whose result is a UserScramCredentialsDescription. Without `users` returns one
+        future, whose result is the dictionary of the descriptions of all users that have credentials.
         """
         limit_s = self._limit(kwargs)
         checks.check_users(users)
@@ -416,7 +455,7 @@ class AdminClient(Client):
         )
 
     def alter_user_scram_credentials(self, alterations: list[UserScramCredentialAlteration], **kwargs: Any) -> Futures:
-        """Creates, replaces and deletes credentials; the futures are by user, their result is None."""
+        """Creates, replaces and deletes SCRAM credentials. Returns a future for each user, whose result is None."""
         limit_s = self._limit(kwargs)
         checks.check_alterations(alterations)
         upserts = [convert.upsertion(each) for each in alterations if isinstance(each, UserScramCredentialUpsertion)]
@@ -450,7 +489,10 @@ def _refuse_authorized_operations(options: dict[str, Any]) -> None:
 def _resources(
     resources: list[ConfigResource], refusal: type[Exception] = ValueError
 ) -> dict[ConfigResource, kafkapy.ConfigResource]:
-    """Returns kafkapy's resources; raises `refusal` for an element of another type."""
+    """Returns kafkapy's resource for each of confluent-kafka's.
+
+    Raises `refusal` for an element that is not a ConfigResource.
+    """
     for each in resources:
         if not isinstance(each, ConfigResource):
             raise refusal(f"Expected list of {ConfigResource!r}")

@@ -116,7 +116,7 @@ class ConfigResource:
         return len(self.set_config_dict)
 
     def set_config(self, name: str, value: str, overwrite: bool = True) -> None:
-        """Sets a value for `alter_configs`; without `overwrite` only if the key has none yet."""
+        """Sets the value of a key for `alter_configs`. If `overwrite` is False, an existing value is not changed."""
         if overwrite or name not in self.set_config_dict:
             self.set_config_dict[name] = value
 

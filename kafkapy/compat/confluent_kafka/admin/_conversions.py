@@ -161,12 +161,12 @@ def replacement(resource: ConfigResource, present: dict[str, kafkapy.ConfigEntry
 
 
 def entry(binding: AclBinding) -> kafkapy.AccessControlEntry:
-    """Returns kafkapy's ACL."""
+    """Converts confluent-kafka's AclBinding to kafkapy's AccessControlEntry."""
     return kafkapy.AccessControlEntry(*_numbers(binding))
 
 
 def acl_filter(binding: AclBindingFilter) -> kafkapy.AclFilter:
-    """Returns kafkapy's filter of ACLs."""
+    """Converts confluent-kafka's AclBindingFilter to kafkapy's AclFilter."""
     return kafkapy.AclFilter(*_numbers(binding))
 
 
@@ -176,7 +176,10 @@ def _numbers(each: Any) -> tuple[Any, ...]:
 
 
 def binding(found: kafkapy.AccessControlEntry) -> AclBinding:
-    """Returns confluent-kafka's ACL; a kind that it does not know is UNKNOWN."""
+    """Converts kafkapy's AccessControlEntry to confluent-kafka's AclBinding.
+
+    An operation or kind of resource that confluent-kafka does not know becomes UNKNOWN.
+    """
     resource = found.resource_type if found.resource_type <= ResourceType.TRANSACTIONAL_ID.value else 0
     operation = found.operation if found.operation <= 12 else 0
     return AclBinding(
@@ -191,7 +194,7 @@ def binding(found: kafkapy.AccessControlEntry) -> AclBinding:
 
 
 def state_text(state: model.ConsumerGroupState) -> str:
-    """Returns Kafka's name of a group's state."""
+    """Returns Kafka's name of a group's state, such as "Stable"."""
     return _TEXTS.get(state, "Unknown")
 
 
@@ -204,12 +207,12 @@ def _type(text: str) -> model.ConsumerGroupType:
 
 
 def group_listing(found: kafkapy.GroupListing) -> ConsumerGroupListing:
-    """Returns the listing of a group."""
+    """Converts kafkapy's listing of a group to confluent-kafka's."""
     return ConsumerGroupListing(found.group_id, found.is_simple, _state(found.state), _type(found.type))
 
 
 def group_description(found: kafkapy.GroupDescription) -> ConsumerGroupDescription:
-    """Returns the description of a group."""
+    """Converts kafkapy's description of a group to confluent-kafka's."""
     members = [
         MemberDescription(
             each.member_id,
@@ -262,7 +265,11 @@ def _member(description: kafkapy.MemberDescription) -> GroupMember:
 def group_offsets(
     group: str, wanted: list[Place] | None, found: dict[Place, OffsetAndMetadata]
 ) -> model.ConsumerGroupTopicPartitions:
-    """Returns the committed offsets of a group; OFFSET_INVALID for a wanted partition without one."""
+    """Returns the committed offsets `found` of a group in confluent-kafka's form.
+
+    The result has the partitions `wanted`, with OFFSET_INVALID for one without a committed offset; None for `wanted`
+    means all partitions in `found`.
+    """
     partitions = []
     for each in found if wanted is None else wanted:
         offset = found.get(each)
@@ -277,13 +284,13 @@ def group_offsets(
 
 
 def offset_and_metadata(wanted: TopicPartition) -> OffsetAndMetadata:
-    """Returns kafkapy's offset for a commit."""
+    """Converts confluent-kafka's partition with an offset to kafkapy's offset for a commit."""
     epoch = -1 if wanted.leader_epoch is None else wanted.leader_epoch
     return OffsetAndMetadata(wanted.offset, wanted.metadata or "", epoch)
 
 
 def with_errors(partitions: list[TopicPartition], results: Results[Place, None]) -> list[TopicPartition]:
-    """Returns the partitions of an operation, each with its error or None."""
+    """Returns copies of `partitions`, each with its KafkaError in `results`, or None if the operation succeeded."""
     found = []
     for each in partitions:
         error = results.errors.get(place(each))
@@ -309,12 +316,12 @@ def credentials(user: str, found: list[kafkapy.ScramCredential]) -> UserScramCre
 
 
 def mechanism(wanted: ScramMechanism) -> kafkapy.ScramMechanism:
-    """Returns kafkapy's mechanism. Raises ValueError for UNKNOWN."""
+    """Converts confluent-kafka's SCRAM mechanism to kafkapy's. Raises ValueError for UNKNOWN."""
     return kafkapy.ScramMechanism(wanted.value)
 
 
 def upsertion(wanted: UserScramCredentialUpsertion) -> kafkapy.NewScramCredential:
-    """Returns kafkapy's new credential."""
+    """Converts confluent-kafka's SCRAM credential to be set to kafkapy's."""
     info = wanted.scram_credential_info
     return kafkapy.NewScramCredential(
         wanted.user, mechanism(info.mechanism), wanted.password, info.iterations, wanted.salt

@@ -81,7 +81,7 @@ class Operations:
         return futures
 
     def close(self) -> None:
-        """Ends the threads after the operations that run."""
+        """Accepts no more operations; the threads end after the operations in progress. Does not block."""
         self._pool.shutdown(wait=False)
 
 

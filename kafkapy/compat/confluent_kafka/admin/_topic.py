@@ -72,7 +72,10 @@ class NewTopic:
 
 @functools.total_ordering
 class NewPartitions:
-    """The new number of partitions of a topic, with the replicas of the added ones if `replica_assignment` is given."""
+    """A topic to which partitions are added, and the number of partitions that the topic has afterwards.
+
+    `replica_assignment` has the ids of the replicas of each added partition; without it the broker chooses them.
+    """
 
     __slots__ = ("new_total_count", "replica_assignment", "topic")
 

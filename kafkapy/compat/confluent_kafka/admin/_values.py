@@ -10,10 +10,11 @@ from kafkapy.compat.confluent_kafka.admin._acl import operations_of
 
 
 class OffsetSpec:
-    """Names the offset that `list_offsets` looks up.
+    """The choice of the offset that `list_offsets` looks up in a partition.
 
-    It is the earliest, the latest (the end), that of the first record at or after a timestamp, or that of the record
-    with the greatest timestamp."""
+    This is the first offset, the end offset, the offset of the first record with a given or a later timestamp, or the
+    offset of the record with the greatest timestamp.
+    """
 
     def __init__(self, index: int) -> None:
         self._number = index
@@ -115,7 +116,7 @@ class UserScramCredentialAlteration:
 
 
 class UserScramCredentialUpsertion(UserScramCredentialAlteration):
-    """A credential to be created or replaced; without `salt` one is made."""
+    """A credential to be created or replaced; without `salt` a random salt is made."""
 
     def __init__(
         self, user: str, scram_credential_info: ScramCredentialInfo, password: bytes, salt: bytes | None = None

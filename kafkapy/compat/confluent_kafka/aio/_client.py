@@ -34,9 +34,10 @@ class AioClient:
 
 
 class SerdeClient(AioClient):
-    """A client with serializers or deserializers, which an `await` makes: `client = await Kind(conf)`.
+    """A client with serializers or deserializers ("serdes"), which has to be awaited: `client = await Kind(conf)`.
 
-    A derived class names the properties of the serdes and starts the client in `_start`.
+    In a derived class `_properties` has the configuration keys of the serdes for record keys and for values, and
+    `_start` starts the client.
     """
 
     _properties: tuple[str, str]
@@ -53,7 +54,10 @@ class SerdeClient(AioClient):
         return await self
 
     async def _made(self) -> Self:
-        """Takes the serdes out of the configuration, and starts the client with the rest."""
+        """Removes the serdes from the configuration, and starts the client with the rest; returns this client.
+
+        Does nothing if the client was started before.
+        """
         if self._serdes is None:
             conf, args, kwargs = self._given
             serdes = await take_serdes_awaited(conf, *self._properties)

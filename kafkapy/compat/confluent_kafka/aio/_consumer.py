@@ -40,7 +40,10 @@ class AIOConsumer(AioClient):
         return await super()._call(call, *args, **kwargs)
 
     async def subscribe(self, *args: Any, **kwargs: Any) -> Any:
-        """Subscribes to topics; see `Consumer.subscribe`. The callbacks receive this consumer."""
+        """Subscribes to topics, with the arguments of `Consumer.subscribe`.
+
+        The rebalance callbacks run on the event loop, and receive this consumer as their first argument.
+        """
         loop = asyncio.get_running_loop()
         for name in _REBALANCE_CALLBACKS:
             if kwargs.get(name) is not None:
@@ -48,11 +51,11 @@ class AIOConsumer(AioClient):
         return await self._call(self._blocking.subscribe, *args, **kwargs)
 
     async def commit(self, *args: Any, **kwargs: Any) -> Any:
-        """Commits offsets; see `Consumer.commit`."""
+        """Commits offsets, with the arguments and the result of `Consumer.commit`."""
         return await self._call(self._blocking.commit, *args, **kwargs)
 
     async def close(self, *args: Any, **kwargs: Any) -> Any:
-        """Closes the consumer, and its executor if it has made it."""
+        """Closes the consumer, and its executor unless the program has passed the executor to the constructor."""
         try:
             return await self._call(self._blocking.close, *args, **kwargs)
         finally:
@@ -93,7 +96,8 @@ class AsyncDeserializingConsumer(SerdeClient, AIOConsumer):
     async def poll(self, timeout: float = -1) -> Message | None:
         """Returns the next message with the deserialized key and value, or None after `timeout` seconds.
 
-        Raises ConsumeError for an event, KeyDeserializationError and ValueDeserializationError.
+        -1 is without a limit. Raises ConsumeError if the consumer reports an error or the end of a partition, and
+        KeyDeserializationError or ValueDeserializationError if a deserializer fails.
         """
         message: Message | None = await super().poll(timeout)
         if message is None:
@@ -104,7 +108,10 @@ class AsyncDeserializingConsumer(SerdeClient, AIOConsumer):
         return await self._deserialize(message)
 
     async def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Returns several messages with deserialized keys and values; those with an error are unchanged."""
+        """Returns at most `num_messages` messages with deserialized keys and values, after at most `timeout` seconds.
+
+        A timeout of -1 is without a limit. A message with an `error()` is returned without deserialization.
+        """
         messages = await super().consume(num_messages, timeout)
         return [each if each.error() is not None else await self._deserialize(each) for each in messages]
 
@@ -129,7 +136,7 @@ class AsyncDeserializingConsumer(SerdeClient, AIOConsumer):
         return message
 
     async def close(self, *args: Any, **kwargs: Any) -> Any:
-        """Closes the consumer and the deserializers that builders have made."""
+        """Closes the consumer, and the deserializers that were made by builders in the configuration."""
         result = None if self._closed else await super().close(*args, **kwargs)
         await self._close_serdes()
         return result

@@ -21,7 +21,7 @@ class LoopLogger:
         self._logger = logger
 
     def log(self, *args: Any, **kwargs: Any) -> None:
-        """Logs a line on the event loop."""
+        """Passes the arguments to `log` of the wrapped logger, on the thread of the event loop. Does not block."""
         self._loop.call_soon_threadsafe(functools.partial(self._logger.log, *args, **kwargs))
 
 
@@ -44,7 +44,7 @@ def on_loop(loop: asyncio.AbstractEventLoop, callback: Callable[..., Any], first
 
 
 def with_callbacks_on_loop(loop: asyncio.AbstractEventLoop, conf: dict[str, Any]) -> dict[str, Any]:
-    """Returns a configuration whose callbacks and logger run on the event loop."""
+    """Returns a copy of the configuration `conf` in which every callback and the logger run on the event loop."""
     found = dict(conf)
     for name in _CALLBACKS:
         if callable(found.get(name)):

@@ -50,7 +50,8 @@ class AIOProducer(AioClient):
     ) -> asyncio.Future[Message]:
         """Adds a record and returns the future of its delivery, whose result is the Message.
 
-        The options are partition and timestamp. Waits only while the queue is full. The future raises KafkaException.
+        `kwargs` may have `partition` and `timestamp`; headers raise NotImplementedError. Waits only while the queue is
+        full. The future raises KafkaException if the delivery fails.
         """
         if self._is_closed:
             raise RuntimeError("Producer has been closed")
@@ -84,22 +85,31 @@ class AIOProducer(AioClient):
             await self._call(self._blocking.poll, _REPORTS_INTERVAL_S)
 
     async def poll(self, timeout: float = 0, *args: Any, **kwargs: Any) -> int:
-        """Serves the events of the producer; see `Producer.poll`."""
+        """Calls the callbacks of delivered records and other events, as `Producer.poll` does, and returns their number.
+
+        Waits for an event for at most `timeout` seconds.
+        """
         served: int = await self._call(self._blocking.poll, timeout, *args, **kwargs)
         return served
 
     async def begin_transaction(self, *args: Any, **kwargs: Any) -> Any:
-        """Flushes and begins a transaction; see `Producer.begin_transaction`."""
+        """Waits until all records are delivered, and begins a transaction."""
         await self.flush()
         return await self._call(self._blocking.begin_transaction, *args, **kwargs)
 
     async def commit_transaction(self, *args: Any, **kwargs: Any) -> Any:
-        """Flushes and commits the transaction; see `Producer.commit_transaction`."""
+        """Waits until all records are delivered, and commits the transaction.
+
+        The arguments are those of `Producer.commit_transaction`.
+        """
         await self.flush()
         return await self._call(self._blocking.commit_transaction, *args, **kwargs)
 
     async def abort_transaction(self, *args: Any, **kwargs: Any) -> Any:
-        """Aborts the transaction; see `Producer.abort_transaction`."""
+        """Waits until all records are delivered or have failed, and aborts the transaction.
+
+        The arguments are those of `Producer.abort_transaction`.
+        """
         await self.flush()
         return await self._call(self._blocking.abort_transaction, *args, **kwargs)
 
@@ -165,7 +175,7 @@ class AsyncSerializingProducer(SerdeClient, AIOProducer):
         return await super().produce(topic, value, key, partition=partition, timestamp=timestamp, headers=headers)
 
     async def close(self) -> None:
-        """Closes the producer and the serializers that builders have made."""
+        """Closes the producer, and the serializers that were made by builders in the configuration."""
         await super().close()
         await self._close_serdes()
 

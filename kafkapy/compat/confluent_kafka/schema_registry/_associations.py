@@ -24,7 +24,7 @@ class Association(Fields):
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
-        """Returns the association of a JSON object of the API."""
+        """Returns the association that is described by a JSON object of the registry's API."""
         return super(Association, cls).from_dict({"frozen": False, **src_dict})
 
 
@@ -40,7 +40,7 @@ class AssociationInfo(Fields):
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
-        """Returns the association of a JSON object of the API."""
+        """Returns the association that is described by a JSON object of the registry's API."""
         return super(AssociationInfo, cls).from_dict({"frozen": False, **src_dict})
 
 
@@ -64,7 +64,7 @@ class _Resource(Fields):
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
-        """Returns the resource of a JSON object of the API."""
+        """Returns the resource, with its associations, that is described by a JSON object of the registry's API."""
         found = super().from_dict({name: value for name, value in src_dict.items() if name != "associations"})
         listed = [cls._info.from_dict(each) for each in src_dict.get("associations") or ()]
         found.associations = listed or None  # type: ignore[attr-defined]

@@ -28,7 +28,7 @@ class AsyncSchemaRegistryClient:
 
     @property
     def blocking(self) -> SchemaRegistryClient:
-        """The client that sends the requests; it shares the caches."""
+        """The blocking client that sends the requests; this client and its blocking client have the same caches."""
         return self._blocking
 
     def config(self) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from kafkapy.compat.confluent_kafka.serialization import SerializationContext
 class AsyncBaseSerde:
     """The base of the serializers and deserializers with coroutines, which are made by `await Kind(...)`.
 
-    The arguments are those of the kind without coroutines, with an AsyncSchemaRegistryClient.
+    The arguments are those of `_kind`, the corresponding class without coroutines, but with an
+    AsyncSchemaRegistryClient.
     """
 
     _kind: ClassVar[Callable[..., BaseSerde]]
@@ -47,11 +48,18 @@ class AsyncBaseSerde:
         return self._made
 
     def configure_subject_name_strategy(self, *args: Any, **kwargs: Any) -> None:
-        """Sets the strategy that names subjects; see `BaseSerde.configure_subject_name_strategy`."""
+        """Sets the strategy that names subjects; takes the arguments of `BaseSerde.configure_subject_name_strategy`.
+
+        These are the name of a strategy, the configuration of the strategy, and a function that replaces the named one.
+        """
         self._required().configure_subject_name_strategy(*args, **kwargs)
 
     def configure_validation_rules(self, conf: dict[str, Any]) -> None:
-        """Takes the keys of validation rules out of a configuration. Raises ValueError."""
+        """Removes the keys of validation rules from `conf` and applies their values.
+
+        The keys are `validation.rules.execution` and `validation.rules.fail.fast`. Raises ValueError for an invalid
+        value.
+        """
         self._required().configure_validation_rules(conf)
 
     def own_schema_registry_client(self) -> None:
@@ -59,11 +67,17 @@ class AsyncBaseSerde:
         self._owns_client = True
 
     def set_async_cluster_id_resolver(self, resolver: Callable[[], Awaitable[str]]) -> None:
-        """Receives a coroutine function that returns the id of the cluster. Called within a running loop."""
+        """Sets the coroutine function that returns the id of the cluster. Must be called within a running event loop.
+
+        It is called when a subject is looked up by the strategy ASSOCIATED.
+        """
         self._required().set_cluster_id_resolver(from_threads(resolver))
 
     async def aclose(self) -> None:
-        """Closes what the serializer or deserializer owns; see `BaseSerde.close`."""
+        """Closes a registry of rules that is not the global one, and the schema registry's client if it is owned.
+
+        The client is owned after `own_schema_registry_client`.
+        """
         if self._made is not None:
             await asyncio.to_thread(self._made.close)
         if self._owns_client and self._client is not None:
@@ -72,10 +86,10 @@ class AsyncBaseSerde:
 
 
 class AsyncBaseSerializer(AsyncBaseSerde):
-    """The base of the serializers with coroutines."""
+    """The base of the serializers with coroutines; requests to the registry run on threads."""
 
     async def __call__(self, obj: Any, ctx: SerializationContext | None = None) -> bytes | None:
-        """Returns the schema's id and the data of a value; None stays None."""
+        """Serializes `obj` and returns the bytes: the schema's id, and the data. Returns None for None."""
         serializer: BaseSerializer = self._required()
         try:
             if obj is None:
@@ -89,10 +103,13 @@ class AsyncBaseSerializer(AsyncBaseSerde):
 
 
 class AsyncBaseDeserializer(AsyncBaseSerde):
-    """The base of the deserializers with coroutines."""
+    """The base of the deserializers with coroutines; requests to the registry run on threads."""
 
     async def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
-        """Returns the value of data; None stays None."""
+        """Deserializes `value`, which is the schema's id and the data; returns the object, or None for None.
+
+        Raises SerializationError and SchemaRegistryError.
+        """
         deserializer: BaseDeserializer = self._required()
         try:
             if value is None:

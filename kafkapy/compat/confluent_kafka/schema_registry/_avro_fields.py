@@ -41,7 +41,10 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _kind(schema: Any) -> str:
-    """Returns the name of a schema's type; "union" for a list, and the name of a type that is only named."""
+    """Returns the name of an Avro schema's type, such as "record" or "string"; "union" for a list.
+
+    If a schema refers to a defined type by its name, this is the name.
+    """
     if isinstance(schema, list):
         return "union"
     found = schema.get("type") if isinstance(schema, dict) else schema
@@ -49,7 +52,7 @@ def _kind(schema: Any) -> str:
 
 
 def get_type(schema: Any) -> FieldType:
-    """Returns the type of the field whose schema is `schema`."""
+    """Returns the FieldType of a field whose Avro schema is `schema`; COMBINED for a union."""
     kind = _kind(schema)
     return FieldType.COMBINED if kind == "union" else _TYPES.get(kind, FieldType.NULL)
 
@@ -129,9 +132,10 @@ def _transform_field(
 
 
 def _branch(union: list[Any], message: Any) -> tuple[Any, Any]:
-    """Returns the schema in `union` that the value `message` has, None if none fits, and the value.
+    """Returns (branch, value): the schema in `union` that the value `message` has, and the value itself.
 
-    The value is the second element of `message` if that is a pair of a schema's name and a value.
+    The branch is None if no schema fits. If `message` is a pair (name of a schema, value), the name selects the branch
+    and the second element is returned as the value. A dictionary with the key "-type" names its branch, too.
     """
     name, value = None, message
     if isinstance(message, tuple) and len(message) == 2:
@@ -147,7 +151,7 @@ def _branch(union: list[Any], message: Any) -> tuple[Any, Any]:
 
 
 def _fits(schema: Any, value: Any) -> bool:
-    """Returns whether a value may have a schema, by which the schema of a value is found in a union."""
+    """Returns whether `value` can be a value of the Avro schema `schema`; used to choose the branch of a union."""
     kind = _kind(schema)
     if kind == "union":
         return any(_fits(each, value) for each in schema)
@@ -179,7 +183,10 @@ def _has_parts_that_fit(kind: str, schema: Any, value: Any) -> bool:
 def validate_message(
     executor: ValidationRuleExecutor | None, schema: Any, message: Any, fail_fast: bool = False
 ) -> list[ValidationRuleError]:
-    """Returns the errors of a value by the validation rules of its schema; only the first one with `fail_fast`."""
+    """Returns the violations of the validation rules that an Avro schema has for its value `message`.
+
+    If `fail_fast`, returns at most the first one. Returns an empty list if an argument is None.
+    """
     if executor is None or schema is None or message is None:
         return []
     return collected(_violations(executor, schema, message, ""), fail_fast)

@@ -45,7 +45,7 @@ def normalize_identity_pool(identity_pool_raw: str | list[str] | None) -> str | 
 
 
 def bearer_headers(conf: Mapping[str, Any]) -> HeaderProvider | None:
-    """Returns a function that returns the headers with the bearer token for the next request.
+    """Returns a function without arguments that returns the headers with the bearer token for the next request.
 
     Returns None if `conf` configures no bearer token. Raises ValueError and TypeError for invalid values.
     """
@@ -74,7 +74,11 @@ def bearer_headers(conf: Mapping[str, Any]) -> HeaderProvider | None:
 
 
 class _CachedToken:
-    """A token of an endpoint, which is kept for the larger part of its life. Any thread."""
+    """A token of an OAuth endpoint, which is used for most of its lifetime and then requested again.
+
+    Any thread may use it.
+    `retrieve` requests a token from the endpoint and returns it.
+    """
 
     def __init__(self, retrieve: Callable[[], str]) -> None:
         self._retrieve = retrieve
@@ -83,7 +87,10 @@ class _CachedToken:
         self._renewed_at = 0.0  # by the monotonic clock
 
     def get(self) -> str:
-        """Returns a valid token. Raises OAuthTokenError."""
+        """Returns a valid token, and requests one if there is none or most of its lifetime is over.
+
+        Raises OAuthTokenError.
+        """
         with self._lock:
             if not self._token or time.monotonic() >= self._renewed_at:
                 try:
@@ -95,7 +102,7 @@ class _CachedToken:
 
 
 def _life_s(token: str) -> float:
-    """Returns for how many seconds a token is valid from now."""
+    """Returns for how many seconds from now a token is valid: until the claim `exp` of a JWT, or else a fixed time."""
     try:
         claims = token.split(".")[1]
         end = float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])

@@ -68,7 +68,12 @@ async def async_build_serde(
     construct: Callable[[AsyncSchemaRegistryClient | None], Awaitable[AsyncSerde]],
     init: Callable[[AsyncSerde], Awaitable[None]] | None = None,
 ) -> AsyncSerde:
-    """Returns a serde with coroutines; see `build_serde`."""
+    """Returns the serializer or deserializer ("serde") that `construct`, a coroutine function, makes for a client.
+
+    The client of the registry is `schema_registry_client`, or is made from `schema_registry_conf` and then closed with
+    the serde. Raises ValueError if both are given. Then awaits `init(serde)`. If `construct` or `init` raises an
+    exception, closes the client or serde that was made here.
+    """
     if schema_registry_client is not None and schema_registry_conf is not None:
         raise ValueError(_TWO_CLIENTS)
     if schema_registry_conf is None:
@@ -91,9 +96,10 @@ async def async_build_serde(
 
 
 class Building:
-    """The base of the builders: the values of `_parameters`, each of which also has a method that sets it.
+    """The base of the builders of serializers and deserializers ("serdes").
 
-    A method returns the builder, so that calls can be chained.
+    `_serde` is the class of the serde, and `_parameters` are the names of its settings. Each setting has a method that
+    sets it and returns the builder, so that calls can be chained.
     """
 
     _serde: ClassVar[AnySerde]
@@ -129,14 +135,18 @@ class Building:
         return self._set("rule_registry", rule_registry)
 
     def build(self, conf: dict[str, Any], is_key: bool) -> Any:
-        """Returns the serde, and a copy of `conf`, the configuration of the producer or consumer, with all its keys."""
+        """Returns the pair (serde, copy of `conf`); no key is removed from the copy.
+
+        `conf` is the configuration of the producer or consumer.
+        """
         client, config, init = self._taken()
         return build_serde(client, config, self._construct, init), dict(conf)
 
     def _taken(self) -> tuple[Any, Any, Any]:
-        """Returns the registry's client, the configuration to make one from, and the function to call with the serde.
+        """Returns (client, configuration, init): the means to get the registry's client, and the function for the serde.
 
-        Each is None if it was not set. Raises ValueError if a required message type was not set.
+        The configuration is the one to make a client from; `init` is to be called with the new serde. Each is None if
+        it was not set. Raises ValueError if a builder for Protobuf has no message type.
         """
         if "message_type" in self._parameters and self._values.get("message_type") is None:
             raise ValueError("a builder for Protobuf requires a message type; call set_message_type()")
@@ -155,7 +165,7 @@ class AsyncBuilding(Building):
     """The base of the builders whose `build` is a coroutine."""
 
     def build(self, conf: dict[str, Any], is_key: bool) -> Any:
-        """Returns a coroutine whose result is the serde and a copy of `conf` with all its keys."""
+        """Returns a coroutine, whose result is the pair (serde, copy of `conf`); no key is removed from the copy."""
         return self._build(conf)
 
     async def _build(self, conf: dict[str, Any]) -> Any:
@@ -164,39 +174,39 @@ class AsyncBuilding(Building):
 
 
 class SerializerOptions(Building, SerializerBuilder):
-    """The settings that all builders of serializers have."""
+    """The base of the builders of serializers: the settings that all serializers have."""
 
     def set_serializer_config(self, serializer_conf: Mapping[str, Any]) -> Self:
         """Sets the configuration of the serializer."""
         return self._set("serializer_config", serializer_conf)
 
     def set_serializer_init(self, serializer_init: Callable[[Any], Any]) -> Self:
-        """Sets a function that receives the serializer when it is made."""
+        """Sets a function that is called with the new serializer, before the serializer is used."""
         return self._set("serializer_init", serializer_init)
 
 
 class DeserializerOptions(Building, DeserializerBuilder):
-    """The settings that all builders of deserializers have."""
+    """The base of the builders of deserializers: the settings that all deserializers have."""
 
     def set_deserializer_config(self, deserializer_conf: Mapping[str, Any]) -> Self:
         """Sets the configuration of the deserializer."""
         return self._set("deserializer_config", deserializer_conf)
 
     def set_deserializer_init(self, deserializer_init: Callable[[Any], Any]) -> Self:
-        """Sets a function that receives the deserializer when it is made."""
+        """Sets a function that is called with the new deserializer, before the deserializer is used."""
         return self._set("deserializer_init", deserializer_init)
 
 
 class SchemaOption(Building):
-    """The schema of a serde."""
+    """The base of the builders of serializers and deserializers whose schema can be set."""
 
     def set_schema(self, schema_str: str | Schema) -> Self:
-        """Sets the schema."""
+        """Sets the schema, as text or as a Schema."""
         return self._set("schema", schema_str)
 
 
 class MessageTypeOption(Building):
-    """The class of a serde's messages."""
+    """The base of the builders for Protobuf, which need the class of the messages."""
 
     def set_message_type(self, msg_type: Any) -> Self:
         """Sets the generated class of the messages, which is required."""
@@ -211,7 +221,7 @@ class MessageTypeOption(Building):
 
 
 class ToDictOption(Building):
-    """The function that makes a value of an application's object."""
+    """The base of the builders whose serializer can convert an application's object to a value."""
 
     def set_to_dict(self, to_dict: Callable[[Any, SerializationContext], Any]) -> Self:
         """Sets the function `to_dict(object, ctx)` that makes the value to serialize of an application's object."""
@@ -219,7 +229,7 @@ class ToDictOption(Building):
 
 
 class FromDictOption(Building):
-    """The function that makes an application's object of a value."""
+    """The base of the builders whose deserializer can convert a value to an application's object."""
 
     def set_from_dict(self, from_dict: Callable[[Any, SerializationContext], Any]) -> Self:
         """Sets the function `from_dict(value, ctx)` that makes an application's object of a deserialized value."""
@@ -227,7 +237,7 @@ class FromDictOption(Building):
 
 
 class RecordNameOption(Building):
-    """The choice to return a record within a union with its name."""
+    """The base of the builders whose deserializer can return the name of a record within a union."""
 
     def set_return_record_name(self, return_record_name: bool) -> Self:
         """Sets whether a record within a union is returned as a pair of its name and its value."""
@@ -235,7 +245,7 @@ class RecordNameOption(Building):
 
 
 class JsonEncodeOption(Building):
-    """The function that makes JSON of a value."""
+    """The base of the builders whose serializer has a replaceable function that encodes JSON."""
 
     def set_json_encode(self, json_encode: Callable[[Any], Any]) -> Self:
         """Sets the function that returns the JSON of a value as str or bytes, such as `json.dumps`."""
@@ -243,7 +253,7 @@ class JsonEncodeOption(Building):
 
 
 class JsonDecodeOption(Building):
-    """The function that makes a value of JSON."""
+    """The base of the builders whose deserializer has a replaceable function that decodes JSON."""
 
     def set_json_decode(self, json_decode: Callable[[Any], Any]) -> Self:
         """Sets the function that returns the value of JSON in bytes, such as `json.loads`."""

@@ -44,19 +44,19 @@ _NUMBERS = ("cache.capacity", "cache.latest.ttl.sec", "max.retries", "retries.wa
 
 
 class _Latest(NamedTuple):
-    """A latest version, and the time of the monotonic clock at which it is requested again."""
+    """The latest version of a subject in the cache, and the monotonic time in seconds at which it expires."""
 
     version: RegisteredSchema
     end: float
 
 
 class SchemaRegistryClient(Closing):
-    """A client of a schema registry. Any thread. `conf` has confluent-kafka's keys; others raise ValueError.
+    """A client of a schema registry. Any thread may use it. `conf` has confluent-kafka's keys; others raise ValueError.
 
     Arguments of several methods: `deleted` includes versions and subjects that were deleted softly, and `deleted_only`
-    returns no others. `offset` and `limit` choose a part of a list: the elements to skip, and the most to return, -1
-    for all. `fmt` is the form of a schema's text, such as "serialized". Methods raise SchemaRegistryError for a request
-    that the registry refuses, and OSError if the registry cannot be reached.
+    excludes all others. `offset` is the number of elements of a list to skip, and `limit` the greatest number to
+    return, -1 for all. `fmt` is the form of a schema's text, such as "serialized". Methods raise SchemaRegistryError
+    for a request that the registry refuses, and OSError if the registry cannot be reached.
     """
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
@@ -98,7 +98,10 @@ class SchemaRegistryClient(Closing):
         return self._conf
 
     def register_schema(self, subject_name: str, schema: Schema, normalize_schemas: bool = False) -> int:
-        """Returns the id of a schema, which is registered if the subject lacks it."""
+        """Returns the id of a schema, and registers the schema first if the subject does not have it.
+
+        If `normalize_schemas`, the registry stores and compares the schema in its normal form.
+        """
         found = self.register_schema_full_response(subject_name, schema, normalize_schemas).schema_id
         assert found is not None
         return found
@@ -106,7 +109,10 @@ class SchemaRegistryClient(Closing):
     def register_schema_full_response(
         self, subject_name: str, schema: Schema, normalize_schemas: bool = False
     ) -> RegisteredSchema:
-        """Returns the version of a schema, which is registered if the subject lacks it."""
+        """Returns the version of a subject that has the schema; registers the schema first if no version has it.
+
+        If `normalize_schemas`, the registry stores and compares the schema in its normal form.
+        """
         with refusals():
             found = self.registry.register(subject_name, schema.as_model(), normalize=normalize_schemas)
         self.clear_latest_caches()
@@ -121,8 +127,8 @@ class SchemaRegistryClient(Closing):
     ) -> Schema:
         """Returns the schema with an id.
 
-        The id is of the context in the name `subject_name`, by default of the default context. `fmt` is the form of its
-        text, such as "serialized" for a Protobuf schema as a descriptor; `reference_format` is the form of its
+        The id belongs to the context that `subject_name` contains, or to the default context. `fmt` is the form of the
+        schema's text, such as "serialized" for a Protobuf schema as a descriptor; `reference_format` is the form of its
         references.
         """
         with refusals():
@@ -132,7 +138,7 @@ class SchemaRegistryClient(Closing):
         return Schema.from_model(found)
 
     def get_schema_by_guid(self, guid: str, fmt: str | None = None) -> Schema:
-        """Returns the schema with a GUID."""
+        """Returns the schema with a GUID. `fmt` is the form of the schema's text, such as "serialized"."""
         with refusals():
             return Schema.from_model(self.registry.schema_of_guid(guid, format=fmt or ""))
 
@@ -150,9 +156,9 @@ class SchemaRegistryClient(Closing):
     ) -> list[str]:
         """Returns the names of the subjects that have the schema with this id.
 
-        The id is of the context in the name `subject_name`, by default of the default context. `deleted` includes
-        subjects that were deleted softly. At most `limit` names (-1: all) are returned, after the first `offset` of
-        them.
+        The id belongs to the context that `subject_name` contains, or to the default context. `deleted` includes
+        subjects that were deleted softly. Skips the first `offset` names, and returns at most `limit` of the rest (-1:
+        all).
         """
         query = _query(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
         return list(self._send("GET", f"/schemas/ids/{schema_id}/subjects", query))
@@ -167,8 +173,9 @@ class SchemaRegistryClient(Closing):
     ) -> list[SchemaVersion]:
         """Returns the subjects and versions that have the schema with this id.
 
-        The id is of the context in the name `subject_name`, by default of the default context. `deleted` includes
-        versions that were deleted softly. At most `limit` of them (-1: all) are returned, after the first `offset`.
+        The id belongs to the context that `subject_name` contains, or to the default context. `deleted` includes
+        versions that were deleted softly. Skips the first `offset` versions, and returns at most `limit` of the rest
+        (-1: all).
         """
         query = _query(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
         found = self._send("GET", f"/schemas/ids/{schema_id}/versions", query)
@@ -182,9 +189,10 @@ class SchemaRegistryClient(Closing):
         fmt: str | None = None,
         deleted: bool = False,
     ) -> RegisteredSchema:
-        """Returns the version of a subject that has this schema; `deleted` includes versions that were deleted softly.
+        """Returns the version of a subject that has this schema. Raises SchemaRegistryError if there is none.
 
-        With `normalize_schemas` the registry compares the schemas in their normal form; `fmt` has no effect.
+        `deleted` includes versions that were deleted softly. With `normalize_schemas` the registry compares the schemas
+        in their normal form; `fmt` has no effect.
         """
         with refusals():
             found = self.registry.look_up(subject_name, schema.as_model(), normalize=normalize_schemas, deleted=deleted)
@@ -198,10 +206,10 @@ class SchemaRegistryClient(Closing):
         offset: int = 0,
         limit: int = -1,
     ) -> list[str]:
-        """Returns the names of all subjects, or of those that begin with `subject_prefix`.
+        """Returns the names of all subjects, or of the subjects whose names begin with `subject_prefix`.
 
-        `deleted` includes subjects that were deleted softly, and `deleted_only` returns no others. At most `limit`
-        names (-1: all) are returned, after the first `offset` of them.
+        `deleted` includes subjects that were deleted softly; `deleted_only` returns only such subjects. Skips the first
+        `offset` names, and returns at most `limit` of the rest (-1: all).
         """
         query = _query(
             subjectPrefix=subject_prefix, deleted=deleted, deletedOnly=deleted_only, offset=offset, limit=limit
@@ -209,14 +217,20 @@ class SchemaRegistryClient(Closing):
         return list(self._send("GET", "/subjects", query))
 
     def delete_subject(self, subject_name: str, permanent: bool = False) -> list[int]:
-        """Deletes a subject softly, or with `permanent` one that was deleted softly. Returns the deleted versions."""
+        """Deletes a subject and returns the numbers of the deleted versions.
+
+        Without `permanent` the deletion is soft; with `permanent` the subject must have been deleted softly before.
+        """
         with refusals():
             deleted = self.registry.delete_subject(subject_name, permanent=permanent)
         self.clear_latest_caches()
         return deleted
 
     def get_latest_version(self, subject_name: str, fmt: str | None = None) -> RegisteredSchema:
-        """Returns the latest version of a subject, as it was within the last `cache.latest.ttl.sec` seconds."""
+        """Returns the latest version of a subject. The result may be up to `cache.latest.ttl.sec` seconds old.
+
+        `fmt` is the form of the schema's text, such as "serialized" for a Protobuf schema as a descriptor.
+        """
         return self._cached(lambda: self.get_version(subject_name, "latest", fmt=fmt), "latest", subject_name, fmt)
 
     def get_latest_with_metadata(
@@ -224,7 +238,7 @@ class SchemaRegistryClient(Closing):
     ) -> RegisteredSchema:
         """Returns the latest version of a subject whose schema has the properties `metadata`.
 
-        The result is that of the last `cache.latest.ttl.sec` seconds. `deleted` includes versions that were deleted
+        The result may be up to `cache.latest.ttl.sec` seconds old. `deleted` includes versions that were deleted
         softly; `fmt` is the form of the schema's text, such as "serialized" for a Protobuf schema as a descriptor.
         """
         query = "&".join(f"key={quote(key)}&value={quote(value)}" for key, value in metadata.items())
@@ -250,7 +264,7 @@ class SchemaRegistryClient(Closing):
     ) -> list[int]:
         """Returns the ids of the schemas that refer to a version of a subject.
 
-        At most `limit` ids (-1: all) are returned, after the first `offset` of them.
+        Skips the first `offset` ids, and returns at most `limit` of the rest (-1: all).
         """
         query = _query(offset=offset, limit=limit)
         return list(self._send("GET", f"{_subject(subject_name)}/versions/{version}/referencedby", query))
@@ -265,14 +279,17 @@ class SchemaRegistryClient(Closing):
     ) -> list[int]:
         """Returns the numbers of a subject's versions.
 
-        `deleted` includes versions that were deleted softly, and `deleted_only` returns no others. At most `limit`
-        numbers (-1: all) are returned, after the first `offset` of them.
+        `deleted` includes versions that were deleted softly; `deleted_only` returns only such versions. Skips the first
+        `offset` numbers, and returns at most `limit` of the rest (-1: all).
         """
         query = _query(deleted=deleted, deletedOnly=deleted_only, offset=offset, limit=limit)
         return list(self._send("GET", f"{_subject(subject_name)}/versions", query))
 
     def delete_version(self, subject_name: str, version: int, permanent: bool = False) -> int:
-        """Deletes a version softly, or with `permanent` one that was deleted softly. Returns its number."""
+        """Deletes a version of a subject and returns the version's number.
+
+        Without `permanent` the deletion is soft; with `permanent` the version must have been deleted softly before.
+        """
         with refusals():
             deleted = self.registry.delete_version(subject_name, version, permanent=permanent)
         self.clear_latest_caches()
@@ -281,14 +298,15 @@ class SchemaRegistryClient(Closing):
     def set_compatibility(self, subject_name: str | None = None, level: str | None = None) -> dict[str, Any]:
         """Sets the compatibility level of a subject, or the global level if `subject_name` is None.
 
-        Returns the fields of the response. Raises ValueError without a level.
+        `level` is a name such as "BACKWARD"; None raises ValueError. Returns the JSON object of the response, which has
+        the level.
         """
         if level is None:
             raise ValueError("level must be set")
         return dict(self._send("PUT", _place("config", subject_name), {}, {"compatibility": str(level)}))
 
     def get_compatibility(self, subject_name: str | None = None) -> str:
-        """Returns the compatibility level of a subject, or the global one."""
+        """Returns the compatibility level of a subject, or the global level if `subject_name` is None."""
         return str(self._send("GET", _place("config", subject_name))["compatibilityLevel"])
 
     def test_compatibility(
@@ -319,25 +337,32 @@ class SchemaRegistryClient(Closing):
         return bool(self._send("POST", path, query, schema.to_dict())["is_compatible"])
 
     def set_config(self, subject_name: str | None = None, config: ServerConfig | None = None) -> ServerConfig:
-        """Changes the settings of a subject, or the global ones."""
+        """Changes the settings of a subject, or the global settings if `subject_name` is None.
+
+        Returns the new settings.
+        Raises ValueError if `config` is None.
+        """
         if config is None:
             raise ValueError("config must be set")
         return ServerConfig.from_dict(self._send("PUT", _place("config", subject_name), {}, config.to_dict()))
 
     def get_config(self, subject_name: str | None = None) -> ServerConfig:
-        """Returns the settings of a subject, or the global ones."""
+        """Returns the settings of a subject, or the global settings if `subject_name` is None."""
         return ServerConfig.from_dict(self._send("GET", _place("config", subject_name)))
 
     def delete_config(self, subject_name: str | None = None) -> ServerConfig:
-        """Deletes the settings of a subject, or the global ones, and returns them."""
+        """Deletes the settings of a subject, or the global settings if `subject_name` is None, and returns them."""
         return ServerConfig.from_dict(self._send("DELETE", _place("config", subject_name)))
 
     def get_mode(self, subject_name: str) -> str:
-        """Returns the mode of a subject."""
+        """Returns the mode of a subject, such as "READWRITE"."""
         return str(self._send("GET", _place("mode", subject_name))["mode"])
 
     def update_mode(self, subject_name: str, mode: str, force: bool = False) -> str:
-        """Sets the mode of a subject and returns it; `force` allows the mode IMPORT although schemas are registered."""
+        """Sets the mode of a subject and returns the mode.
+
+        `force` allows the mode IMPORT although the subject has schemas.
+        """
         return str(self._send("PUT", _place("mode", subject_name), _query(force=force), {"mode": mode})["mode"])
 
     def delete_mode(self, subject_name: str) -> str:
@@ -353,7 +378,10 @@ class SchemaRegistryClient(Closing):
         return str(self._send("PUT", "/mode", _query(force=force), {"mode": mode})["mode"])
 
     def get_contexts(self, offset: int = 0, limit: int = -1) -> list[str]:
-        """Returns the names of the registry's contexts, at most `limit` (-1: all), after the first `offset` of them."""
+        """Returns the names of the registry's contexts.
+
+        Skips the first `offset`, and returns at most `limit` (-1: all).
+        """
         return list(self._send("GET", "/contexts", _query(offset=offset, limit=limit)))
 
     def get_associations_by_resource_name(
@@ -382,16 +410,17 @@ class SchemaRegistryClient(Closing):
         association_types: list[str] | None = None,
         cascade_lifecycle: bool = False,
     ) -> None:
-        """Deletes the associations of a resource, or only those of the types `association_types`.
+        """Deletes the associations of a resource, or only those whose types are in `association_types`.
 
-        `cascade_lifecycle` is passed to the registry.
+        If `cascade_lifecycle`, the request asks the registry to delete the associated subjects, too, where the
+        association's lifecycle is strong.
         """
         query: dict[str, Any] = _query(resourceType=resource_type, cascadeLifecycle=cascade_lifecycle)
         query |= {"associationType": association_types} if association_types else {}
         self._send("DELETE", f"/associations/resources/{quote(resource_id, safe='')}", query)
 
     def clear_latest_caches(self) -> None:
-        """Drops the latest versions, so that they are requested again."""
+        """Removes the latest versions from the cache, so that they are requested again."""
         self._latest.clear()
 
     def clear_caches(self) -> None:
@@ -411,7 +440,10 @@ class SchemaRegistryClient(Closing):
             return self.registry.request(method, path, query, body)
 
     def _cached(self, find: Callable[[], RegisteredSchema], *key: str | None) -> RegisteredSchema:
-        """Returns the latest version in the cache under `key`; calls `find` for it if it is absent or too old."""
+        """Returns the latest version that is in the cache under `key`.
+
+        If it is absent or has expired, calls `find`, which requests the version, and puts its result into the cache.
+        """
         name = tuple(each or "" for each in key)
         now = time.monotonic()
         known = self._latest.get(name)
@@ -423,9 +455,9 @@ class SchemaRegistryClient(Closing):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Returns a context that raises confluent-kafka's exceptions instead of RegistryFailure.
+    """Returns a context manager that converts each RegistryFailure to an exception of confluent-kafka.
 
-    They are SchemaRegistryError for a refused request, and OSError for a registry that cannot be reached.
+    This is SchemaRegistryError for a refused request, and OSError if the registry cannot be reached.
     """
     try:
         yield
@@ -444,7 +476,7 @@ def _place(setting: str, subject: str | None) -> str:
 
 
 def _query(**values: Any) -> dict[str, str]:
-    """Returns the parameters of a request as text, without those that have their default: None, False, 0 or -1."""
+    """Returns the parameters of a request as text, without those whose value is None, False, 0 or -1."""
     found: dict[str, str] = {}
     for name, value in values.items():
         if value is True:
@@ -455,9 +487,10 @@ def _query(**values: Any) -> dict[str, str]:
 
 
 def _tls(conf: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """Returns the settings of TLS; None if the certificate authorities that the machine trusts are used without more.
+    """Returns the TLS context for the registry; None if `conf` sets neither a certificate nor certificate authorities.
 
-    If the key `ssl.ca.location` is False, the certificate of the registry is not checked.
+    None means the certificate authorities that the machine trusts. If `ssl.ca.location` is False, the certificate of
+    the registry is not checked. Raises ValueError for a key without a certificate.
     """
     certificate, authority = conf.get("ssl.certificate.location"), conf.get("ssl.ca.location")
     if not certificate and authority in (None, ""):

@@ -35,7 +35,7 @@ _LEAVES = (FieldType.ENUM, FieldType.STRING, FieldType.INT, FieldType.DOUBLE, Fi
 
 
 def get_type(schema: Any) -> FieldType:
-    """Returns the type of the field whose schema is `schema`."""
+    """Returns the FieldType of a property whose JSON schema is `schema`."""
     if not isinstance(schema, dict):
         return FieldType.NULL
     kind = schema.get("type")
@@ -66,9 +66,9 @@ def transform(
 ) -> Any:
     """Returns the value `message` after `field_transform` was applied to each property that has a tag of the rule.
 
-    Objects are changed in place. `ref_registry` and `ref_resolver` are objects of the library referencing, with the
-    schemas that are referred to. `path` is the value's place, such as `$.order.id`. Raises RuleConditionError if the
-    rule is a condition that a property does not fulfil.
+    Changes objects in place. `ref_registry` and `ref_resolver` (objects of the library `referencing`) have the schemas
+    that are referred to. `path` is the path of the value in the whole message, such as `$.order.id`. Raises
+    RuleConditionError if the rule is a condition that a property does not fulfil.
     """
     if message is None or not isinstance(schema, dict):
         return message
@@ -100,26 +100,26 @@ def transform(
 
 
 def _is_whole(schema: dict[str, Any]) -> bool:
-    """Returns whether the schemas that `_parts` yields for a schema describe its values completely.
+    """Returns whether the parts that `_parts` yields for a schema contain all of its constraints on its values.
 
-    This is so for a list of types, and for a reference without allOf, oneOf and anyOf.
+    This is the case if `type` is a list, and if `$ref` is present without allOf, oneOf and anyOf.
     """
     is_reference = "$ref" in schema and not any(name in schema for name in _COMBINED)
     return is_reference or isinstance(schema.get("type"), list)
 
 
 def _properties(schema: dict[str, Any], message: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yields the names and schemas of the properties that an object has and whose value is not null."""
+    """Yields (name, schema) for each property of a JSON schema that is present in `message` and not null."""
     for name, part in (schema.get("properties") or {}).items():
         if isinstance(part, dict) and message.get(name) is not None:
             yield name, part
 
 
 def _parts(schema: dict[str, Any], registry: Any, resolver: Any, message: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields the schemas within a schema that apply to `message` itself, each with the resolver of its references.
+    """Yields (schema, resolver of its references) for the parts of a schema that describe the same value `message`.
 
-    These are the schema with the first fitting type of a list, all of allOf, the first fitting one of oneOf, the
-    fitting ones of anyOf, or the schema that is referred to.
+    These are, for a list of types, the schema with the first type that fits; for allOf all parts; for oneOf the first
+    part that fits; for anyOf all parts that fit; otherwise the schema that `$ref` names.
     """
     if isinstance(schema.get("type"), list):
         narrowed = ({**schema, "type": each} for each in schema["type"])
@@ -145,7 +145,11 @@ def validate_message(
     message: Any,
     fail_fast: bool = False,
 ) -> list[ValidationRuleError]:
-    """Returns the errors of a value by the validation rules of its schema; only the first one with `fail_fast`."""
+    """Returns the violations of the validation rules that a JSON schema has for its value `message`.
+
+    `ref_registry` and `ref_resolver` (objects of the library `referencing`) have the schemas that are referred to. If
+    `fail_fast`, returns at most the first violation.
+    """
     if executor is None or schema is None or message is None:
         return []
     return collected(_violations(executor, schema, ref_registry, ref_resolver, "$", message), fail_fast)

@@ -16,7 +16,7 @@ class _Text(str, Enum):  # noqa: UP042 - the text of a member is its value, also
 
 
 class ConfigCompatibilityLevel(_Text):
-    """The compatibility levels."""
+    """The compatibility levels of subjects, which say which changes of a schema the registry accepts."""
 
     BACKWARD = "BACKWARD"
     BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
@@ -35,7 +35,7 @@ class RuleKind(_Text):
 
 
 class RuleMode(_Text):
-    """The operations to which a rule applies."""
+    """The operations on a value in which a rule is executed."""
 
     UPGRADE = "UPGRADE"
     DOWNGRADE = "DOWNGRADE"
@@ -46,7 +46,7 @@ class RuleMode(_Text):
 
 
 class Fields:
-    """Conversion to and from the JSON of the API, by the fields of a dataclass; None is left out."""
+    """The base of dataclasses that are converted to and from JSON objects of the registry's API; None is omitted."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class MetadataTags(Fields):
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
-        """Returns the tags of a JSON object of the API."""
+        """Returns the tags that are described by a JSON object of the registry's API."""
         return cls(dict(src_dict))
 
 
@@ -90,7 +90,7 @@ class MetadataProperties(Fields):
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
-        """Returns the properties of a JSON object of the API."""
+        """Returns the properties that are described by a JSON object of the registry's API."""
         return cls(dict(src_dict))
 
 
@@ -115,7 +115,7 @@ class RuleParams(Fields):
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
-        """Returns the parameters of a JSON object of the API."""
+        """Returns the parameters that are described by a JSON object of the registry's API."""
         return cls(dict(src_dict))
 
 
@@ -221,13 +221,13 @@ class RegisteredSchema:
         return cls(found.subject or None, found.version or None, found.id, found.guid or None, schema)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the JSON object of the API."""
+        """Returns the version as the JSON object that the registry's API has for it."""
         own = {"id": self.schema_id, "guid": self.guid, "subject": self.subject, "version": self.version}
         return self.schema.to_dict() | {name: value for name, value in own.items() if value is not None}
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> RegisteredSchema:
-        """Returns the version of a JSON object of the API."""
+        """Returns the version of a subject that is described by a JSON object of the registry's API."""
         subject, version, schema_id, guid = (src_dict.get(name) for name in ("subject", "version", "id", "guid"))
         return cls(subject, version, schema_id, guid, Schema.from_dict(src_dict))
 

@@ -57,7 +57,10 @@ def get_inline_tags(fd: Any) -> set[str]:
 
 
 def _delimited_fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields the numbers and the bytes of a message's fields with a length, without its definition."""
+    """Yields (field number, bytes) for each length-delimited field of an encoded Protobuf message.
+
+    The message's descriptor is not needed.
+    """
     from google.protobuf.empty_pb2 import Empty
     from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -67,9 +70,11 @@ def _delimited_fields(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def transform(ctx: RuleContext, descriptor: Any, message: Any, field_transform: FieldTransform) -> Any:
-    """Applies a function to the fields of a message with a tag of the rule, in place.
+    """Applies `field_transform` to each field of a Protobuf message that has a tag of the rule; returns the message.
 
-    `descriptor` is that of the schema, which names the fields; its fields are found by their numbers.
+    Changes the message in place. `descriptor` is the message's descriptor in the schema, which has the names and the
+    tags; its fields are found by their numbers. Raises RuleConditionError if the rule is a condition that a field does
+    not fulfil.
     """
     if message is None or descriptor is None:
         return message
@@ -110,9 +115,9 @@ def _transform_field(ctx: RuleContext, own: Any, field: Any, message: Any, chang
 
 
 def _set(message: Any, name: str, value: Any) -> None:
-    """Sets the field `name`: `value` is a list for a repeated field, a dict for a map, otherwise a single value.
+    """Sets the field `name` of a message to a list (repeated field), a dict (map field) or a single value.
 
-    The values are not messages, since messages are changed in place.
+    Accepts no messages as values or elements; a message within a message is changed in place instead.
     """
     if isinstance(value, list):
         message.ClearField(name)

@@ -52,8 +52,9 @@ def _applies(rule: Rule, mode: RuleMode) -> bool:
 class Operation:
     """The serialization, deserialization or migration (`mode`) of one value, for which rules are executed.
 
-    `place` names the topic and the field of the record. `original` is the value before all rules. `source` is the
-    schema before a migration and `target` the one after it; without a migration `source` is None, `target` the schema.
+    `place` names the topic and the field of the record. `original` is the value before all rules. In a migration,
+    `source` is the schema before it and `target` the schema after it; otherwise `source` is None and `target` is the
+    schema.
     """
 
     __slots__ = ("_original", "_place", "_registry", "_source", "_subject", "_target", "mode")
@@ -83,9 +84,10 @@ class Operation:
         inline_tags: Mapping[str, set[str]] | None = None,
         field_transformer: FieldTransformer | None = None,
     ) -> Any:
-        """Executes the rules of a phase in turn, and returns the message that they make of `message`.
+        """Executes the rules of a phase one after another, and returns the resulting message.
 
-        `inline_tags` and `field_transformer` are for rules that apply to fields. Raises SerializationError.
+        `inline_tags` are the tags of the fields by full name; `field_transformer(context, transform, message)` applies
+        a transform to the fields of a message. Only rules for fields need them. Raises SerializationError.
         """
         governing = self._source if self.mode == RuleMode.DOWNGRADE else self._target
         rule_set = None if governing is None else governing.rule_set
@@ -109,9 +111,10 @@ class Operation:
         return message
 
     def _execute_rule(self, context: RuleContext, message: Any) -> tuple[Any, bool]:
-        """Returns the message that a rule makes, and True if no further rule of the phase is executed.
+        """Executes one rule and returns (message, is_last).
 
-        This is so if the rule has no executor, or if it has made None of the message.
+        `is_last` is True if no further rule of the phase may be executed: the rule has no executor, or has made None of
+        the message.
         """
         rule = context.rule
         executor = None if rule.type is None else self._registry.get_executor(rule.type.upper())
@@ -134,7 +137,11 @@ class Operation:
         return message, message is None
 
     def _act(self, context: RuleContext, message: Any, error: Exception | None) -> None:
-        """Runs the action of a rule that has succeeded or failed. Raises SerializationError and RuleError."""
+        """Runs the action that a rule names for its success or its failure. Raises SerializationError and RuleError.
+
+        The rule has failed if `error` is given or `message` is None. The default action of a failure is ERROR, which
+        raises.
+        """
         rule = context.rule
         is_failure = error is not None or message is None
         override = None if rule.type is None else self._registry.get_override(rule.type)
@@ -167,7 +174,7 @@ class Operation:
         return bool(rule.disabled) or (rule_set.enable_at or "ALL") not in _ENVIRONMENTS
 
     def _failed_before(self, rule: Rule) -> bool:
-        """Returns whether the record was replayed from a dead letter queue, where this rule has sent it."""
+        """Returns whether the record's headers say that this rule has sent the record to a dead letter queue before."""
         headers = None if self._place is None else self._place.headers
         if not headers or rule.name is None:
             return False

@@ -24,22 +24,22 @@ _key_of_record: ContextVar[Any] = ContextVar("kafkapy_key_of_record", default=No
 
 
 def set_original_key(key: Any) -> None:
-    """Remembers the key of the record whose value is serialized next by this thread or task."""
+    """Stores the key of the record whose value is serialized or deserialized next by this thread or asyncio task."""
     _key_of_record.set(key)
 
 
 def get_original_key() -> Any:
-    """Returns the key of the record whose value is serialized, or None."""
+    """Returns the key of the record whose value is serialized or deserialized now, or None if it is not known."""
     return _key_of_record.get()
 
 
 def clear_original_key() -> None:
-    """Forgets the key of the record."""
+    """Removes the stored key of the record."""
     _key_of_record.set(None)
 
 
 class RulePhase(str, Enum):  # noqa: UP042 - the base that confluent-kafka has
-    """The kinds of rules in a rule set, each executed at another time: migration, domain and encoding rules."""
+    """The phases in which the rules of a rule set are executed: migration, domain and encoding."""
 
     MIGRATION = "MIGRATION"
     DOMAIN = "DOMAIN"
@@ -47,7 +47,7 @@ class RulePhase(str, Enum):  # noqa: UP042 - the base that confluent-kafka has
 
 
 class FieldType(str, Enum):  # noqa: UP042 - the base that confluent-kafka has
-    """The types of fields, of all three languages of schemas."""
+    """The types of fields in Avro, JSON Schema and Protobuf."""
 
     RECORD = "RECORD"
     ENUM = "ENUM"
@@ -104,9 +104,9 @@ class FieldContext:
 
 
 class RuleContext:
-    """The rule that is executed, the schemas, and the place of the value.
+    """The arguments of a rule's execution: the rule, the schemas, and the topic and field of the value.
 
-    `source` and `target` are the schemas before and after a migration; without a migration `target` is the schema.
+    In a migration, `source` is the schema before it and `target` the schema after it; otherwise `target` is the schema.
     `index` is the position of the rule in `rules`. `inline_tags` has the tags of fields, by their full names.
     """
 
@@ -147,7 +147,10 @@ class RuleContext:
         self._fields: list[FieldContext] = []
 
     def get_parameter(self, name: str) -> str | None:
-        """Returns a parameter of the rule, or else the property of the schema's metadata with this name."""
+        """Returns a parameter of the rule, or else the property of the schema's metadata with this name.
+
+        Returns None if neither exists.
+        """
         own = None if self.rule.params is None else self.rule.params.params.get(name)
         if own is not None:
             return own
@@ -155,7 +158,7 @@ class RuleContext:
         return None if metadata is None or metadata.properties is None else metadata.properties.properties.get(name)
 
     def current_field(self) -> FieldContext | None:
-        """Returns the field that the rule was applied to last and that was not left."""
+        """Returns the innermost field that was entered by `enter_field` and not left; None if there is none."""
         return self._fields[-1] if self._fields else None
 
     def enter_field(
@@ -167,9 +170,10 @@ class RuleContext:
         tags: set[str] | None,
         field_descriptor: Any = None,
     ) -> FieldContext:
-        """Makes a field the current one and returns it, until `exit_field`.
+        """Makes a field the current one until `exit_field` is called, and returns its FieldContext.
 
-        `tags` are the tags in the schema; None means those that `inline_tags` has for `full_name`.
+        `tags` are the field's tags in the schema; None means the tags that `inline_tags` has for `full_name`. The tags
+        in the schema's metadata are added.
         """
         own = tags if tags is not None else (self.inline_tags or {}).get(full_name, set())
         all_tags = own | self.get_tags(full_name)
@@ -183,7 +187,7 @@ class RuleContext:
             self._fields.pop()
 
     def get_tags(self, full_name: str) -> set[str]:
-        """Returns the tags that the schema's metadata give a field."""
+        """Returns the tags of a field in the schema's metadata, whose field names may contain wildcards."""
         metadata = None if self.target is None else self.target.metadata
         if metadata is None or metadata.tags is None:
             return set()
@@ -191,7 +195,7 @@ class RuleContext:
         return {tag for pattern, tags in listed if wildcard_match(full_name, pattern) for tag in tags}
 
     def applies_to(self, field: FieldContext) -> bool:
-        """Returns whether the rule has no tags, or one that the field has."""
+        """Returns whether the rule applies to a field: the rule has no tags, or the field has at least one of them."""
         return not self.rule.tags or not field.tags.isdisjoint(self.rule.tags)
 
 
@@ -202,7 +206,7 @@ FieldTransformer = Callable[[RuleContext, FieldTransform, Any], Any]
 
 
 class RuleBase(ABC):
-    """The common base of executors and actions."""
+    """The common base of rule executors and rule actions."""
 
     def configure(self, client_conf: Mapping[str, Any], rule_conf: Mapping[str, Any]) -> None:  # noqa: B027 - optional
         """Receives the configuration of the registry's client, and that of the rules."""
@@ -212,7 +216,7 @@ class RuleBase(ABC):
         """Returns the name by which a rule selects the executor or the action."""
 
     def close(self) -> None:  # noqa: B027 - optional
-        """Releases what the executor or the action holds."""
+        """Releases the resources of the executor or the action. Does nothing unless a derived class defines it."""
 
 
 class RuleExecutor(RuleBase):
@@ -220,7 +224,7 @@ class RuleExecutor(RuleBase):
 
     @abstractmethod
     def transform(self, ctx: RuleContext, message: Any) -> Any:
-        """Returns the new message; for a condition, whether the message fulfils it."""
+        """Executes a rule: returns the new message, or for a condition whether the message fulfils it."""
 
 
 class FieldRuleExecutor(RuleExecutor):
@@ -228,13 +232,13 @@ class FieldRuleExecutor(RuleExecutor):
 
     @abstractmethod
     def new_transform(self, ctx: RuleContext) -> FieldTransform:
-        """Returns the function for the fields of one message."""
+        """Returns the function `(context, field, value) -> new value` that the rule applies to each field."""
 
     def transform(self, ctx: RuleContext, message: Any) -> Any:
-        """Applies the rule to the fields of a message.
+        """Applies the rule to the fields of a message, and returns the message.
 
-        Of several equal transforms with the same tags, only the first one to be executed is applied in writing and
-        upgrades, and only the last one in reading and downgrades; `message` is returned unchanged for the others.
+        If several transforms have the same mode, type and tags, only one of them is applied: for writing and upgrades
+        the first one in `ctx.rules`, for reading and downgrades the last one. Otherwise returns `message` unchanged.
         """
         if ctx.rule_mode in (RuleMode.WRITE, RuleMode.UPGRADE):
             others = ctx.rules[: ctx.index]
@@ -260,22 +264,22 @@ class RuleAction(RuleBase):
 
     @abstractmethod
     def run(self, ctx: RuleContext, message: Any, ex: Exception | None) -> None:
-        """Receives the message, and the error of a rule that has failed."""
+        """Performs the action after a rule, whose result is `message`; `ex` is its error, or None if it has succeeded."""
 
 
 class ErrorAction(RuleAction):
-    """Makes the serialization fail."""
+    """The action that makes the serialization or deserialization fail, named ERROR."""
 
     def type(self) -> str:
         return "ERROR"
 
     def run(self, ctx: RuleContext, message: Any, ex: Exception | None) -> None:
-        """Raises SerializationError."""
+        """Raises SerializationError with the text and the cause `ex`."""
         raise SerializationError(str(ex) if ex is not None else f"the rule {ctx.rule.name} has failed") from ex
 
 
 class NoneAction(RuleAction):
-    """Does nothing."""
+    """The action that does nothing, named NONE."""
 
     def type(self) -> str:
         return "NONE"
@@ -296,5 +300,5 @@ class RuleConditionError(RuleError):
 
     @staticmethod
     def error_message(rule: Rule) -> str:
-        """Returns the description of a rule, or its expression, or its name."""
+        """Returns the text for a rule that has failed: its `doc`, or else its expression, or else its name."""
         return rule.doc or (f"Rule expr failed: {rule.expr}" if rule.expr else f"Rule failed: {rule.name}")

@@ -25,7 +25,10 @@ from kafkapy.compat.confluent_kafka.serialization import MessageField, Serializa
 
 
 class SchemaId:
-    """The id and the GUID of a schema, of which at least one is known, and the message indexes of Protobuf."""
+    """The id and the GUID of a schema, of which at least one is known, and the message indexes of a Protobuf schema.
+
+    The message indexes say which message type of the schema's file the data have.
+    """
 
     __slots__ = ("guid", "id", "message_indexes", "schema_type")
 
@@ -42,7 +45,11 @@ class SchemaId:
         self.message_indexes = message_indexes
 
     def from_bytes(self, payload: io.BytesIO) -> io.BytesIO:
-        """Reads the id or the GUID, and returns the stream, which is then at the data. Raises SerializationError."""
+        """Reads the id or the GUID, and the message indexes of Protobuf, from a stream and stores them in this object.
+
+        Returns the stream, which is then positioned at the data. Raises SerializationError if the bytes have another
+        form.
+        """
         start = payload.tell()
         data = payload.getbuffer()[start:]
         try:
@@ -85,7 +92,10 @@ def _header_name(ctx: SerializationContext) -> str:
 
 
 def header_schema_id_serializer(payload: bytes, ctx: SerializationContext | None, schema_id: SchemaId) -> bytes:
-    """Adds the schema's GUID to the headers of the context, and returns the data unchanged."""
+    """Adds a header with the schema's GUID to the headers of `ctx`, and returns the data unchanged.
+
+    Raises SerializationError if `ctx` has no headers.
+    """
     headers: Any = None if ctx is None else ctx.headers
     if ctx is None or headers is None:
         raise SerializationError("the GUID of the schema needs a SerializationContext with headers")

@@ -69,7 +69,10 @@ class Writing(NamedTuple):
 
 
 class Migration:
-    """The conversion of values from one version of a schema to the next or the previous one by rules (`rule_mode`)."""
+    """The conversion of values from one version of a schema to the next or the previous one, by rules.
+
+    `rule_mode` is UPGRADE for the next version, DOWNGRADE for the previous one.
+    """
 
     __slots__ = ("rule_mode", "source", "target")
 
@@ -80,9 +83,10 @@ class Migration:
 
 
 class Reading(NamedTuple):
-    """The means to deserialize data: the data, their schema (None without a registry), the reader's latest version.
+    """The data to deserialize, without the schema's id, and the schemas that are needed for it.
 
-    `subject` is "" if neither rules nor the latest version need it.
+    `writer` is the schema of the data (None without a registry); `latest` is the version that the reader wants instead,
+    None for the writer's schema. `migrations` lead from `writer` to `latest`. `subject` is "" if it is not needed.
     """
 
     data: bytes
@@ -94,7 +98,7 @@ class Reading(NamedTuple):
 
 
 class BaseSerde:
-    """The base of serializers and deserializers: the name of the subject, rules, and the registry's client."""
+    """The common base of serializers and deserializers: they name a subject, request schemas, and execute rules."""
 
     schema_type: ClassVar[str] = ""
     _format: ClassVar[str | None] = None  # the form of schemas that is requested from the registry
@@ -106,7 +110,11 @@ class BaseSerde:
         rule_conf: Mapping[str, Any] | None,
         rule_registry: RuleRegistry | None,
     ) -> None:
-        """Takes the configuration, which `settings` has checked. Raises ValueError."""
+        """Stores the client, the configuration `values` that `settings` has checked, and the rules' registry.
+
+        Configures the rules with the client's configuration and `rule_conf`. Without `rule_registry`, the global one is
+        used. Raises ValueError for an invalid value.
+        """
         self._client = client
         self._owns_client = False
         self._values = values
@@ -127,7 +135,11 @@ class BaseSerde:
         subject_name_strategy_conf: Mapping[str, Any] | None = None,
         subject_name_strategy: Callable[..., Any] | None = None,
     ) -> None:
-        """Sets the strategy: a function, or else the one of a type, by default ASSOCIATED. Raises ValueError."""
+        """Sets the strategy that names subjects: the given function, or else the strategy with the given name.
+
+        The default name is ASSOCIATED; `subject_name_strategy_conf` is the configuration that the strategy receives.
+        Raises ValueError for an unknown name and for a function that is not callable.
+        """
         self._strategy_conf = subject_name_strategy_conf
         self._strategy: Callable[..., Any]
         if subject_name_strategy is not None:
@@ -142,7 +154,11 @@ class BaseSerde:
         self._strategy = STRATEGY_TYPE_MAP.get(chosen) or AssociatedNameStrategy()
 
     def configure_validation_rules(self, conf: dict[str, Any]) -> None:
-        """Takes the keys of validation rules out of a configuration. Raises ValueError."""
+        """Removes the keys of validation rules from `conf` and applies their values.
+
+        The keys are `validation.rules.execution` and `validation.rules.fail.fast`. Raises ValueError for an invalid
+        value.
+        """
         chosen = conf.pop("validation.rules.execution", ValidationRulesExecution.DISABLED)
         try:
             self._validation = ValidationRulesExecution(chosen)
@@ -160,7 +176,7 @@ class BaseSerde:
         self._validator: ValidationRuleExecutor | None = executor
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        """Receives a function that returns the id of the cluster, which the strategy ASSOCIATED needs."""
+        """Sets the function that returns the id of the cluster, which the subject name strategy ASSOCIATED calls."""
         if isinstance(self._strategy, AssociatedNameStrategy):
             self._strategy.set_cluster_id_resolver(resolver)
 
@@ -169,7 +185,10 @@ class BaseSerde:
         self._owns_client = True
 
     def close(self) -> None:
-        """Closes the rules of a registry other than the global one, and the registry's client if it is owned."""
+        """Closes a registry of rules that is not the global one, and the schema registry's client if it is owned.
+
+        The client is owned after `own_schema_registry_client`.
+        """
         try:
             if self._rule_registry is not RuleRegistry.get_global_instance():
                 for each in [*self._rule_registry.get_actions(), *self._rule_registry.get_executors()]:
@@ -189,9 +208,9 @@ class BaseSerde:
         return found
 
     def _latest(self, subject: str) -> RegisteredSchema | None:
-        """Returns the latest version of a subject, or the latest one with the configured metadata.
+        """Returns the latest version of a subject, or its latest version with the metadata `use.latest.with.metadata`.
 
-        Returns None if there is no registry, or if the configuration requests neither.
+        Returns None if there is no registry, or if neither `use.latest.version` nor `use.latest.with.metadata` is set.
         """
         if self._client is None:
             return None
@@ -201,7 +220,12 @@ class BaseSerde:
 
     @abstractmethod
     def _fields_of(self, schema: Schema) -> tuple[Mapping[str, set[str]] | None, FieldTransformer]:
-        """Returns the tags of a schema's fields by name, if any, and the function that applies a rule to the fields."""
+        """Returns (tags, transformer) for the fields of a schema.
+
+        The tags are by the full names of the fields, None if the transformer finds them itself. The transformer is
+        called with (context, function for a field, value) and returns the value after the function was applied to its
+        fields.
+        """
 
     def _transformed(self, operation: Operation, schema: Schema, value: Any) -> Any:
         """Returns the value that the domain rules of a schema make of `value`."""
@@ -227,7 +251,7 @@ class BaseSerializer(BaseSerde, Serializer):
         return {"auto_register": values["auto.register.schemas"], "normalize": values["normalize.schemas"]}
 
     def __call__(self, obj: Any, ctx: SerializationContext | None = None) -> bytes | None:
-        """Returns the schema's id and the data of a value; None stays None.
+        """Serializes `obj` and returns the bytes: the schema's id, and the data. Returns None for None.
 
         Raises SerializationError and SchemaRegistryError.
         """
@@ -242,7 +266,10 @@ class BaseSerializer(BaseSerde, Serializer):
         return found
 
     def writing(self, ctx: SerializationContext | None) -> Writing:
-        """Returns the schema with which to write values, which may be looked up or registered first. May block."""
+        """Returns the schema with which to serialize values; looks it up or registers it first if it is not cached.
+
+        May block.
+        """
         found = self.known_writing(ctx)
         if found is not None:
             return found
@@ -262,9 +289,10 @@ class BaseSerializer(BaseSerde, Serializer):
         return writing
 
     def _fixed(self, subject: str) -> Writing:
-        """Returns the schema with the id `use.schema.id`, or if that is not set the given schema.
+        """Returns the schema to serialize with: the one with the id `use.schema.id`, or else the constructor's schema.
 
-        Registers the given schema if `auto.register.schemas` is set, otherwise only looks it up in the registry.
+        The constructor's schema is registered if `auto.register.schemas` is set; otherwise it is only looked up in the
+        registry.
         """
         assert self._client is not None
         schema_id = self._values["use.schema.id"]
@@ -282,7 +310,10 @@ class BaseSerializer(BaseSerde, Serializer):
         return Writing(subject, registered, own, False)
 
     def write(self, obj: Any, ctx: SerializationContext | None, writing: Writing) -> bytes:
-        """Returns the bytes of a value, without requests to the registry."""
+        """Serializes `obj` with the schema `writing`, and returns the schema's id and the data. Sends no requests.
+
+        Executes the validation rules and the rules of the schema, if they are enabled.
+        """
         registered, phase = writing.registered, self._validation
         value = self._to_value(obj, ctx)
         operation = Operation(self._rule_registry, RuleMode.WRITE, ctx, writing.subject, registered.schema, value)
@@ -301,7 +332,10 @@ class BaseSerializer(BaseSerde, Serializer):
         return framed
 
     def _to_value(self, obj: Any, ctx: SerializationContext | None) -> Any:
-        """Returns the value of an application's object."""
+        """Converts an application's object to the value that is serialized.
+
+        The base class returns the object itself.
+        """
         return obj
 
     def _message_indexes(self) -> list[int] | None:
@@ -309,7 +343,7 @@ class BaseSerializer(BaseSerde, Serializer):
 
     @abstractmethod
     def _violations(self, schema: model.Schema, value: Any) -> list[ValidationRuleError]:
-        """Returns the errors of a value by the validation rules of a schema."""
+        """Returns the violations of a schema's validation rules by a value."""
 
 
 class BaseDeserializer(BaseSerde, Deserializer):
@@ -321,14 +355,20 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return settings(conf, {**DESERIALIZER, **self._defaults})
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
-        """Returns the value of data; None stays None. Raises SerializationError and SchemaRegistryError."""
+        """Deserializes `value`, which is the schema's id and the data; returns the object, or None for None.
+
+        Raises SerializationError and SchemaRegistryError.
+        """
         try:
             return None if value is None else self.read(ctx, self.reading(value, ctx), value)
         finally:
             remember_key(ctx, value)
 
     def reading(self, data: bytes, ctx: SerializationContext | None) -> Reading:
-        """Returns the data after the schema's id, and the schemas to read the data with. May send requests."""
+        """Removes the schema's id from `data`, and returns the rest with the schemas to read it with.
+
+        May send requests.
+        """
         schema_id = SchemaId(self.schema_type)
         payload = self._values["schema.id.deserializer"](data, ctx, schema_id)
         if isinstance(payload, io.BytesIO):
@@ -360,7 +400,11 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return found
 
     def _migrations(self, subject: str, writer: Schema, latest: RegisteredSchema) -> tuple[Migration, ...]:
-        """Returns the conversions with rules from the version `writer` of a schema to `latest`, in their order."""
+        """Returns the conversions from the version with the schema `writer` to the version `latest`, in their order.
+
+        Versions without migration rules need no conversion. Raises SerializationError if there are too many versions
+        between.
+        """
         assert self._client is not None
         key = ("migrations", subject, writer, latest.version)
         found: tuple[Migration, ...] | None = self._known.get(key)
@@ -385,7 +429,10 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return found
 
     def read(self, ctx: SerializationContext | None, reading: Reading, original: bytes) -> Any:
-        """Returns the value of `reading.data` without requests; `original` has the whole bytes of the key or value."""
+        """Deserializes `reading.data` and returns the resulting object. Sends no requests.
+
+        `original` has all bytes of the key or value, including the schema's id.
+        """
         data, writer = reading.data, reading.writer
         if writer is not None and reading.subject:
             operation = Operation(self._rule_registry, RuleMode.READ, ctx, reading.subject, writer, original)
@@ -401,11 +448,14 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return self._from_value(value, ctx)
 
     def _reader(self, reading: Reading) -> Schema | None:
-        """Returns the schema that values have: the latest one, or the given one, or that of the data."""
+        """Returns the schema of the deserialized values: the reader's latest version, or else the schema of the data.
+
+        Derived classes put the schema that was given to the constructor between these two.
+        """
         return reading.writer if reading.latest is None else reading.latest.schema
 
     def _migrated(self, value: Any, ctx: SerializationContext | None, reading: Reading) -> Any:
-        """Returns the value that the migration rules make of `value`, which has the schema of the data."""
+        """Returns `value` after all migrations in `reading`; `value` has the schema of the data."""
         for step in reading.migrations:
             assert step.source is not None and step.target is not None
             operation = Operation(
@@ -416,18 +466,22 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return value
 
     def _record_name(self, writer: Schema, schema_id: SchemaId) -> str:
-        """Returns the full name of a schema's type, or ""."""
+        """Returns the full name of the type that a schema describes, or "" if it has none."""
         return ""
 
     @abstractmethod
     def _decoded(self, data: bytes, reading: Reading, migrate: Callable[[Any], Any]) -> Any:
-        """Returns the value of data without a frame, after `migrate` if there are migrations."""
+        """Decodes `data`, which have no schema id in front of them, and returns the value.
+
+        If `reading` has migrations, the value is decoded by the schema of the data and passed to `migrate`, whose
+        result is returned.
+        """
 
     def _check(self, value: Any, reader: Schema | None) -> None:
-        """Raises SchemaMismatch for a value that does not fit the reader's schema."""
+        """Raises SchemaMismatch if a value does not fit the reader's schema."""
 
     def _from_value(self, value: Any, ctx: SerializationContext | None) -> Any:
-        """Returns the application's object of a value."""
+        """Converts a deserialized value to an application's object. The base class returns the value itself."""
         return value
 
 
@@ -440,7 +494,7 @@ def _place(ctx: SerializationContext | None) -> tuple[str, MessageField] | None:
 
 
 def remember_key(ctx: SerializationContext | None, value: Any) -> None:
-    """Stores `value` for the rules of the record's value if `ctx` says that it is a key.
+    """Stores `value` as the key of the record if `ctx` says that it is a key, for the rules of the record's value.
 
     Otherwise removes the stored key, because the record is complete.
     """
@@ -452,7 +506,7 @@ def remember_key(ctx: SerializationContext | None, value: Any) -> None:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Returns a context that raises confluent-kafka's exceptions instead of those of `kafkapy.client.schema`."""
+    """Returns a context manager that converts the exceptions of `kafkapy.client.schema` to those of confluent-kafka."""
     try:
         yield
     except (SchemaMismatch, WrongFrame) as error:
@@ -473,9 +527,10 @@ def given_schema(schema: str | Schema | None, kind: str) -> Schema | None:
 
 
 def check_rules(schema: Schema | None, values: Mapping[str, Any]) -> None:
-    """Raises ValueError if a program has given a schema with rules for writing that would not be executed.
+    """Raises ValueError if a schema that was given to the constructor has rules for writing.
 
-    Only the rules of a schema from the registry are executed; `values` are the settings that may select one.
+    They would not be executed: only the rules of a schema from the registry are. Does nothing if `values`, the
+    settings, select such a schema by `use.latest.version`, `use.latest.with.metadata` or `use.schema.id`.
     """
     if values["use.latest.version"] or values["use.latest.with.metadata"] is not None or values["use.schema.id"]:
         return

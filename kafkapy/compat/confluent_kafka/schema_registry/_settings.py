@@ -37,7 +37,10 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 
 def settings(conf: Mapping[str, Any] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values of all keys. Raises ValueError for an unknown key, a wrong value, or keys that conflict."""
+    """Returns the configuration `conf` completed with `defaults`, which has all keys and their default values.
+
+    Raises ValueError for an unknown key, a wrong value, or keys that conflict.
+    """
     values = {**defaults, **(conf or {})}
     unknown = sorted(set(values) - set(defaults))
     if unknown:

@@ -24,7 +24,10 @@ _ANY_CLUSTER = "-"
 
 
 def topic_subject_name_strategy(ctx: SerializationContext | None, record_name: str | None) -> str | None:
-    """Returns `topic-key` or `topic-value`. Raises ValueError without a context."""
+    """Returns the topic with "-key" or "-value" appended, by the field of the context.
+
+    Raises ValueError without a context.
+    """
     context = _required(ctx)
     return f"{context.topic}-{context.field}"
 
@@ -44,7 +47,7 @@ def record_subject_name_strategy(ctx: SerializationContext | None, record_name: 
 
 
 def reference_subject_name_strategy(ctx: SerializationContext | None, schema_ref: SchemaReference) -> str | None:
-    """Returns the name of a reference, or of the descriptor of a file that is referred to."""
+    """Returns the name of a reference as the subject; None if `schema_ref` is None. `ctx` has no effect."""
     return None if schema_ref is None else schema_ref.name
 
 
@@ -72,7 +75,7 @@ STRATEGY_TYPE_MAP: dict[SubjectNameStrategyType, Callable[[SerializationContext 
 
 
 def strategy_type(key: str, value: Any) -> SubjectNameStrategyType:
-    """Returns the type that a configuration names. Raises ValueError, which names the key."""
+    """Returns the strategy with the name `value`. Raises ValueError for an unknown name; the text has `key`."""
     try:
         text = value.value if isinstance(value, SubjectNameStrategyType) else str(value).upper()
         return SubjectNameStrategyType(text)
@@ -82,11 +85,11 @@ def strategy_type(key: str, value: Any) -> SubjectNameStrategyType:
 
 
 class AssociatedNameStrategy:
-    """Finds the subject that the registry associates with a topic; the names are cached. Any thread.
+    """The strategy that asks the registry for the subject that is associated with a topic. Any thread may use it.
 
-    Without an association, and in a registry that knows none, the strategy of `subject.name.strategy.fallback.type`
-    names the subject, by default that of topics. `subject.name.strategy.kafka.cluster.id` limits the associations to
-    those of one cluster.
+    The found names are cached. If there is no association, or the registry does not know associations, the strategy of
+    `subject.name.strategy.fallback.type` names the subject, by default TOPIC. `subject.name.strategy.kafka.cluster.id`
+    limits the associations to those of one cluster.
     """
 
     def __init__(self, cache_capacity: int = CACHE_SIZE) -> None:
@@ -100,7 +103,11 @@ class AssociatedNameStrategy:
         schema_registry_client: SchemaRegistryClient | None,
         conf: Mapping[str, Any] | None = None,
     ) -> str | None:
-        """Returns the subject of a topic's keys or values. Raises ValueError and SerializationError."""
+        """Returns the subject of the keys or the values of a topic, which `ctx` names; None if no strategy finds one.
+
+        `record_name` is the full name of the schema's type; `conf` is the strategy's configuration. Raises ValueError
+        and SerializationError.
+        """
         context = _required(ctx)
         is_key = context.field == MessageField.KEY
         name = self._names.get((context.topic, is_key, record_name))
@@ -111,11 +118,11 @@ class AssociatedNameStrategy:
         return name
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        """Receives a function that returns the id of the cluster, which is called when a name is looked up."""
+        """Sets the function that returns the id of the cluster, which is called when a subject is looked up."""
         self._cluster_id = resolver
 
     def clear_cache(self) -> None:
-        """Drops all names."""
+        """Removes all names from the cache, so that they are looked up again."""
         self._names.clear()
 
     def _find(
@@ -174,21 +181,28 @@ class AsyncAssociatedNameStrategy:
         schema_registry_client: AsyncSchemaRegistryClient | None,
         conf: Mapping[str, Any] | None = None,
     ) -> str | None:
-        """Returns the subject of a topic's keys or values; see AssociatedNameStrategy."""
+        """Returns the subject of the keys or the values of a topic, which `ctx` names; None if no strategy finds one.
+
+        `record_name` is the full name of the schema's type; `conf` is the strategy's configuration. Raises ValueError
+        and SerializationError.
+        """
         client = None if schema_registry_client is None else schema_registry_client.blocking
         return await asyncio.to_thread(self.blocking, ctx, record_name, client, conf)
 
     def set_async_cluster_id_resolver(self, resolver: Callable[[], Awaitable[str]]) -> None:
-        """Receives a coroutine function that returns the id of the cluster. Called within a running loop."""
+        """Sets the coroutine function that returns the id of the cluster. Must be called within a running event loop.
+
+        It is called when a subject is looked up.
+        """
         self.blocking.set_cluster_id_resolver(from_threads(resolver))
 
     async def clear_cache(self) -> None:
-        """Drops all names."""
+        """Removes all names from the cache, so that they are looked up again."""
         self.blocking.clear_cache()
 
 
 def from_threads(resolver: Callable[[], Awaitable[str]]) -> Callable[[], str]:
-    """Returns a function for other threads that runs the coroutine `resolver()` on the loop that runs now.
+    """Returns a function that other threads call to run the coroutine `resolver()` on the current event loop.
 
     The function blocks and returns the coroutine's result.
     """

@@ -15,7 +15,7 @@ VALIDATION_RULES_PROP = "confluent:rules"
 
 
 class ValidationRulesExecution(str, Enum):  # noqa: UP042 - the base that confluent-kafka has
-    """When validation rules are executed, relative to the domain rules that transform a value."""
+    """The time at which validation rules are executed: never, or before or after the domain rules."""
 
     DISABLED = "DISABLED"
     BEFORE_DOMAIN_RULES = "BEFORE_DOMAIN_RULES"
@@ -34,7 +34,10 @@ class ValidationRule:
 
 @dataclass(slots=True)
 class ValidationRuleError:
-    """A value that does not fulfil a rule, or for which the rule cannot be executed, with the path of the value."""
+    """A violation of a validation rule by a value, or a rule that could not be executed (`cause`).
+
+    `field_path` is the path of the value in the message.
+    """
 
     rule: ValidationRule
     field_path: str | None = None
@@ -62,14 +65,18 @@ class ValidationRuleExecutor(ABC):
 
     @abstractmethod
     def execute(self, rule: ValidationRule, schema: Any, message: Any) -> Any:
-        """Returns whether a value fulfils a rule, or a text: "" if it does, otherwise the reason why it does not.
+        """Returns True if the value `message` fulfils a rule, otherwise False.
 
-        Raises RuleError for a rule that cannot be executed.
+        May instead return a text: "" if the value fulfils the rule, otherwise the reason why it does not. Raises
+        RuleError for a rule that cannot be executed.
         """
 
 
 def parse_validation_rules(prop_value: Any) -> list[ValidationRule]:
-    """Returns the rules in the property of a schema; what has another form is skipped."""
+    """Returns the rules in `prop_value`, the property `confluent:rules` of a schema.
+
+    Skips elements that are not objects.
+    """
     listed = prop_value if isinstance(prop_value, list) else []
     names = ("name", "doc", "expr", "sql")
     return [ValidationRule(*map(each.get, names)) for each in listed if isinstance(each, Mapping)]
@@ -83,14 +90,21 @@ def evaluate_validation_rule(
     path: str,
     out: list[ValidationRuleError],
 ) -> None:
-    """Appends an error to `out` if a value does not fulfil a rule. Raises SerializationError for another result."""
+    """Executes a rule for a value, and appends a ValidationRuleError to `out` if the value violates the rule.
+
+    `schema` is the value's schema, and `path` the value's path in the message. Raises SerializationError if the
+    executor's result is neither a bool nor a text.
+    """
     out.extend(_errors(executor, rule, schema, value, path))
 
 
 def rule_errors(
     executor: ValidationRuleExecutor, owner: Any, schema: Any, value: Any, path: str
 ) -> Iterator[ValidationRuleError]:
-    """Yields the errors of the rules that `owner`, a part of a schema, has for a value."""
+    """Executes the rules of `owner`, a schema or a field of one, for a value, and yields the violations.
+
+    `schema` is the value's schema, and `path` the value's path in the message.
+    """
     for rule in parse_validation_rules(owner.get(VALIDATION_RULES_PROP) if isinstance(owner, Mapping) else None):
         yield from _errors(executor, rule, schema, value, path)
 
@@ -110,7 +124,7 @@ def _errors(
 
 
 def collected(errors: Iterator[ValidationRuleError], fail_fast: bool) -> list[ValidationRuleError]:
-    """Returns all errors as a list; with `fail_fast` only the first one."""
+    """Returns all errors as a list; if `fail_fast`, at most the first one, and stops the iteration there."""
     if not fail_fast:
         return list(errors)
     first = next(errors, None)
@@ -118,7 +132,7 @@ def collected(errors: Iterator[ValidationRuleError], fail_fast: bool) -> list[Va
 
 
 def refuse(violations: list[ValidationRuleError]) -> None:
-    """Raises SerializationError if there are violations."""
+    """Raises SerializationError, whose text lists the violations, unless the list is empty."""
     if violations:
         head = f"Validation rule failed ({len(violations)} violation{'s' * (len(violations) > 1)}):"
         raise SerializationError("\n".join([head, *(f"  - {each}" for each in violations)]))

@@ -17,7 +17,7 @@ def _checked(name: str, convert: Conversion | None) -> Conversion | None:
 
 
 class DictSerializer:
-    """A serializer whose `to_dict(obj, ctx)` makes a value of an object."""
+    """The base of serializers that accept a function `to_dict(obj, ctx)` to make a value of an object."""
 
     _to_dict: Conversion | None = None
 
@@ -29,7 +29,7 @@ class DictSerializer:
 
 
 class DictDeserializer:
-    """A deserializer whose `from_dict(value, ctx)` makes an object of a value."""
+    """The base of deserializers that accept a function `from_dict(value, ctx)`, which makes an object of a value."""
 
     _from_dict: Conversion | None = None
 

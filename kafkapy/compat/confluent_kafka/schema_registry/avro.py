@@ -58,7 +58,7 @@ __all__ = [
 
 
 class _AvroFields:
-    """The fields of Avro schemas, for both directions."""
+    """The common base of the serializer and the deserializer for Avro: it applies rules to the fields of values."""
 
     _client: SchemaRegistryClient | None
 
@@ -162,7 +162,7 @@ class AsyncAvroSerializer(AsyncBaseSerializer):
 
 
 class AsyncAvroDeserializer(AsyncBaseDeserializer):
-    """An AvroDeserializer with coroutines; see AsyncAvroSerializer."""
+    """An AvroDeserializer with coroutines: `await AsyncAvroDeserializer(client)`, `await deserializer(data, ctx)`."""
 
     _kind = AvroDeserializer
 

@@ -60,12 +60,15 @@ __all__ = [
 
 
 class _JsonFields:
-    """The properties of JSON schemas, for both directions."""
+    """The common base of the serializer and the deserializer for JSON: it applies rules to the properties of values."""
 
     _client: SchemaRegistryClient | None
 
     def _resolved(self, schema: model.Schema) -> tuple[Any, Any, Any]:
-        """Returns a schema, the schemas that it refers to, and the resolver of its references."""
+        """Returns (schema, resources, resolver): the parsed schema, and what resolves its references.
+
+        The last two are objects of the library `referencing`: the schemas that are referred to, and their resolver.
+        """
         root = json.loads(schema.text)
         registry: Any = None if self._client is None else self._client.registry
         with translated():
@@ -119,8 +122,9 @@ class JSONSerializer(_JsonFields, DictSerializer, BaseSerializer):
 class JSONDeserializer(_JsonFields, DictDeserializer, BaseDeserializer):
     """Deserializes JSON and validates it; `from_dict(dict, ctx)` makes an object of a dictionary.
 
-    The data are validated by the latest version if the configuration wants it, or else by the given schema, or else by
-    the schema that they name. `json_decode` replaces the function that makes a value of JSON.
+    The data are validated by the latest version if the configuration selects it, or else by the schema given to the
+    constructor, or else by the schema whose id is in front of the data. `json_decode` replaces the function that
+    decodes JSON.
     """
 
     schema_type = model.JSON
@@ -181,7 +185,7 @@ class AsyncJSONSerializer(AsyncBaseSerializer):
 
 
 class AsyncJSONDeserializer(AsyncBaseDeserializer):
-    """A JSONDeserializer with coroutines; see AsyncJSONSerializer."""
+    """A JSONDeserializer with coroutines: `await AsyncJSONDeserializer(schema)`, `await deserializer(data, ctx)`."""
 
     _kind = JSONDeserializer
 

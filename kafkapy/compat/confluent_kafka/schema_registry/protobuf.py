@@ -54,7 +54,7 @@ __all__ = [
 
 
 class _ProtobufFields:
-    """The fields of Protobuf schemas, for both directions."""
+    """The common base of the serializer and the deserializer for Protobuf: it applies rules to the fields of values."""
 
     schema_type = model.PROTOBUF
     _format: ClassVar[str | None] = protobuf.SERIALIZED
@@ -79,7 +79,7 @@ class _ProtobufFields:
 
 
 class ProtobufSerializer(_ProtobufFields, BaseSerializer):
-    """Serializes messages of a generated class."""
+    """Serializes messages of a generated class, which is given to the constructor."""
 
     _defaults = {
         "skip.known.types": True,
@@ -124,7 +124,7 @@ class ProtobufSerializer(_ProtobufFields, BaseSerializer):
 
 
 class ProtobufDeserializer(_ProtobufFields, BaseDeserializer):
-    """Deserializes messages of a generated class."""
+    """Deserializes data to messages of a generated class, which is given to the constructor."""
 
     _defaults = {"use.deprecated.format": False}
 
@@ -175,7 +175,7 @@ class AsyncProtobufSerializer(AsyncBaseSerializer):
 
 
 class AsyncProtobufDeserializer(AsyncBaseDeserializer):
-    """A ProtobufDeserializer with coroutines; see AsyncProtobufSerializer."""
+    """A ProtobufDeserializer with coroutines: `await AsyncProtobufDeserializer(kind)`, `await deserializer(data)`."""
 
     _kind = ProtobufDeserializer
 

@@ -25,7 +25,10 @@ class RuleOverride:
 
 
 class RuleRegistry:
-    """Executors, actions and overrides by their types. Any thread. `get_global_instance` returns the one by default."""
+    """Rule executors, actions and overrides by the types of rules or the names of actions. Any thread may use it.
+
+    `get_global_instance` returns the registry that serializers without a registry of their own use.
+    """
 
     _global: ClassVar[RuleRegistry]
 
@@ -36,12 +39,12 @@ class RuleRegistry:
         self._overrides: dict[str, RuleOverride] = {}
 
     def register_executor(self, rule_executor: RuleExecutor) -> None:
-        """Adds an executor, or replaces the one of its type."""
+        """Adds an executor, or replaces the executor that has the same type."""
         with self._lock:
             self._executors[rule_executor.type()] = rule_executor
 
     def get_executor(self, name: str) -> RuleExecutor | None:
-        """Returns the executor of a type, or None."""
+        """Returns the executor of the rules whose type is `name`, or None if there is none."""
         return self._executors.get(name)
 
     def get_executors(self) -> list[RuleExecutor]:
@@ -50,12 +53,12 @@ class RuleRegistry:
             return list(self._executors.values())
 
     def register_action(self, rule_action: RuleAction) -> None:
-        """Adds an action, or replaces the one of its type."""
+        """Adds an action, or replaces the action that has the same type."""
         with self._lock:
             self._actions[rule_action.type()] = rule_action
 
     def get_action(self, name: str) -> RuleAction | None:
-        """Returns the action of a type, or None."""
+        """Returns the action whose type is `name`, or None if there is none."""
         return self._actions.get(name)
 
     def get_actions(self) -> list[RuleAction]:
@@ -64,12 +67,12 @@ class RuleRegistry:
             return list(self._actions.values())
 
     def register_override(self, rule_override: RuleOverride) -> None:
-        """Adds an override, or replaces the one of its type."""
+        """Adds an override, or replaces the override that has the same type."""
         with self._lock:
             self._overrides[rule_override.type] = rule_override
 
     def get_override(self, name: str) -> RuleOverride | None:
-        """Returns the override of a type, or None."""
+        """Returns the override for the rules whose type is `name`, or None if there is none."""
         return self._overrides.get(name)
 
     def get_overrides(self) -> list[RuleOverride]:
@@ -78,7 +81,7 @@ class RuleRegistry:
             return list(self._overrides.values())
 
     def clear(self) -> None:
-        """Removes everything."""
+        """Removes all executors, actions and overrides."""
         with self._lock:
             self._executors.clear()
             self._actions.clear()
@@ -86,7 +89,7 @@ class RuleRegistry:
 
     @staticmethod
     def get_global_instance() -> RuleRegistry:
-        """Returns the registry of the serializers that were given none."""
+        """Returns the registry that serializers and deserializers use if their constructor was given no registry."""
         return RuleRegistry._global
 
     @staticmethod

@@ -41,7 +41,7 @@ class MessageField(str, Enum):  # noqa: UP042 - the text of a member is its valu
 
 
 class SerializationContext:
-    """The topic, the field of the record (key or value), and the record's headers, of a value to convert."""
+    """The circumstances of a conversion: the topic, the field (key or value), and the headers of the record."""
 
     def __init__(self, topic: str, field: MessageField, headers: Headers | None = None) -> None:
         self.topic = topic
@@ -59,14 +59,17 @@ class Serializer:
     __slots__: tuple[str, ...] = ()
 
     def __call__(self, obj: Any, ctx: SerializationContext | None = None) -> bytes | None:
-        """Returns the bytes of a value; None stays None. Raises SerializationError."""
+        """Serializes `obj` and returns the bytes, or None for Kafka's null. Raises SerializationError."""
         raise NotImplementedError
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        """Receives a function that returns the id of the cluster; a serializer that needs it overrides this."""
+        """Receives a function that returns the id of the cluster, which the client calls this method with.
+
+        Does nothing; a serializer that needs the id overrides it.
+        """
 
     def close(self) -> None:
-        """Releases what the serializer holds."""
+        """Releases the resources of the serializer. Does nothing unless a derived class defines it."""
 
 
 class Deserializer:
@@ -75,14 +78,20 @@ class Deserializer:
     __slots__: tuple[str, ...] = ()
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
-        """Returns the value of bytes; None stays None. Raises SerializationError."""
+        """Deserializes the bytes `value` (None for Kafka's null), and returns the resulting object.
+
+        Raises SerializationError.
+        """
         raise NotImplementedError
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        """Receives a function that returns the id of the cluster; a deserializer that needs it overrides this."""
+        """Receives a function that returns the id of the cluster, which the client calls this method with.
+
+        Does nothing; a deserializer that needs the id overrides it.
+        """
 
     def close(self) -> None:
-        """Releases what the deserializer holds."""
+        """Releases the resources of the deserializer. Does nothing unless a derived class defines it."""
 
 
 class SerializerBuilder:
@@ -91,9 +100,10 @@ class SerializerBuilder:
     __slots__: tuple[str, ...] = ()
 
     def build(self, conf: dict[str, Any], is_key: bool) -> Any:
-        """Returns the serializer, and the configuration without the keys that it has taken.
+        """Returns the pair (serializer, `conf` without the keys that the builder has used).
 
-        A builder for asynchronous clients returns a coroutine of both.
+        `conf` is the configuration of the producer; `is_key` is True for the serializer of keys, False for values. For
+        an asynchronous client, returns a coroutine whose result is the pair.
         """
         raise NotImplementedError
 
@@ -104,9 +114,10 @@ class DeserializerBuilder:
     __slots__: tuple[str, ...] = ()
 
     def build(self, conf: dict[str, Any], is_key: bool) -> Any:
-        """Returns the deserializer, and the configuration without the keys that it has taken.
+        """Returns the pair (deserializer, `conf` without the keys that the builder has used).
 
-        A builder for asynchronous clients returns a coroutine of both.
+        `conf` is the configuration of the consumer; `is_key` is True for the deserializer of keys, False for values.
+        For an asynchronous client, returns a coroutine whose result is the pair.
         """
         raise NotImplementedError
 

@@ -58,7 +58,7 @@ class ACLPermissionType(IntEnum):
 
 
 class ACLResourcePatternType(IntEnum):
-    """How the name of a resource is compared (KIP-290); ANY and MATCH are for filters."""
+    """The ways to compare the name in an ACL with the name of a resource (KIP-290); ANY and MATCH are for filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -179,17 +179,20 @@ class ACL(ACLFilter):
 
 
 class AclOperations(AdminRequests):
-    """Operations on ACLs."""
+    """The methods of KafkaAdminClient for ACLs."""
 
     def describe_acls(self, acl_filter: ACLFilter) -> tuple[list[ACL], Any]:
-        """Returns the ACLs that a filter selects, and the error class NoError. Other errors are raised."""
+        """Returns the list of the ACLs that a filter selects, and the class NoError. Other errors are raised."""
         request = DescribeAclsRequest(**_filter_fields(acl_filter))
         response = self._ask(ApiKey.DESCRIBE_ACLS, lambda version: _of_version(request, version))
         raise_error(response.error_code, response.error_message)
         return [_acl(resource, each) for resource in response.resources for each in resource.acls], NoError
 
     def create_acls(self, acls: Sequence[ACL]) -> dict[str, list[Any]]:
-        """Creates ACLs; returns those that were created (`succeeded`) and the errors of the others (`failed`)."""
+        """Creates ACLs.
+
+        Returns a dictionary: `succeeded` has the created ACLs, `failed` pairs of an ACL and its error.
+        """
         if not all(isinstance(each, ACL) for each in acls):
             raise IllegalArgumentError("acls must contain ACL objects")
         request = CreateAclsRequest(
@@ -216,7 +219,10 @@ class AclOperations(AdminRequests):
         return found
 
     def delete_acls(self, acl_filters: Sequence[ACLFilter]) -> list[tuple[ACLFilter, list[ACL], Any]]:
-        """Deletes the ACLs that filters select; returns each filter with the deleted ACLs and its error class."""
+        """Deletes the ACLs that filters select. Returns (filter, deleted ACLs, error class) for each filter.
+
+        The error class is NoError if the filter was applied.
+        """
         if not all(isinstance(each, ACLFilter) for each in acl_filters):
             raise IllegalArgumentError("acl_filters must contain ACLFilter type objects")
         request = DeleteAclsRequest(
@@ -243,9 +249,9 @@ def _filter_fields(acl_filter: ACLFilter, prefix: str = "resource_") -> dict[str
 
 
 def _of_version(request: DescribeAclsRequest, version: int) -> DescribeAclsRequest:
-    """Returns the request unchanged, for a broker that supports `version`.
+    """Returns the request unchanged if version `version` of DescribeAcls can express the pattern type of its filter.
 
-    Raises ApiError if this version cannot express the pattern type of the request.
+    Otherwise raises ApiError.
     """
     if version == 0 and request.pattern_type_filter not in (
         ACLResourcePatternType.ANY,

@@ -34,10 +34,14 @@ class UpdateFeatureType(EnumHelper, IntEnum):
 
 
 class ClusterOperations(TopicOperations):
-    """Operations on the cluster."""
+    """The methods of KafkaAdminClient for the cluster: brokers, features, the metadata quorum, log directories."""
 
     def describe_cluster(self) -> dict[str, Any]:
-        """Returns the brokers, the controller's id, the cluster's id and the permitted operations."""
+        """Returns the fields of the DescribeCluster response as a dictionary.
+
+        It has the brokers, the controller's id, the cluster's id and the operations that the client is permitted to
+        perform.
+        """
 
         def build(version: int) -> DescribeClusterRequest:
             request = DescribeClusterRequest(include_cluster_authorized_operations=True)
@@ -87,7 +91,11 @@ class ClusterOperations(TopicOperations):
         ]
 
     def _partitions_by_topic(self, topic_partitions: Any) -> dict[str, list[int]]:
-        """Returns partitions by topic; a list of topics, or None for all topics, stands for all their partitions."""
+        """Returns the numbers of partitions by topic.
+
+        `topic_partitions` is such a dictionary, or a list of topics, or None for all topics; for the latter two, all
+        partitions of the topics are looked up.
+        """
         if isinstance(topic_partitions, Mapping):
             return {name: list(numbers) for name, numbers in topic_partitions.items()}
         return {
@@ -96,7 +104,11 @@ class ClusterOperations(TopicOperations):
         }
 
     def alter_replica_log_dirs(self, replica_assignments: Mapping[Any, str]) -> dict[TopicPartitionReplica, Any]:
-        """Moves replicas to other log directories of their brokers; returns the error class of each."""
+        """Moves replicas to other log directories of their brokers; returns the error class of each replica.
+
+        `replica_assignments` maps a TopicPartitionReplica to the path of the new directory. NoError means that the move
+        has begun.
+        """
         by_broker: dict[int, dict[str, dict[str, list[int]]]] = {}
         for replica, path in replica_assignments.items():
             each = TopicPartitionReplica(*replica)
@@ -144,9 +156,9 @@ class ClusterOperations(TopicOperations):
         }
 
     def describe_features(self, send_request_to_controller: bool = False) -> dict[str, dict[str, Any]]:
-        """Returns, by feature, the `supported` and the `finalized` levels, each as a pair of lowest and highest.
+        """Returns a dictionary for each feature, with its `supported` and its `finalized` levels as pairs (lowest, highest).
 
-        `finalized_epoch` is the epoch of the finalized levels, None if it is unknown. Asks the controller if
+        Its item `finalized_epoch` is the epoch of the finalized levels, None if it is unknown. Asks the controller if
         `send_request_to_controller` is set, otherwise any broker.
         """
         node = AT_CONTROLLER if send_request_to_controller else None

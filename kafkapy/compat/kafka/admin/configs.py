@@ -89,7 +89,7 @@ class ConfigFilterType(EnumHelper, IntEnum):
     STATIC = 4
 
     def should_skip(self, config_source: ConfigSourceType) -> bool:
-        """Returns whether `describe_configs` leaves out a value from this source."""
+        """Returns whether this filter excludes a value with the source `config_source` from `describe_configs`."""
         if self is ConfigFilterType.MODIFIED:
             return not config_source.is_modified()
         if self is ConfigFilterType.DEFAULT:
@@ -98,7 +98,11 @@ class ConfigFilterType(EnumHelper, IntEnum):
 
 
 class ConfigResource:
-    """A resource and its configuration keys: a list of keys, or their values or changes. None means all keys."""
+    """A resource and its configuration keys, for a request.
+
+    `configs` is a list of keys for `describe_configs`, a dictionary of values or changes for `alter_configs`, or None
+    for all keys.
+    """
 
     def __init__(self, resource_type: Any, name: str, configs: Any = None) -> None:
         if not isinstance(resource_type, ConfigResourceType):
@@ -118,7 +122,7 @@ Described = dict[str, dict[str, dict[str, Any]]]
 
 
 class ConfigOperations(AdminRequests):
-    """Operations on configurations."""
+    """The methods of KafkaAdminClient for configurations."""
 
     def describe_configs(
         self,
@@ -126,10 +130,11 @@ class ConfigOperations(AdminRequests):
         include_synonyms: bool = False,
         config_filter: Any = "modified",
     ) -> Described:
-        """Returns the configurations as nested dicts: type of resource -> name -> key -> fields of the response.
+        """Returns the configurations as nested dictionaries: type of resource -> name of resource -> key -> fields.
 
-        The fields are the value, its source, whether it is sensitive and so on; their numbers are replaced by names.
-        `config_filter` is a ConfigFilterType or its name, and chooses the keys, such as those that were modified.
+        The fields are those of the response: the value, its source, whether it is sensitive and so on; enumerations are
+        given by name. `config_filter` is a ConfigFilterType or its name, and selects the keys, such as only the
+        modified ones.
         """
         chosen = ConfigFilterType.build_from(config_filter)
         found: Described = {}
@@ -173,12 +178,12 @@ class ConfigOperations(AdminRequests):
         raise_on_unknown: bool = True,
         incremental: bool | None = None,
     ) -> dict[str, dict[str, str]]:
-        """Changes configurations, and returns "OK" or the error by type and name of the resources.
+        """Changes configurations, and returns "OK" or the error's text by type and name of the resources.
 
-        The `configs` of a resource have a new value, or a pair of AlterConfigOp and value, for each key; other keys
-        stay as they are. With `incremental=False` the request AlterConfigs of old brokers is sent, which replaces all
-        keys of a resource: the present values of the other keys are added to it. Raises ValueError for unknown keys,
-        unless `raise_on_unknown` is False.
+        The `configs` of a resource have for each key a new value or a pair (AlterConfigOp, value); other keys are not
+        changed. With `incremental=False` sends the request AlterConfigs of old brokers, which replaces all keys of a
+        resource, with the present values of the other keys added. Raises ValueError for unknown keys, unless
+        `raise_on_unknown` is False.
         """
         if raise_on_unknown:
             self._check_known(config_resources)
@@ -194,11 +199,11 @@ class ConfigOperations(AdminRequests):
         raise_on_unknown: bool = True,
         incremental: bool | None = None,
     ) -> dict[str, dict[str, str]]:
-        """Resets keys to their defaults, and returns "OK" or the error by type and name of the resources.
+        """Resets keys to their defaults, and returns "OK" or the error's text by type and name of the resources.
 
-        If a resource names no keys, all its keys are reset. With `incremental=False` the request AlterConfigs of old
-        brokers is sent, with the present values of the keys that are not reset. Raises ValueError for unknown keys,
-        unless `raise_on_unknown` is False.
+        If a resource names no keys, all its keys are reset. With `incremental=False` sends the request AlterConfigs of
+        old brokers, with the present values of the keys that are not reset. Raises ValueError for unknown keys, unless
+        `raise_on_unknown` is False.
         """
         if raise_on_unknown:
             self._check_known(config_resources)
@@ -217,7 +222,7 @@ class ConfigOperations(AdminRequests):
                 raise ValueError(f"Unrecognized configs: {unknown}")
 
     def _modified(self, resources: Sequence[ConfigResource]) -> list[dict[str, str]]:
-        """Returns a dict for each resource: the keys whose values were set for the resource itself, with the values."""
+        """Returns for each resource, in the same order, a dictionary of the keys that were set for it and their values."""
         described = self._described(resources, "modified")
         return [
             {key: each["value"] for key, each in configs.items() if each["value"] is not None} for configs in described
@@ -242,9 +247,9 @@ class ConfigOperations(AdminRequests):
 
 
 def take_config(config: dict[str, Any], resource_type: ConfigResourceType) -> str:
-    """Changes a configuration key of a response to the form that `describe_configs` returns, and returns its name.
+    """Converts `config`, a key in a DescribeConfigs response, to the form that `describe_configs` returns, in place.
 
-    Removes the name from `config`, and replaces the numbers of its source and type by their names.
+    Replaces the numbers of the source and the type by names. Removes the key's name from `config` and returns the name.
     """
     config.pop("is_default", None)  # of version 0 only
     source = config.get("config_source", -1)
@@ -259,9 +264,10 @@ def take_config(config: dict[str, Any], resource_type: ConfigResourceType) -> st
 
 
 def _by_broker(resources: Iterable[ConfigResource]) -> list[tuple[int | None, list[ConfigResource]]]:
-    """Returns pairs of a broker's id and the resources to request from it; None is any broker, for all other resources.
+    """Returns pairs (node, resources): the resources that have to be requested from the broker with the id `node`.
 
-    Raises ValueError if the name of a resource of type BROKER or BROKER_LOGGER is not the id of a broker.
+    None for `node` means that any broker can be asked. Raises ValueError if the name of a resource of type BROKER or
+    BROKER_LOGGER is not the id of a broker.
     """
     found: dict[int | None, list[ConfigResource]] = {}
     for each in resources:
@@ -290,9 +296,9 @@ def _describe_request(resources: Iterable[ConfigResource], include_synonyms: boo
 
 
 def _changes(configs: Any) -> list[tuple[str, int, str | None]]:
-    """Returns the name, the number of the AlterConfigOp and the new value (None: none) of each key in `configs`.
+    """Returns (key, number of the AlterConfigOp, new value) for each key in `configs`; the value is None for DELETE.
 
-    Raises TypeError if `configs` is not a mapping.
+    A value without an operation is SET. Raises TypeError if `configs` is not a mapping.
     """
     if not configs:
         return []

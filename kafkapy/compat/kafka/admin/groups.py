@@ -80,7 +80,7 @@ class MemberToRemove:
 
 
 class GroupOperations(PartitionOperations):
-    """Operations on groups."""
+    """The methods of KafkaAdminClient for groups."""
 
     def list_groups(
         self,
@@ -152,8 +152,11 @@ class GroupOperations(PartitionOperations):
     # Offsets
 
     def list_group_offsets(self, group_specs: Any) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
-        """Returns the committed offsets of groups: a group, a list of groups, or a dict of groups and partitions (None:
-        all partitions)."""
+        """Returns the committed offsets of groups, by group and partition.
+
+        `group_specs` is the id of a group, a list of ids, or a dictionary from ids to partitions (None: all
+        partitions).
+        """
         if isinstance(group_specs, str):
             specs: Mapping[str, Any] = {group_specs: None}
         else:
@@ -174,7 +177,10 @@ class GroupOperations(PartitionOperations):
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         group_coordinator_id: int | None = None,
     ) -> dict[TopicPartition, Any]:
-        """Commits offsets for a group without members; returns the error class of each partition."""
+        """Commits offsets for a group without members; returns the error class of each partition, NoError after a success.
+
+        `group_coordinator_id` is the broker to ask; None means the coordinator of the group.
+        """
         if not offsets:
             return {}
         (node,) = self._coordinators([group_id], node=group_coordinator_id)
@@ -190,8 +196,9 @@ class GroupOperations(PartitionOperations):
     ) -> dict[TopicPartition, dict[str, Any]]:
         """Commits an offset for each partition: a number, or the offset that an OffsetSpec or OffsetTimestamp selects.
 
-        An offset outside of the log becomes the nearest one inside. Returns a dict for each partition, with the class
-        of its error (`error`) and the committed offset (`offset`).
+        An offset outside of the log is replaced by the nearest offset inside. Returns a dict for each partition, with
+        the class of its error (`error`) and the committed offset (`offset`). `group_coordinator_id` is the broker to
+        ask; None means the coordinator of the group.
         """
         if not offset_specs:
             return {}
@@ -217,7 +224,10 @@ class GroupOperations(PartitionOperations):
     def delete_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], group_coordinator_id: int | None = None
     ) -> dict[TopicPartition, Any]:
-        """Deletes committed offsets; returns the error class of each partition."""
+        """Deletes committed offsets; returns the error class of each partition, NoError after a success.
+
+        `group_coordinator_id` is the broker to ask; None means the coordinator of the group.
+        """
         wanted = list(partitions)
         if not wanted:
             return {}
@@ -247,7 +257,10 @@ class GroupOperations(PartitionOperations):
     def remove_group_members(
         self, group_id: str, members: Iterable[MemberToRemove], group_coordinator_id: int | None = None
     ) -> dict[str, Any]:
-        """Removes members from a group; returns the error class of each by its member id or instance id."""
+        """Removes members from a group; returns their error classes by member id, or by instance id for a static member.
+
+        `group_coordinator_id` is the broker to ask; None means the coordinator of the group.
+        """
         wanted = list(members)
         if not wanted:
             return {}

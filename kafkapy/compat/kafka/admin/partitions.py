@@ -35,7 +35,7 @@ class NewPartitions:
 
 
 class PartitionOperations(ClusterOperations):
-    """Operations on partitions."""
+    """The methods of KafkaAdminClient for partitions."""
 
     def create_partitions(
         self,
@@ -46,8 +46,8 @@ class PartitionOperations(ClusterOperations):
     ) -> ResponseFields:
         """Adds partitions to topics and returns the response.
 
-        `topic_partitions` has for each topic the new number, a dict with `count` and `assignments`, or NewPartitions.
-        With `raise_errors` the first error of a topic is raised.
+        `topic_partitions` has for each topic the new number of partitions, a dict with `count` and `assignments`, or a
+        NewPartitions. If `raise_errors`, raises the first error of a topic.
         """
         request = CreatePartitionsRequest(
             topics=[_more_partitions(name, each) for name, each in topic_partitions.items()],
@@ -118,10 +118,11 @@ class PartitionOperations(ClusterOperations):
         timeout_ms: float | None = None,
         raise_errors: bool = True,
     ) -> ResponseFields:
-        """Elects the leaders of partitions: the preferred (0), or any replica (1). Returns the response.
+        """Elects the leaders of partitions, and returns the response.
 
-        `topic_partitions` is a dict of topics and partitions, a list of topics, or None for all partitions. Raises the
-        first error with `raise_errors`, except that an election was not needed.
+        `election_type` is 0 to elect the preferred replica, 1 to elect a replica that is not in sync where no replica
+        in sync is alive. `topic_partitions` is a dict of topics and partitions, a list of topics, or None for all
+        partitions. If `raise_errors`, raises the first error, other than that an election was not needed.
         """
         kind = int(election_type)
         wanted = [
@@ -147,9 +148,9 @@ class PartitionOperations(ClusterOperations):
     def alter_partition_reassignments(
         self, reassignments: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: float | None = None
     ) -> dict[TopicPartition, Any]:
-        """Moves partitions to other brokers; None instead of the brokers' ids cancels a move.
+        """Moves partitions to the brokers with the given ids, the first of which is the preferred leader.
 
-        Returns the error class of each partition, None after a success.
+        None instead of ids cancels a move. Returns the error class of each partition, None after a success.
         """
         topics: dict[str, Any] = {}
         for partition, replicas in reassignments.items():
@@ -211,9 +212,10 @@ class PartitionOperations(ClusterOperations):
     def describe_topic_partitions(
         self, topics: Iterable[str], response_partition_limit: int = 2000, cursor: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Returns the partitions of topics with their eligible leader replicas (KIP-966), from `cursor` on.
+        """Returns `topics`, the partitions of topics with their eligible leader replicas (KIP-966), and `next_cursor`.
 
-        `next_cursor` is that of the next call, None at the end.
+        At most `response_partition_limit` partitions are returned. `next_cursor` is the argument `cursor` of the call
+        for the next partitions, None if there are no more.
         """
         request = DescribeTopicPartitionsRequest(
             topics=[DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in topics],
@@ -238,10 +240,10 @@ class PartitionOperations(ClusterOperations):
         isolation_level: Any = IsolationLevel.READ_UNCOMMITTED,
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """Returns an offset of each partition, with the timestamp of its record.
+        """Looks up an offset of each partition, and returns it with the timestamp of its record.
 
-        The values of `topic_partition_specs` are an OffsetSpec, or a time in ms since 1970, for which the first record
-        at or after this time is found. The offset is -1 if there is no such record.
+        The values of `topic_partition_specs` are an OffsetSpec, or a time in ms since 1970, which selects the first
+        record at or after this time. The offset is -1 if there is no such record.
         """
         level = IsolationLevel.build_from(isolation_level)
         for each in topic_partition_specs.values():

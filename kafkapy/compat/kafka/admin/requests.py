@@ -86,7 +86,7 @@ def _by_node(keys: Collection[Any], nodes: dict[Any, int], errors: dict[Any, Api
 
 
 class AdminRequests:
-    """The base class of the operations: sends requests and raises kafka-python's exceptions."""
+    """The base class of the operations of KafkaAdminClient: it sends requests and raises kafka-python's exceptions."""
 
     config: dict[str, Any]
     _connection: AdminConnection
@@ -124,7 +124,7 @@ class AdminRequests:
 
 
 def as_dict(message: Any) -> dict[str, Any]:
-    """Returns the fields of a message; an id of a topic is the text of its UUID, or None for the id of no topic."""
+    """Returns the fields of a message as a dictionary; a topic id is the text of its UUID, or None if it is all zeros."""
     return {name: _plain(getattr(message, name)) for name in type(message).FIELDS if name != _TAGGED_FIELDS}
 
 
@@ -139,7 +139,10 @@ def _plain(value: Any) -> Any:
 
 
 class ResponseFields:
-    """A response, or a part of one: its fields by name and by number, and all of them as a dict."""
+    """A response, or a structure within one: a field is an attribute or an item, by its index in the message.
+
+    Structures in fields are ResponseFields, too.
+    """
 
     def __init__(self, message: Message) -> None:
         self._message = message
@@ -158,7 +161,7 @@ class ResponseFields:
         return repr(self._message)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields, and the fields of the parts, as a dict."""
+        """Returns the fields as a dict; a structure within the response is a dict, too."""
         return as_dict(self._message)
 
 

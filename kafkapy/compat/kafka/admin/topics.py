@@ -40,14 +40,17 @@ class NewTopic:
 
 
 class TopicOperations(AdminRequests):
-    """Operations on topics."""
+    """The methods of KafkaAdminClient for topics."""
 
     def list_topics(self) -> list[str]:
         """Returns the names of all topics."""
         return [topic["name"] for topic in self.describe_topics()]
 
     def describe_topics(self, topics: Iterable[str | uuid.UUID] | None = None) -> list[dict[str, Any]]:
-        """Returns the metadata of topics, given by name or id; None means all topics."""
+        """Returns the metadata of topics, which are given by name or id, as the dictionaries of a Metadata response.
+
+        None means all topics.
+        """
         return list(self._metadata(topics)["topics"])
 
     def _metadata(self, topics: Iterable[str | uuid.UUID] | None) -> dict[str, Any]:
@@ -122,9 +125,9 @@ class TopicOperations(AdminRequests):
     def delete_topics(
         self, topics: Iterable[str | uuid.UUID], timeout_ms: float | None = None, raise_errors: bool = True
     ) -> dict[str, Any]:
-        """Deletes topics, given by name or id, and returns the fields of the response; the results are in `topics`.
+        """Deletes topics, given by name or id, and returns the fields of the response.
 
-        Raises the first error with `raise_errors`.
+        The results of the topics are in the field `topics`. If `raise_errors`, raises the first error.
         """
         given = list(topics)
         names = [each for each in given if isinstance(each, str)]
@@ -152,7 +155,7 @@ class TopicOperations(AdminRequests):
 
 
 def _must_allow(version: int) -> bool:
-    """Returns whether a Metadata request of this version lacks the field that forbids the creation of topics."""
+    """Returns whether a Metadata request of this version has no field to forbid the automatic creation of topics."""
     return version < MetadataRequest.FIRST_VERSION_WITH_ALLOW_AUTO_TOPIC_CREATION
 
 
@@ -163,9 +166,10 @@ def _metadata_topic(topic: str | uuid.UUID) -> MetadataRequest.MetadataRequestTo
 
 
 def _creatable_topics(new_topics: Any) -> list[Any]:
-    """Returns the topics of a CreateTopics request, from names, NewTopics, or a dict of names and options.
+    """Converts topics to those of a CreateTopics request.
 
-    Raises ValueError if there are none, or if names and NewTopics are mixed.
+    `new_topics` are names, or NewTopics, or a dict from names to options (num_partitions, replication_factor,
+    assignments, configs). Raises ValueError if there are none, or if names and NewTopics are mixed.
     """
     if isinstance(new_topics, Mapping):
         found = [
@@ -223,7 +227,10 @@ def _creatable(
 
 
 def _reason(topic: Mapping[str, Any] | None) -> str | None:
-    """Returns why a topic cannot be used yet; None if it can."""
+    """Returns why a topic cannot be used yet, such as a partition without a leader; None if it can be used.
+
+    `topic` is its entry in a Metadata response; None if the response has none.
+    """
     if topic is None:
         return "missing from the metadata"
     if topic["error_code"]:

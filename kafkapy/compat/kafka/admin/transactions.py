@@ -90,7 +90,7 @@ class AbortTransactionSpec(NamedTuple):
 
 
 class TransactionOperations(AdminRequests):
-    """Operations on transactions."""
+    """The methods of KafkaAdminClient for transactions and producers."""
 
     def list_transactions(
         self,
@@ -100,9 +100,11 @@ class TransactionOperations(AdminRequests):
         duration_filter_ms: int | None = None,
         transactional_id_pattern: str | None = None,
     ) -> dict[int, list[TransactionListing]]:
-        """Returns the transactions of each broker, of all brokers by default.
+        """Returns the transactions by the id of the broker that coordinates them.
 
-        Raises UnsupportedVersionError if a broker is too old for a filter.
+        The arguments select brokers, producers, states, transactions that have been open for at least
+        `duration_filter_ms`, and transactional ids by a regular expression; None selects all. Raises
+        UnsupportedVersionError if a broker is too old for a filter.
         """
         states = [TransactionState.value_for(each) for each in state_filters or ()]
         producers = list(producer_id_filters or ())
@@ -152,7 +154,7 @@ class TransactionOperations(AdminRequests):
     def describe_producers(
         self, partitions: Iterable[TopicPartition], broker_id: int | None = None
     ) -> dict[TopicPartition, PartitionProducerState]:
-        """Returns the active producers of partitions, as their leaders or the given broker know them."""
+        """Returns the active producers of partitions, as reported by their leaders or by the broker `broker_id`."""
         wanted = list(partitions)
         if not wanted:
             return {}
@@ -191,9 +193,10 @@ class TransactionOperations(AdminRequests):
     def find_hanging_transactions(
         self, broker_ids: Iterable[int] | None = None, max_transaction_timeout_ms: int = 900000
     ) -> list[dict[str, Any]]:
-        """Returns the transactions that have been open five minutes longer than `max_transaction_timeout_ms`.
+        """Returns the transactions that have been open for more than `max_transaction_timeout_ms` and five minutes.
 
-        Only those that the brokers `broker_ids` coordinate are returned, by default those of all brokers.
+        They are dictionaries with the transaction's ids, state and times. Only transactions whose coordinator is one of
+        the brokers `broker_ids` (None: all brokers) are returned.
         """
         listed = self.list_transactions(broker_ids)
         ids = sorted({each.transactional_id for found in listed.values() for each in found})

@@ -74,10 +74,13 @@ class UserScramCredentialUpsertion:
 
 
 class UserOperations(AdminRequests):
-    """Operations on SCRAM credentials."""
+    """The methods of KafkaAdminClient for SCRAM credentials."""
 
     def alter_user_scram_credentials(self, alterations: Iterable[Any]) -> dict[str, str | None]:
-        """Creates, replaces and deletes credentials; returns the error of each user, None after a success."""
+        """Creates, replaces and deletes SCRAM credentials; returns the error's text of each user, None after a success.
+
+        `alterations` are UserScramCredentialUpsertions and UserScramCredentialDeletions.
+        """
         request = AlterUserScramCredentialsRequest(deletions=[], upsertions=[])
         for each in alterations:
             if isinstance(each, UserScramCredentialDeletion):
@@ -103,7 +106,11 @@ class UserOperations(AdminRequests):
         return {each.user: each.error_message if each.error_code else None for each in response.results}
 
     def describe_user_scram_credentials(self, users: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Returns the mechanisms and iterations of users' credentials, by default of all users."""
+        """Returns the SCRAM credentials of users, by default of all users that have some.
+
+        The dictionary of a user has `error`, None after a success, and `credential_infos`, the mechanism and iterations
+        of each.
+        """
         named = None if users is None else [DescribeUserScramCredentialsRequest.UserName(name=each) for each in users]
         response = self._ask(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest(users=named))
         raise_error(response.error_code, response.error_message)

@@ -19,7 +19,7 @@ class OffsetCommitResponse(NamedTuple):
 class CommitFuture(Future):
     """The outcome of an asynchronous commit. For the thread that uses the consumer.
 
-    Asking whether it is done runs the callbacks of all commits that have finished.
+    Reading `is_done` of an unfinished commit calls `call_back`, which runs the callbacks of all finished commits.
     """
 
     def __init__(

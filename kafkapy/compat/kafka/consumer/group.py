@@ -83,9 +83,9 @@ _SAME = (
 
 
 class _Consumer(Consumer):
-    """A Consumer with the options that are not configuration keys.
+    """A Consumer of kafkapy that accepts the options of kafka-python that are not configuration keys.
 
-    Its attributes `network`, `group`, `assigned` and `unread` are the inner parts that KafkaConsumer uses.
+    Its attributes `network`, `group`, `assigned` and `unread` are parts of the Consumer, for the use of KafkaConsumer.
     """
 
     def __init__(self, settings: ClientSettings, *, in_flight_limit: int) -> None:
@@ -98,7 +98,7 @@ class _Consumer(Consumer):
         self.unread = self._unread
 
     def poll_raw(self, timeout: float, limit: int) -> list[fetched_records.ConsumerRecord]:
-        """Polls as `KafkaConsumer.poll` does, but returns at most `limit` records instead of max_poll_records."""
+        """Returns the next records, at most `limit`; blocks for at most `timeout` seconds while there are none."""
         self._max_records = limit
         return self.poll(timeout)
 
@@ -216,7 +216,7 @@ class KafkaConsumer:
         return has_connection(self._consumer.network)
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
-        """Blocks until the brokers of the cluster are known; with `refresh`, until they are known again.
+        """Blocks until the brokers of the cluster are known; with `refresh`, until new metadata have been received.
 
         Raises KafkaTimeoutError after `timeout_ms`.
         """
@@ -226,7 +226,7 @@ class KafkaConsumer:
             await_bootstrap(self._consumer.network, timeout_ms)
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """Commits with `autocommit` if automatic commits are on, leaves the group, and closes the connections.
+        """Commits offsets if `autocommit` and `enable_auto_commit` are set, leaves the group, and closes the connections.
 
         Blocks for `timeout_ms` at most, by default `request_timeout_ms`. May be called again.
         """
@@ -387,9 +387,10 @@ class KafkaConsumer:
         return converted
 
     def _fill(self, unread: list[fetched_records.ConsumerRecord]) -> None:
-        """Adds records to `unread`, the next one last; blocks until there are some.
+        """Adds the records of a poll to `unread` in reverse order, so that its last element is the next record.
 
-        Raises StopIteration after `consumer_timeout_ms`.
+        Blocks until there are some; raises StopIteration after `consumer_timeout_ms`. Does nothing if `unread` is not
+        empty.
         """
         longest_ms = self.config["consumer_timeout_ms"]
         end = INFINITE if longest_ms < 0 else time.monotonic() + longest_ms / 1000
@@ -417,10 +418,10 @@ class KafkaConsumer:
         return bool(self._pattern.search(topic)) and not (is_internal and self.config["exclude_internal_topics"])
 
     def _assign_all(self, timeout_s: float) -> bool:
-        """Assigns all partitions of the subscribed topics; for a consumer without a group.
+        """Assigns all partitions of the subscribed topics, including new ones; for a consumer without a group.
 
-        Blocks up to `timeout_s` seconds while there are none, and returns whether there are any. Each call adds the
-        partitions that are new since the last one.
+        Blocks for at most `timeout_s` seconds while the topics have no partitions; returns False if they still have
+        none.
         """
         consumer = self._consumer
         if not consumer.network.wait_until(self._has_partitions, timeout_s):
@@ -449,7 +450,10 @@ class KafkaConsumer:
         }
 
     def _go_back(self, records: Sequence[fetched_records.ConsumerRecord]) -> None:
-        """Sets the positions back to the first of these records in each partition that is still assigned."""
+        """Sets the position of each partition to the first offset in `records`, so that these records are returned again.
+
+        Ignores partitions that are no longer assigned.
+        """
         first: dict[tuple[str, int], int] = {}
         for record in records:
             first.setdefault((record.topic, record.partition), record.offset)
@@ -473,7 +477,10 @@ class KafkaConsumer:
             return None
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        """Returns the high watermark of the last fetch; None before the first one."""
+        """Returns the high watermark in the last fetch response for a partition; None before the first response.
+
+        Raises IllegalStateError if the partition is not assigned.
+        """
         self._check_assigned(partition)
         found = self._consumer.assigned.partitions[types.TopicPartition(*partition)].high_watermark
         return None if found < 0 else found
@@ -498,7 +505,10 @@ class KafkaConsumer:
         return {TopicPartition(*each) for each in self._consumer.paused()}
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Sets the position of an assigned partition. Raises ValueError for another partition or offset."""
+        """Sets the position of an assigned partition.
+
+        Raises ValueError if it is not assigned or the offset is negative.
+        """
         self._check_types((partition,))
         if not isinstance(offset, int) or offset < 0:
             raise ValueError("Offset must be int >= 0")
@@ -507,11 +517,11 @@ class KafkaConsumer:
         self._consumer.seek(types.TopicPartition(*partition), offset)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Sets the positions to the first record of these partitions; without arguments, of all assigned ones."""
+        """Sets the positions to the first record of these partitions; by default of all assigned ones."""
         self._consumer.seek_to_beginning(self._seekable(partitions))
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Sets the positions behind the last record of these partitions; without arguments, of all assigned ones."""
+        """Sets the positions to the end of these partitions, so that only new records follow; by default of all assigned ones."""
         self._consumer.seek_to_end(self._seekable(partitions))
 
     def _seekable(self, partitions: Sequence[TopicPartition]) -> list[types.TopicPartition]:
@@ -595,8 +605,8 @@ class KafkaConsumer:
         """Commits `offsets`, or by default the positions after the returned records, and returns a future.
 
         `callback(offsets, response)`, by default `default_offset_commit_callback`, is called within a later `poll`,
-        `commit` or `close`, or when the future is asked whether it is done; `response` is an exception after a failure.
-        Blocks while the coordinator of the group is looked up.
+        `commit` or `close`, or when `is_done` of the future is read; `response` is an exception after a failure. Blocks
+        while the coordinator of the group is looked up.
         """
         self._require_group()
         commits = self._consumer.group.commits
@@ -614,9 +624,9 @@ class KafkaConsumer:
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
     ) -> int | OffsetAndMetadata | None:
-        """Returns the offset that the group has committed, as an integer, or with `metadata` as OffsetAndMetadata.
+        """Returns the offset that the group has committed for a partition, None if there is none. Blocks.
 
-        Returns None if the group has not committed an offset.
+        The result is an integer, or with `metadata` an OffsetAndMetadata.
         """
         self._require_group()
         self._check_types((partition,))
@@ -630,8 +640,10 @@ class KafkaConsumer:
     # Other
 
     def metrics(self, raw: bool = False) -> dict[Any, Any] | None:
-        """Returns the consumer's metrics by group and name, or with `raw` by MetricName; None without
-        `metrics_enabled`."""
+        """Returns the consumer's metrics as {group: {name: value}}, or with `raw` as {MetricName: value}.
+
+        Returns None if the option `metrics_enabled` is False.
+        """
         if not self.config["metrics_enabled"]:
             return None
         found = consumer_metrics(self._consumer, self.config["client_id"], self._returned)
@@ -655,7 +667,7 @@ class KafkaConsumer:
 
 
 def from_the_start(pattern: str) -> re.Pattern[str]:
-    """Returns a pattern that finds what `pattern` matches at the start of a text only."""
+    """Returns a pattern whose `search` finds a match of `pattern` only at the start of a text."""
     compiled = re.compile(pattern)
     without_flags = re.sub(r"^\(\?[aiLmsux]+\)", "", pattern)
     return re.compile(rf"\A(?:{without_flags})", compiled.flags)

@@ -57,7 +57,7 @@ class RecordConverter:
         return {TopicPartition(*partition): [convert(each) for each in group] for partition, group in groups}
 
     def convert(self, record: fetched_records.ConsumerRecord) -> ConsumerRecord:
-        """Returns a record with deserialized key and value."""
+        """Deserializes the key and the value of a record, and returns the record in kafka-python's form."""
         key, value, headers = record.key, record.value, record.headers
         key_size = -1 if key is None else len(key)
         value_size = -1 if value is None else len(value)

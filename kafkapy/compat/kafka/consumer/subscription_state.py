@@ -30,7 +30,7 @@ class ConsumerRebalanceListener(ABC):
         """Is called after partitions were assigned."""
 
     def on_partitions_lost(self, lost: Collection[TopicPartition]) -> Any:
-        """Is called when other members may own the partitions already; by default as `on_partitions_revoked`."""
+        """Is called when other members may already own the partitions; by default calls `on_partitions_revoked`."""
         return self.on_partitions_revoked(lost)
 
 
@@ -46,12 +46,12 @@ class AsyncConsumerRebalanceListener(ABC):
         """Is awaited after partitions were assigned."""
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> Any:
-        """Is awaited when other members may own the partitions already; by default as `on_partitions_revoked`."""
+        """Is awaited when other members may already own the partitions; by default awaits `on_partitions_revoked`."""
         return await self.on_partitions_revoked(lost)
 
 
 class ListenerAdapter:
-    """A listener of kafkapy's client that calls one of kafka-python's, synchronous or not."""
+    """A listener of kafkapy's client that calls a listener of kafka-python, whose methods may be coroutine functions."""
 
     def __init__(self, listener: ConsumerRebalanceListener | AsyncConsumerRebalanceListener) -> None:
         self._listener = listener

@@ -52,7 +52,7 @@ _SAME = (
 
 
 class _Producer(Producer):
-    """A Producer with the options that are not configuration keys."""
+    """A Producer of kafkapy that accepts the options of kafka-python that are not configuration keys."""
 
     def __init__(self, settings: ClientSettings, *, creates_topics: bool) -> None:
         self._environment = settings.environment
@@ -132,8 +132,11 @@ class KafkaProducer(Closing):
         atexit.register(self._at_exit)
 
     def _settings(self) -> ClientSettings:
-        """Returns the settings of kafkapy's client; the time-out of a request is shortened to fit into
-        `delivery_timeout_ms`, which kafka-python allows to be the shorter one."""
+        """Returns the settings of kafkapy's producer.
+
+        If `delivery_timeout_ms` is shorter than the time-out of a request, which kafka-python allows, shortens the
+        latter.
+        """
         settings = client_settings(self.config, _SAME)
         properties = settings.properties
         properties["acks"] = str(self.config["acks"])
@@ -300,7 +303,7 @@ class KafkaProducer(Closing):
                 self._has_initialized = True
 
     def begin_transaction(self) -> None:
-        """Begins a transaction. Raises ProducerFencedError if another producer has taken over the id."""
+        """Begins a transaction. Raises ProducerFencedError if another producer has taken over the transactional id."""
         with translated():
             self._producer.begin_transaction()
 
@@ -334,8 +337,10 @@ class KafkaProducer(Closing):
     # Metrics
 
     def metrics(self, raw: bool = False) -> dict[Any, Any] | None:
-        """Returns the producer's metrics by group and name, or with `raw` by MetricName; None without
-        `metrics_enabled`."""
+        """Returns the producer's metrics as {group: {name: value}}, or with `raw` as {MetricName: value}.
+
+        Returns None if the option `metrics_enabled` is False.
+        """
         if not self.config["metrics_enabled"]:
             return None
         found: dict[MetricName, float] = producer_metrics(self._producer, self.config["client_id"])
@@ -343,7 +348,7 @@ class KafkaProducer(Closing):
 
 
 def client_offsets(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[Any, ClientOffset]:
-    """Returns offsets in the form that kafkapy's client accepts."""
+    """Converts committed offsets of kafka-python to the form that kafkapy's client accepts."""
     return {
         partition: ClientOffset(
             each.offset or 0, each.metadata or "", -1 if each.leader_epoch is None else each.leader_epoch
@@ -361,7 +366,7 @@ def _check_headers(headers: Any) -> None:
 
 
 def _closer(reference: weakref.ref[KafkaProducer]) -> Any:
-    """Returns a function that closes the producer at the end of the program, if it exists then."""
+    """Returns a function, to be called at the end of the program, that closes the producer if it still exists."""
 
     def close() -> None:
         producer = reference()

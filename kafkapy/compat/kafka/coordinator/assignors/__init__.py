@@ -14,7 +14,10 @@ from kafkapy.compat.kafka.errors import KafkaConfigurationError
 
 
 def client_assignor(configured: Any) -> Assignor:
-    """Returns kafkapy's assignor for a class, an instance or a name. Raises KafkaConfigurationError for another one."""
+    """Returns kafkapy's assignor for one of kafka-python's, which is given as a class, an instance or a name.
+
+    Raises KafkaConfigurationError for an unknown assignor.
+    """
     name = configured if isinstance(configured, str) else getattr(configured, "name", None)
     is_ours = isinstance(configured, str) or (
         isinstance(configured, AbstractPartitionAssignor)

@@ -6,6 +6,9 @@ from kafkapy.compat.kafka.coordinator.assignors.abstract import AbstractPartitio
 
 
 class CooperativeStickyAssignor(AbstractPartitionAssignor):
-    """Assigns partitions as StickyPartitionAssignor does; members keep reading during a rebalance."""
+    """Assigns partitions evenly with few moves, as StickyPartitionAssignor does, but by cooperative rebalances.
+
+    Members continue to read the partitions that they keep during a rebalance.
+    """
 
     name = "cooperative-sticky"

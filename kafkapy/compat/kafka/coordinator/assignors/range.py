@@ -6,6 +6,6 @@ from kafkapy.compat.kafka.coordinator.assignors.abstract import AbstractPartitio
 
 
 class RangePartitionAssignor(AbstractPartitionAssignor):
-    """Assigns consecutive partitions of each topic to each member."""
+    """Assigns to each member a range of consecutive partitions of each topic."""
 
     name = "range"
