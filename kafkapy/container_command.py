@@ -32,7 +32,7 @@ _LEVELS = {"TRACE": "DEBUG", "FATAL": "CRITICAL", "OFF": "CRITICAL", "ALL": "DEB
 
 
 def parse_words(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Returns the paths of the files by the flag in FILES that sets them, and the words after the flags.
+    """Returns (paths, remaining words): the path of each file by its flag in FILES, and the words after the flags.
 
     A flag that `words` does not contain has its default path. Raises ConfigError for a flag without a path.
     """
@@ -48,11 +48,11 @@ def parse_words(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def write_configuration(files: Mapping[str, str], properties: Mapping[str, str]) -> str:
-    """Writes the configuration file and returns its path; `files` has the paths by flag.
+    """Writes the configuration file of the broker and returns its path; `files` has the paths by flag.
 
-    The file `--final` gets the content of the file `--mounted`, if that exists, and then `properties`. If there is
-    neither, the path of the file `--defaults` is returned and nothing is written. Only the owner can read the file,
-    since it may have passwords. Raises OSError if it cannot be written.
+    The file of the flag `--final` gets the content of the file of `--mounted`, if it exists, followed by `properties`.
+    If there is neither, returns the path of the file of `--defaults` and writes nothing. Only the owner can read the
+    file, since it may have passwords. Raises OSError if it cannot be written.
     """
     mounted, final = Path(files["--mounted"]), Path(files["--final"])
     if not properties and not mounted.exists():
@@ -80,7 +80,10 @@ def _unicode_escape(character: str) -> str:
 
 
 def format_directories(path: str, cluster_id: str) -> int:
-    """Formats the log directories that are new, of the configuration file `path`; returns the exit code of the tool."""
+    """Formats the log directories in the configuration file `path` that are not formatted yet.
+
+    Returns the exit code of `kafkapy-storage format`, 0 after a success.
+    """
     from kafkapy.config import BrokerConfig
     from kafkapy.storage_command import main as run_storage
 
@@ -92,9 +95,9 @@ def format_directories(path: str, cluster_id: str) -> int:
 
 
 def set_log_levels(environment: Mapping[str, str]) -> None:
-    """Sets the levels of the loggers that KAFKA_LOG4J_ROOT_LOGLEVEL and KAFKA_LOG4J_LOGGERS name.
+    """Sets the levels of loggers: the root level KAFKA_LOG4J_ROOT_LOGLEVEL, and `name=level` pairs.
 
-    Raises ConfigError for an unknown level.
+    The pairs are in KAFKA_LOG4J_LOGGERS, separated by commas. Raises ConfigError for an unknown level.
     """
     levels = dict.fromkeys(("kafka", "kafkapy"), environment.get("KAFKA_LOG4J_ROOT_LOGLEVEL", ""))
     for word in filter(None, environment.get("KAFKA_LOG4J_LOGGERS", "").split(",")):
@@ -118,8 +121,10 @@ def _read_secret(path: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the configuration, formats new directories and runs the broker until it is stopped; returns the exit
-    code."""
+    """Writes the configuration, formats new directories and runs the broker until it is stopped.
+
+    Returns the exit code.
+    """
     if arguments[:1] in (["--help"], ["-h"]):
         print(USAGE)
         return 0

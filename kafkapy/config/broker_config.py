@@ -40,7 +40,7 @@ def user_data_directory(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns the properties with both node.id and its older name broker.id, if one of them is set."""
+    """Returns a copy of the properties in which node.id and its older name broker.id are both set if one of them is."""
     texts = dict(properties)
     for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
         if name in texts:
@@ -85,10 +85,10 @@ class BrokerConfig(BrokerKeys):
         overrides: Mapping[str, str] | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> BrokerConfig:
-        """Returns the configuration of a file with `overrides` on top; without a file, the configuration of one node on
-        loopback.
+        """Returns the configuration in a file, in which `overrides` replace keys of the file.
 
-        Raises ConfigError for values that cannot be served, and for an override whose key looks like a typing error.
+        Without a file, returns the configuration of one node that listens on loopback. Raises ConfigError for values
+        that cannot be served, and for an override whose key looks like a typing error.
         """
         startup_rules.refuse_misspelt(overrides or {})
         if path is None:
@@ -100,7 +100,10 @@ class BrokerConfig(BrokerKeys):
         return cls({**properties, **(overrides or {})})
 
     def for_listener(self, listener_name: str, key: str) -> Any:
-        """Returns the value of `listener.name.<listener>.<key>` if it is set, otherwise the value of `key`."""
+        """Returns the value of `key` for one listener.
+
+        This is the value of `listener.name.<listener>.<key>` if it is set, otherwise the value of `key`.
+        """
         text = self.text(f"listener.name.{listener_name.lower()}.{key}")
         return self[key] if text is None else parse_value(STATIC_ROWS[key], text)
 
@@ -184,7 +187,7 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def metadata_log_dir(self) -> str:
-        """The directory that holds `__cluster_metadata-0`."""
+        """The directory that contains `__cluster_metadata-0`."""
         directory = self["metadata.log.dir"]
         return os.path.abspath(directory) if directory else self.log_dirs[0]
 
@@ -195,7 +198,7 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def controller_listeners(self) -> list[Listener]:
-        """The listeners of the controller; the quorum's records name them, responses to clients do not."""
+        """The listeners of the controller, which only the nodes of the cluster use; clients are not told about them."""
         return [each for each in self.listeners if each.name in self.controller_listener_names]
 
     @property
@@ -228,8 +231,10 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def forms_own_cluster(self) -> bool:
-        """True if the configuration names no controller except this node, so that an unformatted directory can only be
-        that of a new cluster."""
+        """True if the configuration names no controller except this node.
+
+        Then an unformatted directory is formatted for a new cluster, because there is no other cluster to join.
+        """
         if not (self.is_broker and self.is_controller) or self.static_voters.keys() - {self.node_id}:
             return False
         own = {(host, each.port) for each in self.advertised_controller_listeners for host in (each.host, *_LOOPBACK)}
@@ -251,10 +256,10 @@ class BrokerConfig(BrokerKeys):
         return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
 
     def text(self, key: str) -> str | None:
-        """Returns the text that the strongest source has for the key; None if no source sets the key.
+        """Returns the text of the key in the strongest source that sets it; None if no source sets the key.
 
-        The sources are, from the strongest on, the dynamic configuration of this broker, that of all brokers, and the
-        file. The key may begin with the prefix of a listener.
+        The sources are, from the strongest to the weakest, the dynamic configuration of this broker, the dynamic
+        configuration of all brokers, and the file. The key may begin with the prefix of a listener.
         """
         for texts in (self.dynamic_broker, self.dynamic_default, self.originals):
             if key in texts:
@@ -292,9 +297,9 @@ class BrokerConfig(BrokerKeys):
     def _advertised_of_controller(self, advertised: list[Listener]) -> list[Listener]:
         """Returns the advertised listeners of this controller, in the order of `controller.listener.names`.
 
-        A listener that is not among `advertised` is advertised with the address that it binds to. If it binds to every
-        interface, its host is empty, but the first listener gets the address that `controller.quorum.voters` has for
-        this node, if there is one.
+        A listener that is not in `advertised` is advertised with the address that it binds to. If it binds to every
+        interface, the first listener gets the address that `controller.quorum.voters` has for this node, if there is
+        one; otherwise the host is empty.
         """
         found: list[Listener] = []
         for index, name in enumerate(self.controller_listener_names):

@@ -54,18 +54,17 @@ def key_of(variable: str) -> str:
 
 
 def properties_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the configuration that the environment holds, by key; {} if no variable is a key."""
+    """Returns the configuration that environment variables contain, by key; empty if no variable is a key."""
     names = (name for name in environment if name.startswith(PREFIX) and name not in NO_KEYS)
     return {key_of(name): environment[name] for name in names}
 
 
 def completed(environment: Mapping[str, str], read_secret: Callable[[str], str]) -> dict[str, str]:
-    """Returns a copy of the environment, with the variables that the image derives from others.
+    """Returns a copy of the environment with the variables that the image derives from others.
 
-    The derived variables are KAFKA_LISTENERS, from KAFKA_ADVERTISED_LISTENERS, and the locations and passwords of the
-    TLS stores, from the variables that name files in SECRETS. `read_secret` returns the content of the file with a
-    path. Raises ConfigError if a variable that a TLS listener needs is not set, or if a controller has
-    KAFKA_ADVERTISED_LISTENERS.
+    KAFKA_LISTENERS is derived from KAFKA_ADVERTISED_LISTENERS, and the locations and passwords of the TLS stores from
+    variables that name files in SECRETS. `read_secret(path)` returns the content of a file. Raises ConfigError if a
+    variable that a TLS listener needs is not set, or if a controller has KAFKA_ADVERTISED_LISTENERS.
     """
     found = dict(environment)
     advertised = found.get("KAFKA_ADVERTISED_LISTENERS", "")

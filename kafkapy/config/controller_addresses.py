@@ -27,7 +27,7 @@ class Address(NamedTuple):
 
 
 def parse_voters(entries: Iterable[str]) -> dict[int, Address]:
-    """Returns the address of each voter, by node id, of entries `id@host:port`. Raises ConfigError."""
+    """Returns the address of each voter by node id; an entry is `id@host:port`. Raises ConfigError for another form."""
     voters: dict[int, Address] = {}
     for entry in entries:
         node, *rest = entry.rstrip("@").split("@")
@@ -49,7 +49,7 @@ def parse_voters(entries: Iterable[str]) -> dict[int, Address]:
 
 
 def parse_bootstrap_servers(entries: Iterable[str]) -> list[Address]:
-    """Returns the addresses of entries `host:port`. Raises ConfigError."""
+    """Returns the addresses in `entries`, each of which is `host:port`. Raises ConfigError for another form."""
     addresses = []
     for entry in entries:
         address = _parse_address(entry)
@@ -63,7 +63,10 @@ def parse_bootstrap_servers(entries: Iterable[str]) -> list[Address]:
 
 
 def _parse_address(text: str) -> Address | None:
-    """Returns the address, None if the text is not one. Raises ConfigError for a port above 65535."""
+    """Parses `host:port` and returns the address; None if the text has another form.
+
+    Raises ConfigError for a port above 65535.
+    """
     match = re.fullmatch(_CONTROLLER_ADDRESS, text)
     if match is None:
         return None

@@ -18,7 +18,10 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class ConfigSynonym(NamedTuple):
-    """A source that sets a key or its synonym, and the value there; a hidden value is None."""
+    """A source that sets a key or one of its synonyms.
+
+    `name` is the key or the synonym, and `value` its value in the source; None if the value is hidden.
+    """
 
     name: str
     value: str | None
@@ -48,9 +51,9 @@ def describe_broker(config: BrokerConfig) -> list[ConfigEntry]:
 
 
 def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
-    """Returns the keys that are set as the default of all brokers, with their texts; sensitive texts are hidden.
+    """Returns the keys that are set dynamically for all brokers, with their texts; sensitive texts are hidden.
 
-    In requests this default is the broker resource with an empty name.
+    In requests, these settings belong to the broker resource with an empty name.
     """
     entries = []
     for name, text in config.dynamic_default.items():
@@ -102,10 +105,11 @@ def _broker_value(config: BrokerConfig, name: str, row: Row | None) -> str | Non
 
 
 def _synonyms(config: BrokerConfig, key: str, *, hidden: bool) -> list[ConfigSynonym]:
-    """Returns the sources that set the key or a synonym, strongest first: this broker, all brokers, the file, defaults.
+    """Returns an entry for each source that sets the key or one of its synonyms, the strongest source first.
 
-    As in Kafka, the list begins with the first source that sets the key itself. If no source sets log.retention.ms, its
-    list is empty, even if log.retention.hours is set.
+    The sources are the dynamic configuration of this broker, that of all brokers, the file, and the defaults. As in
+    Kafka, the list begins with the first source that sets the key itself. If no source sets log.retention.ms, its list
+    is empty, even if log.retention.hours is set. If `hidden`, the values are None.
     """
     names = broker_synonyms(key)
     layers = (

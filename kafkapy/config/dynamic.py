@@ -23,10 +23,9 @@ def dynamic_row(name: str) -> Row | None:
 
 
 def validate_broker_overrides(overrides: Mapping[str, str], *, per_broker: bool) -> None:
-    """Raises ApiError(INVALID_REQUEST), in Kafka's wording, for a key that cannot be changed or has a bad value.
+    """Raises ApiError(INVALID_REQUEST), in Kafka's wording, for a key that cannot be changed or has an invalid value.
 
-    With `per_broker` the change is for one broker id, otherwise for the default of the cluster. Unknown names are
-    accepted, as in Kafka.
+    If `per_broker`, the change is for one broker, otherwise for all brokers. Unknown names are accepted, as in Kafka.
     """
     rows = {name: dynamic_row(name) for name in overrides}
     fixed = [name for name, row in rows.items() if row is not None and row.mode is READ_ONLY]

@@ -31,9 +31,10 @@ class Listener(NamedTuple):
 
 
 def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
-    """Returns the listeners, each with the security protocol that `protocols` gives for its name.
+    """Parses listeners `NAME://host:port`; `protocols` has the security protocol of each name.
 
-    Raises ConfigError, which names key and endpoint, for an endpoint that cannot be parsed.
+    `key` is the configuration key of the list. Raises ConfigError, which names the key and the endpoint, for an
+    endpoint that cannot be parsed.
     """
     listeners: list[Listener] = []
     endpoints = list(endpoints)
@@ -57,8 +58,8 @@ def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, 
 def check_distinct(key: str, listeners: Sequence[Listener], *, ports: bool) -> None:
     """Raises ConfigError, which names `key`, if two listeners have the same name.
 
-    With `ports` it also raises ConfigError if two listeners have the same port, other than 0, unless one has an IPv4
-    address and the other an IPv6 address.
+    If `ports`, also raises ConfigError if two listeners have the same port, except port 0, and except that one has an
+    IPv4 address and the other an IPv6 address.
     """
     shown = ",".join(map(str, listeners))
     if len({listener.name for listener in listeners}) != len(listeners):
@@ -78,10 +79,10 @@ def check_distinct(key: str, listeners: Sequence[Listener], *, ports: bool) -> N
 def parse_protocol_map(
     text: str, *, is_default: bool, listener_names: Iterable[str], controller_names: Sequence[str]
 ) -> dict[str, str]:
-    """Returns the security protocol of each listener name.
+    """Parses `text`, a map `NAME:PROTOCOL,...`, and returns the security protocol of each listener name.
 
-    As in Kafka, a controller listener without an entry is PLAINTEXT if the map is the default one and no listener, nor
-    a name of the controller's listeners, uses TLS or SASL.
+    `is_default` says that the text is the default map. Then, as in Kafka, a controller listener without an entry is
+    PLAINTEXT, if no name in `listener_names` and `controller_names` is one that uses TLS or SASL.
     """
     key = "listener.security.protocol.map"
     protocols: dict[str, str] = {}

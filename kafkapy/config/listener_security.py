@@ -33,21 +33,26 @@ class SaslSettings:
         return self._config.kafkapy_sasl_oauthbearer_unsecured_tokens_enable
 
     def value(self, mechanism: str, key: str) -> Any:
-        """Returns the value of `listener.name.<listener>.<mechanism>.<key>`, of `listener.name.<listener>.<key>`, or of
-        `key`: the first that is set."""
+        """Returns the value of `key` for a SASL mechanism of this listener.
+
+        This is the first that is set of `listener.name.<listener>.<mechanism>.<key>`, `listener.name.<listener>.<key>`
+        and `key`.
+        """
         text = self._config.text(f"{self._prefix(mechanism)}{key}")
         if text is None:
             return self._config.for_listener(self.listener_name, key)
         return parse_value(BROKER_ROWS[key], text)
 
     def max_session_ms(self, mechanism: str) -> int:
-        """Returns connections.max.reauth.ms, 0 if sessions are not limited."""
+        """Returns connections.max.reauth.ms for a mechanism, in ms; 0 if sessions are not limited."""
         longest_ms: int = self.value(mechanism, "connections.max.reauth.ms")
         return longest_ms
 
     def jaas_config(self, mechanism: str) -> Password | None:
-        """Returns `sasl.jaas.config` with the prefixes of the listener and the mechanism, which a server requires; None
-        if it is not set."""
+        """Returns `listener.name.<listener>.<mechanism>.sasl.jaas.config`; None if it is not set.
+
+        A server accepts this key only with the prefixes of the listener and the mechanism.
+        """
         text = self._config.text(f"{self._prefix(mechanism)}sasl.jaas.config")
         return None if text is None else Password(text)
 

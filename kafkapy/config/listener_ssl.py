@@ -31,8 +31,8 @@ def listener_ssl_settings(
     """Returns the TLS settings of the listener `name`, whose security `protocol` is SSL or SASL_SSL.
 
     The keys of key stores and trust stores may change while the broker runs; all other values are those of the broker's
-    file. `overrides` is the dynamic configuration to use for the stores, as texts by key; None means the present one.
-    Raises ConfigError for a text that cannot be parsed.
+    file. `overrides` is the dynamic configuration, as texts by key, from which to read the stores; None means the
+    present one. Raises ConfigError for a text that cannot be parsed.
     """
     prefix = listener_prefix(name)
 
@@ -68,7 +68,10 @@ def ssl_warnings(config: BrokerConfig) -> list[str]:
 
 
 def listeners_with_tls(config: BrokerConfig) -> dict[str, str]:
-    """Returns the security protocol of each listener that uses TLS, by name, also of `zookeeper.listener`."""
+    """Returns the security protocol of each listener that uses TLS, by the listener's name.
+
+    The pseudo-listener `zookeeper.listener`, which Kafka's checks include, is one of them if it uses TLS.
+    """
     protocols = {each.name: each.security_protocol for each in config.listeners}
     if config.zookeeper_listener and config.is_broker:
         protocols[ZOOKEEPER_LISTENER_NAME] = config.zookeeper_listener_security_protocol

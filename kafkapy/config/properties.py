@@ -40,7 +40,10 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yields lines, joined where an odd number of backslashes ends one, without comments and blank lines."""
+    """Yields logical lines: a line that ends with an odd number of backslashes is joined with the next one.
+
+    Comments and blank lines are omitted.
+    """
     pending: str | None = None
     for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         line = natural.lstrip(_BLANK)

@@ -13,9 +13,10 @@ from kafkapy.errors import ConfigError
 
 
 def load_class(text: str) -> type:
-    """Imports and returns the class that `text` names.
+    """Imports and returns the class that `text` names, as `package.module:Class` or `package.module.Class`.
 
-    Raises ImportError with the reason: a Java name, a misspelt name, or a failed import.
+    Raises ImportError, whose text is the reason, if `text` has another form, or the import fails, or there is no such
+    class.
     """
     module_name, separator, class_name = text.partition(":")
     if not separator:

@@ -48,7 +48,10 @@ def check(config: BrokerConfig) -> None:
 
 
 def warnings(config: BrokerConfig) -> Iterator[str]:
-    """Yields Kafka's warnings about timeouts that do not fit together and keys that do not fit the node's roles."""
+    """Yields Kafka's warnings about timeouts that contradict each other, and about keys without effect in the roles.
+
+    The roles are those of the node, in `process.roles`.
+    """
     heartbeat, session = config["broker.heartbeat.interval.ms"], config["broker.session.timeout.ms"]
     if 2 * heartbeat > session:
         yield (
@@ -204,5 +207,5 @@ def _names(listeners: list[Listener]) -> list[str]:
 
 
 def _java_set(ids: Iterable[int]) -> str:
-    """Returns ids in the form in which Scala prints a set of up to four elements."""
+    """Returns ids as Scala prints a set, such as `Set(1, 2)`."""
     return f"Set({', '.join(map(str, ids))})"

@@ -40,7 +40,7 @@ class ConfigSource(IntEnum):
 
 
 class UpdateMode(IntEnum):
-    """The scope in which a broker key may change while the broker runs (KIP-226)."""
+    """The scope in which a broker key may be changed while the broker runs (KIP-226)."""
 
     READ_ONLY = 0
     PER_BROKER = 1  # for one broker id only
@@ -63,10 +63,10 @@ REQUIRED = _Required()
 
 
 class Row:
-    """One configuration key. Not changed after construction.
+    """The declaration of one configuration key. It does not change after construction.
 
     `default` is a typed value, or the text of a list; None means that the key is unset by default. `has_effect` is
-    False for a key that Kafka has and that changes nothing here; setting it causes a warning.
+    False for a key that Kafka has and that has no effect in kafkapy; setting such a key causes a warning.
     """
 
     __slots__ = ("default", "documentation", "has_effect", "importance", "mode", "name", "type", "validator")
@@ -112,7 +112,7 @@ def inert(
     mode: UpdateMode,
     documentation: str,
 ) -> Row:
-    """Returns the row of a broker key that is read, checked and described, and has no effect yet."""
+    """Returns the row of a broker key that is read, checked and described, but has no effect yet."""
     return Row(name, type, default, validator, importance, mode, documentation, has_effect=False)
 
 
@@ -133,5 +133,5 @@ def client_key(
 def inert_client_key(
     name: str, type: ConfigType, default: Any, validator: Validator | None, importance: str, documentation: str
 ) -> Row:
-    """Returns the row of a client's key that is known and checked, and has no effect yet."""
+    """Returns the row of a client's key that is read and checked, but has no effect yet."""
     return Row(name, type, default, validator, importance, READ_ONLY, documentation, has_effect=False)

@@ -96,7 +96,7 @@ class SslSettings(NamedTuple):
     def as_configs(self) -> dict[str, object]:
         """Returns the values by key, for the method `configure` of the class that `ssl.engine.factory.class` names.
 
-        The keys have no prefix, and passwords and private keys are readable.
+        The keys have no listener's prefix, and passwords and private keys are readable.
         """
         key_store, trust_store = self.key_store, self.trust_store
         return {

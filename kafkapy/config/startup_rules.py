@@ -156,14 +156,19 @@ def is_known(name: str) -> bool:
 
 
 def warnings_about(originals: Mapping[str, str]) -> list[str]:
-    """Returns one sentence for every key without an effect, and for every list with duplicates, in the order of the
-    file."""
+    """Returns a sentence for every key without an effect and every list with duplicates, in the order of `originals`.
+
+    `originals` are the keys and texts of the broker's file.
+    """
     found = (warning for name, text in originals.items() for warning in (_warning(name), _duplicates(name, text)))
     return [warning for warning in found if warning]
 
 
 class _Kind(Enum):
-    """The kinds of keys in a broker's file; the value is the end of the warning, or None if there is no warning."""
+    """The kinds of keys in a broker's file.
+
+    The value of a kind is the end of the warning about such a key, or None if there is no warning.
+    """
 
     EFFECTIVE = None
     INERT = "has no effect in kafkapy and is ignored."

@@ -13,10 +13,10 @@ from kafkapy.errors import ApiError, ConfigError, Error
 
 
 class TopicConfig(TopicKeys):
-    """The typed values of every topic key: `topic_config.segment_bytes`, or `topic_config[name]`. Immutable.
+    """The typed values of every topic key for one topic: `topic_config.segment_bytes`, or `topic_config[name]`.
 
-    It holds the values at one moment: make another one when the broker's configuration or the overrides change.
-    Raises ConfigError for an override that is unknown or cannot be parsed.
+    Immutable. Later changes of the broker's configuration or of the topic's overrides are not contained: construct
+    another object then. Raises ConfigError for an override that is unknown or cannot be parsed.
     """
 
     __slots__ = ("_values", "overrides")
@@ -52,7 +52,7 @@ def _inherited(name: str, broker_config: BrokerConfig) -> Any:
 
 
 def validate_topic_override(name: str, value: str | None) -> None:
-    """Raises ApiError(INVALID_CONFIG), in Kafka's wording, for an override that a topic cannot have."""
+    """Raises ApiError(INVALID_CONFIG), in Kafka's wording, if a topic cannot have the override `name`=`value`."""
     row = TOPIC_ROWS.get(name)
     if row is None:
         raise ApiError(Error.INVALID_CONFIG, f"Unknown topic config name: {name}")
@@ -71,7 +71,7 @@ def validate_topic_override(name: str, value: str | None) -> None:
 
 
 def validate_topic_overrides(broker_config: BrokerConfig, overrides: Mapping[str, str | None]) -> None:
-    """Raises ApiError(INVALID_CONFIG) if one of a topic's overrides is bad or two contradict each other."""
+    """Raises ApiError(INVALID_CONFIG) if one of a topic's overrides is invalid or two contradict each other."""
     for name, value in overrides.items():
         validate_topic_override(name, value)
     config = TopicConfig(broker_config, {name: value for name, value in overrides.items() if value is not None})

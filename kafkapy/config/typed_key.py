@@ -21,7 +21,7 @@ class KeyValues:
 
 
 class TypedKey(Generic[T]):
-    """A descriptor that returns its owner's value of `key`."""
+    """A descriptor for an attribute of KeyValues that returns the value of the configuration key `key`."""
 
     __slots__ = ("key",)
 

@@ -13,14 +13,14 @@ from kafkapy.errors import ConfigError
 
 
 class Validator(Protocol):
-    """The type of a row's validator."""
+    """The type of validators: functions that check the value of a configuration key."""
 
     def __call__(self, name: str, value: Any) -> None:
-        """Returns for a valid value; raises ConfigError for any other value."""
+        """Returns without a result if the value of the key `name` is valid; otherwise raises ConfigError."""
 
 
 def invalid_value(name: str, value: object, reason: str) -> ConfigError:
-    """Returns the error for a bad value, in Kafka's wording."""
+    """Returns the ConfigError for an invalid value of the key `name`, in Kafka's wording."""
     return ConfigError(f"Invalid value {value} for configuration {name}: {reason}")
 
 
@@ -85,7 +85,7 @@ ZNODE_PATH = _ZnodePath()
 
 
 class one_of:  # noqa: N801
-    """A validator that accepts one of the words."""
+    """A validator that accepts one of the texts `words`."""
 
     __slots__ = ("words",)
 
@@ -101,7 +101,10 @@ class one_of:  # noqa: N801
 
 
 class one_of_ignoring_case(one_of):  # noqa: N801
-    """A validator that accepts one of `words`, which are upper case, in any case; its `str` says "case insensitive"."""
+    """A validator that accepts one of `words` in upper or lower case. `words` are upper case.
+
+    Its `str`, for Kafka's documentation, begins with "(case insensitive)".
+    """
 
     __slots__ = ()
 
@@ -114,7 +117,10 @@ class one_of_ignoring_case(one_of):  # noqa: N801
 
 
 class one_of_any_case(one_of):  # noqa: N801
-    """A validator that accepts one of `words`, which are lower case, in any case; its `str` does not say so."""
+    """A validator that accepts one of `words` in upper or lower case. `words` are lower case.
+
+    Its `str` is only the list of the words.
+    """
 
     __slots__ = ()
 
@@ -145,7 +151,7 @@ class list_of:  # noqa: N801
 
 
 class filled_list_of(list_of):  # noqa: N801
-    """A validator of lists that, in addition to `list_of`, refuses the empty list."""
+    """A validator that accepts what `list_of` accepts, except the empty list."""
 
     __slots__ = ()
 

@@ -49,7 +49,7 @@ def parse_value(row: Row, text: str) -> Any:
 
 
 def default_value(row: Row) -> Any:
-    """Returns the typed default; None if the key is unset by default or required."""
+    """Returns the typed default value; None if the key is unset by default, or if it has to be set."""
     default = row.default
     if default is REQUIRED:
         return None

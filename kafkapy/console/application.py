@@ -41,7 +41,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Console:
-    """The sessions of a console, and a ClusterView for each of its clusters. `application` is the ASGI application."""
+    """The console: its sessions, and a ClusterView for each of its clusters. `application` is the ASGI application."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -192,7 +192,7 @@ class Console:
     def _begin(self, given: Mapping[str, str]) -> Session | None:
         """Checks the fields `given` of a login form, and returns a new session; None if the credentials are wrong.
 
-        The field checked is the token for Login.TOKEN, and the name and password for the other kinds of login.
+        If the console's kind of login is Login.TOKEN, checks the token, otherwise the name and the password.
         """
         settings = self.settings
         user, password = given.get("user", "")[:LOGGED_NAME], given.get("password", "")
@@ -218,9 +218,9 @@ class Console:
         return self.sessions.begin(user, {"password": password, "views": {name: view}})
 
     def _with_credentials(self, name: str, user: str, password: str) -> dict[str, Any]:
-        """Returns the client properties for the cluster `name`, with SASL settings that contain the user's credentials.
+        """Returns the client properties for the cluster `name`, in which SASL uses the user's credentials.
 
-        With OAuth they are a client id and secret, which the client exchanges for a token.
+        For OAuth, `user` is a client id and `password` a client secret, which the client exchanges for a token.
         """
         if self.settings.mechanism == OAUTH_MECHANISM:
             return {
@@ -266,7 +266,7 @@ class Console:
 
 
 class _Static(StaticFiles):
-    """The static files, whose URLs change with their content, so that browsers never ask for them again."""
+    """The static files. Their URLs change with their content, so that browsers may cache the responses for a year."""
 
     def file_response(self, *arguments: Any, **settings: Any) -> Response:
         response = super().file_response(*arguments, **settings)

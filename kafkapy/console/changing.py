@@ -32,14 +32,17 @@ AUDIT_TIMEOUT_MS = 10_000
 
 
 class Reviews:
-    """The tokens of reviewed changes that were not applied yet, each for one session. Thread-safe and bounded."""
+    """The tokens of changes that were reviewed and not yet applied. Each token belongs to one session. Thread-safe.
+
+    The number of tokens is limited.
+    """
 
     def __init__(self) -> None:
         self._reviews: OrderedDict[str, tuple[str, str, float]] = OrderedDict()
         self._lock = Lock()
 
     def begin(self, session: str, change: str) -> str:
-        """Returns a new token, with which the session with the key `session` may apply the change of this name once."""
+        """Returns a new token, with which the session `session` may apply the change named `change` once."""
         token = secrets.token_urlsafe(18)
         with self._lock:
             self._reviews[token] = (session, change, time.monotonic())
@@ -61,10 +64,10 @@ _reviews = Reviews()
 
 
 def handle(visit: Visit) -> Page:
-    """Handles a request for the change that the path names, and returns the page to show.
+    """Handles a request for the change that the URL's path names, and returns the page to show.
 
-    This is the form for a GET, a review for a form that was sent, and the outcome for a review that was confirmed.
-    Raises Problem if the change is not permitted or fails.
+    A GET returns the form; a form that was sent returns the review of the change; a confirmed review applies the change
+    and returns the outcome. Raises Problem if the change is not permitted or fails.
     """
     if not visit.settings.allow_changes:
         raise Problem(403, "This console only reads: it was started without --allow-changes.")
@@ -143,7 +146,7 @@ def _apply(visit: Visit, change: Change, fields: Mapping[str, str], form: Mappin
 
 
 class Audit:
-    """The writer of the audit topic of a cluster; it writes nothing if `topic` is ""."""
+    """The writer of the audit topic of a cluster; if `topic` is "", it writes nothing."""
 
     def __init__(self, view: ClusterView, topic: str) -> None:
         self._view = view

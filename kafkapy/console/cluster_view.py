@@ -40,7 +40,7 @@ REACH_S = 0.2
 
 
 class TopicSummary(NamedTuple):
-    """A topic in a list. `bytes` is the size of all its replicas, or None if no broker told it."""
+    """A topic in a list. `bytes` is the size of all its replicas, or None if no broker has reported a size."""
 
     name: str
     is_internal: bool
@@ -68,20 +68,25 @@ class TopicSummary(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The offset of a partition's first record, and the offset after its last one; None if it could not be read."""
+    """The offset of a partition's first record, and the offset after its last record.
+
+    Each is None if it cannot be read.
+    """
 
     first: int | None
     end: int | None
 
     @property
     def length(self) -> int | None:
-        """The number of offsets between the ends, which compaction and markers of transactions make greater than the
-        number of records."""
+        """The number of offsets from the first record to the end of the log; None if an end is unknown.
+
+        It may be greater than the number of records, because of compaction and of transaction markers.
+        """
         return None if self.first is None or self.end is None else max(self.end - self.first, 0)
 
 
 class ClusterView:
-    """One cluster as one user sees it. Thread-safe; connections are opened by the first request."""
+    """One cluster, read with the permissions of one user. Thread-safe; the first request opens the connections."""
 
     def __init__(
         self,
@@ -90,10 +95,10 @@ class ClusterView:
         metadata_directory: str | None = None,
         schemas: SchemaDecoder | None = None,
     ) -> None:
-        """`properties` are those of a client, with `bootstrap.servers`.
+        """Sets the properties of the clients, which contain `bootstrap.servers`; does not connect.
 
-        `metadata_directory` is a log directory of this machine to read the metadata log from, or None. `schemas`
-        decodes content with the schemas of the cluster's registry, or is None.
+        `metadata_directory` is a log directory of this machine from which to read the metadata log, or None. `schemas`
+        decodes keys and values with the schemas of the cluster's registry, or is None.
         """
         self.name = name
         self.schemas = schemas
@@ -119,7 +124,7 @@ class ClusterView:
     def check_reachable(self) -> None:
         """Raises Problem if none of the bootstrap servers accepts a connection.
 
-        A client would try to connect until its time-out, and a page would block a thread for that time.
+        Without this check a client would try to connect until its time-out, and the page's thread would be blocked.
         """
         self._cache.get("reachable", FRESH_S, self._connect)
 
@@ -137,7 +142,7 @@ class ClusterView:
             admin.close()
 
     def forget(self) -> None:
-        """Drops all cached values, because a change of the cluster has made them outdated."""
+        """Removes all cached values. Called after a change of the cluster, which makes them outdated."""
         self._cache.clear()
 
     # The cluster
@@ -151,7 +156,7 @@ class ClusterView:
         return self._cache.get("log_dirs", SLOW_S, self.admin.describe_log_dirs)
 
     def topics(self) -> dict[str, TopicSummary]:
-        """Returns all topics by name, from one request for metadata and one to each broker for sizes."""
+        """Returns all topics by name, from one request for metadata and one request for sizes to each broker."""
         return self._cache.get("topics", FRESH_S, self._read_topics)
 
     def _read_topics(self) -> dict[str, TopicSummary]:
@@ -162,7 +167,7 @@ class ClusterView:
         }
 
     def topic_bytes(self) -> dict[str, int]:
-        """Returns the bytes of each topic, all replicas together; empty if the user may not read sizes."""
+        """Returns the size of each topic in bytes, the sum of all replicas; empty if the user may not read sizes."""
         return self._cache.get("bytes", SLOW_S, self._read_bytes)
 
     def _read_bytes(self) -> dict[str, int]:
@@ -194,8 +199,9 @@ class ClusterView:
     def ends(
         self, partitions: Collection[TopicPartition], *, read_committed: bool = False
     ) -> dict[TopicPartition, Ends]:
-        """Returns the first and the end offset of each partition, from two requests to each of their leaders.
+        """Returns the first and the end offset of each partition.
 
+        Sends two requests to each broker that leads any of them.
         With `read_committed` the end is the last stable offset, otherwise the high watermark.
         """
         key = ("ends", frozenset(partitions), read_committed)

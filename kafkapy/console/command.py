@@ -26,7 +26,10 @@ _EXTRA = "pip install 'kafkapy[console]'"
 
 
 def run(arguments: Arguments) -> int:
-    """Serves the console until Ctrl-C, or prints the hash of a password; returns the exit code."""
+    """Serves the console until Ctrl-C, or prints the hash of a password if the command line requests it.
+
+    Returns the exit code.
+    """
     if arguments.positionals[:1] == ("hash-password",) and len(arguments.positionals) == 2:
         return _print_hash(arguments.positionals[1])
     if arguments.positionals:
@@ -91,9 +94,9 @@ def run(arguments: Arguments) -> int:
 
 
 def _print_hash(name: str) -> int:
-    """Prints the line for the user `name` that a file of users (--users) needs, with the hash of the password.
+    """Prints a line for the file of users (--users), with the user `name` and the hash of the password. Returns 0.
 
-    It asks for the password, or reads it from standard input if that is not a terminal. Returns 0.
+    Asks for the password if standard input is a terminal; otherwise reads it from standard input.
     """
     from kafkapy.http.passwords import hash_password
 
@@ -107,9 +110,10 @@ def _print_hash(name: str) -> int:
 
 
 def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
-    """Returns the client properties of each cluster by its name, from the options of the command line.
+    """Returns the client properties of each cluster by its name, according to the command line.
 
-    The cluster of --bootstrap-server comes first, then those of --cluster. Raises UsageError or ConfigError.
+    The first cluster is the one of --bootstrap-server; the others are those of --cluster. Raises UsageError or
+    ConfigError.
     """
     found: dict[str, dict[str, Any]] = {}
     if arguments["bootstrap-server"] is not None:
@@ -132,9 +136,10 @@ def _clusters(arguments: Arguments) -> dict[str, dict[str, Any]]:
 
 
 def _registries(arguments: Arguments, clusters: list[str]) -> dict[str, str]:
-    """Returns the URL of the schema registry by the name of its cluster, from the options --schema-registry NAME=URL.
+    """Returns the URL of the schema registry of each cluster by the cluster's name.
 
-    A URL without NAME belongs to the first of `clusters`. Raises UsageError.
+    The URLs come from the options --schema-registry NAME=URL; a URL without NAME belongs to the first of `clusters`.
+    Raises UsageError.
     """
     found: dict[str, str] = {}
     for word in arguments.values("schema-registry"):

@@ -126,7 +126,7 @@ def cluster_differences(left: ClusterView, right: ClusterView) -> list[tuple[str
 
 
 def _overrides(view: ClusterView, topics: Iterable[str]) -> dict[str, dict[str, str | None]]:
-    """Returns, for each topic, the values by key that were set for the topic itself, without sensitive ones."""
+    """Returns, for each topic, the configuration that was set for the topic itself, without sensitive values."""
     resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in topics}
     found = view.admin.describe_configs(list(resources.values())).values if resources else {}
     return {
@@ -149,9 +149,10 @@ def _lengths(view: ClusterView, topics: list[TopicSummary]) -> dict[str, int | N
 
 
 def content_difference(left: ClusterView, name: str, right: ClusterView, other: str) -> ContentDifference:
-    """Compares the last value of each key in the topic `name` of `left` with that in the topic `other` of `right`.
+    """Compares the last value of each key in one topic with the last value of the same key in another topic.
 
-    Reads at most MOST_COMPARED records of each topic.
+    The topics are `name` in the cluster `left`, and `other` in the cluster `right`. Reads at most MOST_COMPARED records
+    of each topic.
     """
     values, names, is_whole = [], [], True
     for view, topic in ((left, name), (right, other)):
@@ -170,10 +171,11 @@ def content_difference(left: ClusterView, name: str, right: ClusterView, other: 
 
 
 def _last_values(view: ClusterView, topic: str) -> tuple[dict[bytes, bytes], dict[bytes, str], bool]:
-    """Reads a topic and returns two dictionaries by digest of a key, and whether all records were read.
+    """Reads a topic and returns (last values, keys, is complete).
 
-    The first has the digest of the last value with this key, the second the key as text for people. A record without a
-    key counts under the digest of its value.
+    The dictionaries have the digest of each key as their key: the first has the digest of the last value, the second
+    the record's key as readable text. A record without a key is stored under the digest of its value. The bool is False
+    if only the first records were read.
     """
     query = MessageQuery("oldest", "", None, MOST_COMPARED, (), "auto", "auto", committed_only=True)
     numbers = [each.partition for each in view.topic(topic).partitions]

@@ -30,9 +30,10 @@ _COORDINATORS = {
 
 
 class Decoded(NamedTuple):
-    """Content as text, the name of the decoder that made it, and why the wanted decoder failed ("" if it did not).
+    """Content as text, and the name of the decoder that made it.
 
-    `is_null` is True for null; `value` is the tree of JSON-like content, or None.
+    `failure` says why the decoder that the user has chosen failed, "" if it did not. `is_null` is True for null.
+    `value` is the parsed tree if the content is like JSON, otherwise None.
     """
 
     text: str
@@ -74,7 +75,7 @@ def _msgpack(data: bytes, topic: str, key: bytes | None) -> tuple[str, Any]:
 
 
 def _pretty(value: Any) -> str:
-    """Returns a tree as indented JSON. Raises Undecodable for a tree that is too deep."""
+    """Returns a tree of JSON values as indented JSON. Raises Undecodable for a tree with too many levels."""
     try:
         _check_depth(value)
         return json.dumps(value, indent=2, ensure_ascii=False, default=_other)
@@ -161,8 +162,8 @@ def decode(
 ) -> Decoded:
     """Returns the key or value `data` of a record as text, made by the decoder `wanted`, one of CHOICES.
 
-    `auto` chooses the decoder by the topic and the bytes. If another one fails, `auto` is used, and `failure` of the
-    result says why. `key` is the record's key if `data` is its value, since some formats need it. `schemas` decodes
+    `auto` chooses the decoder by the topic and the bytes. If another decoder fails, `auto` is used, and `failure` of
+    the result says why. `key` is the record's key if `data` is its value, since some formats need it. `schemas` decodes
     with the schemas of a registry; None if there is no registry.
     """
     if data is None:
@@ -181,10 +182,10 @@ def decode(
 
 
 def _readable(data: bytes, topic: str, key: bytes | None, schemas: SchemaDecoder | None) -> Decoded:
-    """Returns the content as decoded by the first decoder that accepts it.
+    """Decodes content by the first decoder that accepts it.
 
-    The decoder of the registry is tried first, then those in `_candidates`, and in the end hex, which accepts
-    everything.
+    The decoder with the registry's schemas is tried first, then the decoders in `_candidates`; the last is hex, which
+    accepts all bytes.
     """
     failure = ""
     if schemas is not None and schemas.may_decode(data) and topic not in (*_COORDINATORS, METADATA_TOPIC):
@@ -239,9 +240,10 @@ def preview(
     limit: int,
     schemas: SchemaDecoder | None = None,
 ) -> Decoded:
-    """Returns the key or value `data` on one line of at most `limit` characters, for a list of records.
+    """Returns the key or value `data` as one line of at most `limit` characters, for a list of records.
 
-    The arguments are those of `decode`, but content is decoded only as far as the line needs it.
+    `wanted` is the name of a decoder or "auto", `key` the record's key if `data` is its value. Content is decoded only
+    as far as the line needs it.
     """
     if data is None:
         return Decoded("null", wanted, is_null=True)

@@ -21,9 +21,9 @@ class _Entry:
 
 
 class ExpiringCache:
-    """Values by key, at most `most` of them. Thread-safe.
+    """A cache of at most `most` values by key. Thread-safe.
 
-    Callers that want the same value at the same time wait for one read of it.
+    If several callers want a value at the same time, one of them reads it and the others wait for the result.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:

@@ -72,17 +72,17 @@ def counted(value: int, noun: str, plural: str = "") -> str:
 
 
 def segment(text: str) -> str:
-    """Returns text as one segment of a URL's path."""
+    """Returns text encoded as one segment of a URL's path."""
     return quote(text, safe="")
 
 
 def query(**parameters: object) -> str:
-    """Returns parameters as the query of a URL, without those that are None or empty."""
+    """Returns parameters as the query of a URL; omits those that are None or empty."""
     return urlencode({name: value for name, value in parameters.items() if value not in (None, "")})
 
 
 def shortened(text: str, limit: int) -> str:
-    """Returns text that is cut after `limit` characters, with an ellipsis if it was longer."""
+    """Returns at most `limit` characters of a text, and an ellipsis if the text is longer."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

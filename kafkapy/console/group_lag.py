@@ -23,9 +23,9 @@ _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Recon
 
 
 class PartitionLag(NamedTuple):
-    """A partition that a group reads: committed offset, ends, and the member that reads it.
+    """A partition that a group reads: its committed offset, its ends, and the id of the member that reads it.
 
-    `behind_ms` is the age of the first unread record, or None if it is unknown; 0 without lag. `stable_end` is the
+    `behind_ms` is the age of the first unread record in ms, None if it is unknown, 0 without lag. `stable_end` is the
     last stable offset, at which the first open transaction begins.
     """
 
@@ -38,16 +38,16 @@ class PartitionLag(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """The number of offsets from the committed one to the end; None if one of them is unknown."""
+        """The number of offsets from the committed offset to the end of the log; None if one of the two is unknown."""
         if self.committed is None or self.ends.end is None:
             return None
         return max(self.ends.end - self.committed, 0)
 
 
 class GroupLag(NamedTuple):
-    """The total lag of a group in the partitions that a page asks for and of which the group has committed an offset.
+    """The lag of a group in those of the partitions asked for of which the group has committed an offset.
 
-    `partitions` is the number of these partitions.
+    `lag` is the sum over these partitions, and `partitions` is their number.
     """
 
     group: str
@@ -66,9 +66,10 @@ def total(lags: Collection[PartitionLag]) -> int | None:
 def partition_lags(
     view: ClusterView, described: GroupDescription | None, offsets: Mapping[TopicPartition, OffsetAndMetadata]
 ) -> list[PartitionLag]:
-    """Returns the lag of each partition that the group has committed or that a member reads, in partition order.
+    """Returns the lag of each partition of which the group has committed an offset or that a member reads.
 
-    `described` is None if the members are unknown; `offsets` are the committed offsets. Blocks.
+    The result is ordered by partition. `described` is None if the members are unknown; `offsets` are the committed
+    offsets. Blocks.
     """
     members = {
         each: member.member_id for member in (described.members if described else ()) for each in member.partitions
@@ -89,9 +90,10 @@ def partition_lags(
 
 
 def lags_of(view: ClusterView, partitions: Collection[TopicPartition]) -> tuple[list[GroupLag], int]:
-    """Returns the lag of each group that has committed offsets of some of the partitions, the greatest lag first.
+    """Returns (lags, omitted): the lag of each group that has committed an offset of one of the partitions.
 
-    The second result is the number of groups that were not asked, because there are too many. Blocks.
+    The greatest lag comes first. `omitted` is the number of groups whose offsets were not requested, because there are
+    too many groups. Blocks.
     """
     wanted = frozenset(partitions)
     groups = [each for each in view.groups() if each.type in ("Classic", "Consumer", "")]
@@ -108,10 +110,10 @@ def lags_of(view: ClusterView, partitions: Collection[TopicPartition]) -> tuple[
 
 
 class Sample(NamedTuple):
-    """The state of a group at the time `seen_s` (seconds of the monotonic clock).
+    """The state of a group at the time `seen_s` (monotonic clock, in seconds).
 
-    `committed` and `ends` are offsets by partition. `membership` has values that a rebalance changes: the group's epoch
-    and its members' ids.
+    `committed` and `ends` are offsets by partition. `membership` has the values that a rebalance changes: the group's
+    epoch and its members' ids.
     """
 
     seen_s: float
@@ -121,9 +123,9 @@ class Sample(NamedTuple):
 
 
 class LagHistory:
-    """The last `length` samples of each group that a page has shown, at most `most` groups. Thread-safe.
+    """The last `length` samples of each group whose page was shown, for at most `most` groups. Thread-safe.
 
-    Two samples of a group are at least `gap_s` seconds apart.
+    Two successive samples of a group are at least `gap_s` seconds apart.
     """
 
     def __init__(self, most: int = 200, length: int = 30, gap_s: float = 2.0) -> None:
@@ -132,7 +134,10 @@ class LagHistory:
         self._lock = Lock()
 
     def add(self, group: str, sample: Sample) -> list[Sample]:
-        """Adds a sample unless the newest one is less than `gap_s` seconds older. Returns all samples of the group."""
+        """Adds a sample, unless the group's newest sample is less than `gap_s` seconds older.
+
+        Returns all samples of the group.
+        """
         with self._lock:
             samples = self._samples.pop(group, None) or deque(maxlen=self._length)
             if not samples or sample.seen_s - samples[-1].seen_s >= self._gap_s:
@@ -266,9 +271,9 @@ def _hot_partition(lags: Sequence[PartitionLag], lag: int) -> list[Verdict]:
 def _progress(
     described: GroupDescription | None, lags: Sequence[PartitionLag], samples: Sequence[Sample]
 ) -> list[Verdict]:
-    """Returns a verdict on the progress between the first and the last sample; [] if there is nothing to say.
+    """Returns a verdict on the progress between the first and the last sample; an empty list if there is none.
 
-    The verdict says that the group commits nothing, that the lag grows, or when the lag will be gone.
+    The verdict says that the group commits nothing, that the lag grows, or when the group will have no lag.
     """
     if len(samples) < 2:
         return []
@@ -297,10 +302,10 @@ def _progress(
 
 
 def first_unread_times(view: ClusterView, lags: Sequence[PartitionLag], most: int = 50) -> dict[TopicPartition, int]:
-    """Returns the timestamp (ms since 1970) of the first unread record of partitions with lag. Blocks.
+    """Returns the timestamp (ms since 1970) of the first unread record of each partition that has lag. Blocks.
 
     A timestamp has to be fetched with its record, so that only the `most` partitions with the greatest lag are read.
-    The result lacks a partition that could not be read, or that has no record at or soon after the committed offset.
+    The result lacks a partition that could not be read, or whose next record is far behind the committed offset.
     """
     from kafkapy.console.record_search import times_at
 

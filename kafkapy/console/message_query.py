@@ -33,10 +33,10 @@ Ranges = dict[TopicPartition, tuple[int, int]]
 
 
 class MessageQuery(NamedTuple):
-    """The choices on the page of a topic's records, which are the parameters of its URL.
+    """The choices on the page of a topic's records, which are the parameters of the page's URL.
 
-    `start` is one of STARTS, and `at` the offset or time for it. `partition` is None for all partitions. `limit` is the
-    number of records to show.
+    `start` is one of STARTS, and `at` the offset or time that it needs. `partition` is None for all partitions. `limit`
+    is the number of records to show.
     """
 
     start: str
@@ -60,7 +60,7 @@ class MessageQuery(NamedTuple):
 
 
 def parse_query(visit: Visit) -> MessageQuery:
-    """Returns the choices that the parameters of the URL make. Raises Problem for a parameter with an invalid value."""
+    """Returns the choices in the parameters of the page's URL. Raises Problem for a parameter with an invalid value."""
     lists = visit.lists
     return MessageQuery(
         visit.choice("from", tuple(STARTS), "newest"),
@@ -102,10 +102,10 @@ def time_of(text: str, now_ms: int | None = None) -> int:
 
 
 def ranges_of(query: MessageQuery, view: ClusterView, topic: str, partitions: Sequence[int]) -> Ranges:
-    """Returns the first offset (inclusive) and the last (exclusive) to read of each partition with these numbers.
+    """Returns for each partition the first offset to read and the offset to stop at (exclusive).
 
-    The end is 2^62 for a live page, which reads records as they arrive. Partitions whose ends could not be read are
-    left out. Raises Problem if the query has an invalid offset or time.
+    `partitions` are numbers. The second offset is 2^62 for a live page, which reads records as they arrive. A partition
+    whose ends could not be read is omitted. Raises Problem if the query has an invalid offset or time.
     """
     keys = [TopicPartition(topic, each) for each in partitions]
     ends: Mapping[TopicPartition, Ends] = view.ends(keys, read_committed=query.committed_only)

@@ -20,7 +20,7 @@ _STATUS = {
 
 
 class Problem(Exception):
-    """An error that a page shows: an HTTP status and a full sentence."""
+    """An error that is shown to the user as a page: an HTTP status and a full sentence."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)

@@ -16,9 +16,9 @@ _NAMED = 10
 
 
 def fate_of(view: ClusterView, partition: TopicPartition, record: Record) -> list[tuple[str, str]]:
-    """Returns sentences on the open transaction, the groups and the deletion that concern a record, each with a label.
+    """Returns pairs (label, sentence) on the open transaction, the groups and the deletion that concern a record.
 
-    If the user may not read one of them, the sentence says so. Blocks.
+    If the user may not read the facts for a sentence, the sentence says so. Blocks.
     """
     parts: tuple[tuple[str, Callable[[], str]], ...] = (
         ("Transaction", lambda: _transaction(view, partition, record.offset)),

@@ -37,7 +37,7 @@ _NEVER = object()
 class Filter(NamedTuple):
     """One condition on records: an `operation` of OPERATIONS compares a `field` of FIELDS with `text`.
 
-    `name` is the name of a header ("" for any), or a path into JSON such as `order.lines.0.price`.
+    `name` is the name of a header ("" for any header), or a path into a JSON value, such as `order.lines.0.price`.
     """
 
     field: str
@@ -46,7 +46,10 @@ class Filter(NamedTuple):
     name: str = ""
 
     def accepts(self, record: Record) -> bool:
-        """Returns whether a record fulfils the condition; a field that the record lacks fulfils only `lacks`."""
+        """Returns whether a record fulfils the condition.
+
+        A record that lacks the field fulfils only the operation `lacks`.
+        """
         return any(map(self._accepts_content, self._contents(record))) != (self.operation == "lacks")
 
     def _contents(self, record: Record) -> Iterable[Any]:
@@ -89,9 +92,9 @@ class Record(NamedTuple):
 
 @lru_cache(maxsize=MOST_PATTERNS)
 def pattern_of(text: str) -> Any:
-    """Returns a regular expression in RE2's syntax, whose search takes time in proportion to the content.
+    """Returns a compiled regular expression in RE2's syntax, whose search takes time in proportion to the content.
 
-    Raises Problem for an invalid or too large expression, and if the library is not installed.
+    Raises Problem for an invalid or too large expression, and if the library for RE2 is not installed.
     """
     try:
         import re2
@@ -122,9 +125,9 @@ def _as_text(value: Any) -> str:
 
 
 def json_at(data: bytes | None, path: str) -> Any:
-    """Returns the part of the JSON document `data` at `path`: names and list indexes between dots.
+    """Returns the part of the JSON document `data` at `path`: names and list indexes with dots between them.
 
-    Returns the object _NEVER if `data` is not JSON or has no such part; None is the null of JSON.
+    Returns the object _NEVER if `data` is not JSON or has no such part; a result of None is the null of JSON.
     """
     if data is None:
         return _NEVER
@@ -138,7 +141,7 @@ def json_at(data: bytes | None, path: str) -> Any:
 
 
 def parse_filters(fields: list[str], names: list[str], operations: list[str], texts: list[str]) -> tuple[Filter, ...]:
-    """Returns the filters that the rows of a form describe: the nth row has the nth element of each list.
+    """Returns the filters in the rows of a form: row n has the nth element of each of the four lists.
 
     Rows without a text are ignored. Raises Problem for an invalid row.
     """
@@ -173,7 +176,7 @@ def _is_number(text: str) -> bool:
 
 
 def _needle_of(chosen: Filter) -> bytes | None:
-    """Returns bytes that a record must contain to pass the filter; None if the filter requires no certain bytes."""
+    """Returns bytes that every record that passes the filter contains; None if there are no such bytes."""
     if chosen.operation not in ("contains", "equals", "starts") or chosen.text == "null":
         return None
     if chosen.field == "json" and not (chosen.text.isascii() and chosen.text.isalnum()):
@@ -184,7 +187,7 @@ def _needle_of(chosen: Filter) -> bytes | None:
 class BatchFilter:
     """Finds the records of a batch that fulfil all filters. Immutable.
 
-    `needle` has bytes that every matching record contains; it is empty if there are none.
+    `needle` has bytes that every matching record contains; it is empty if no such bytes are known.
     """
 
     def __init__(self, filters: tuple[Filter, ...]) -> None:
@@ -193,10 +196,10 @@ class BatchFilter:
         self.needle = max(filter(None, map(_needle_of, filters)), key=len, default=b"")
 
     def _fast_search(self) -> Callable[[ArrowBatch, int], list[int]] | None:
-        """Returns a function that finds the rows of a batch that may pass the filters, without making Python objects.
+        """Returns a function `(batch, start row)` that finds rows which may pass the filters.
 
-        The function returns at most _CANDIDATES rows from a start row on. Returns None if no filter can be checked in
-        this way.
+        The function makes no Python objects of the records. It returns the numbers of at most _CANDIDATES rows, from
+        the start row on. Returns None instead of a function if no filter can be checked in this way.
         """
         for each in self._filters:
             needle = each.text.encode()

@@ -34,9 +34,10 @@ _MOST_SKIPPED = 100
 
 
 class Progress:
-    """The numbers that describe how far a search has come, and `end_reason`, a sentence, once it has ended.
+    """The progress of a search: numbers of records, matches, offsets and bytes, and the seconds since its start.
 
-    `total` is the number of offsets that the search has to read; 0 for a live page, whose end is unknown.
+    `total` is the number of offsets that the search has to read; 0 for a live page, whose end is unknown. `end_reason`
+    is a sentence on why the search has ended, "" before.
     """
 
     __slots__ = ("bytes", "end_reason", "matches", "offsets", "records", "seconds", "total")
@@ -48,7 +49,7 @@ class Progress:
 
 
 class RecordSearch:
-    """One search. Iterate over `run`; call `stop` at any time. Not reusable."""
+    """One search for records. The caller iterates over `run`, once; any thread may call `stop`."""
 
     def __init__(self, properties: Mapping[str, Any], query: MessageQuery, ranges: Ranges) -> None:
         self._query = query
@@ -114,7 +115,7 @@ class RecordSearch:
         return self._stopped.is_set() or self.progress.matches >= self._query.limit or self._is_late()
 
     def _batches(self, reader: RangeReader, ranges: Ranges) -> Iterator[ArrowBatch | None]:
-        """Yields the batches of ranges, and None when nothing arrives for a moment."""
+        """Yields the batches of records in ranges of offsets, and None when no batch has arrived for a moment."""
         yield from reader.read_ranges(
             ranges,
             columns=COLUMNS,
@@ -149,10 +150,10 @@ class RecordSearch:
         return self.progress
 
     def _backward(self, reader: RangeReader) -> Iterator[Record | Progress]:
-        """Yields the matching records from the end of the log to its start, window by window, and the progress.
+        """Yields the matching records from the end of the log to its start, and the progress.
 
-        A window is a range of offsets of every partition, which is read forward; its matches are then sorted by time,
-        the newest first. Each window is larger than the one before.
+        The search reads window by window. A window is a range of offsets of every partition, which is read forward; its
+        matches are then sorted by time, the newest first. Each window is larger than the previous one.
         """
         progress, shown_s, offsets = self.progress, self._began_s, 0
         left = dict(self._ranges)
@@ -196,9 +197,9 @@ def first_record(properties: Mapping[str, Any], partition: TopicPartition, offse
 
 
 def times_at(properties: Mapping[str, Any], ranges: Ranges) -> dict[TopicPartition, int]:
-    """Returns the timestamp (ms since 1970) of the first record of each range. Blocks at most 5 s.
+    """Returns the timestamp (ms since 1970) of the first record of each range of offsets. Blocks at most 5 s.
 
-    A range is left out if its first 100 offsets have no record, or if the record has no timestamp.
+    A range is omitted if there is no record in its first 100 offsets, or if the record has no timestamp.
     """
     found: dict[TopicPartition, int] = {}
     deadline_s = time.monotonic() + 5.0

@@ -34,7 +34,10 @@ def _environment() -> Environment:
 
 @cache
 def static_url(name: str) -> str:
-    """Returns the URL of a static file, with a part of the file's hash, so that browsers may keep it for ever."""
+    """Returns the URL of a static file.
+
+    The URL contains a part of the file's hash, so that browsers may cache it for ever.
+    """
     digest = sha256((STATIC / name).read_bytes()).hexdigest()
     return f"/static/{name}?{digest[:12]}"
 
@@ -45,6 +48,6 @@ def render(template: str, values: dict[str, Any]) -> str:
 
 
 def render_block(template: str, block: str, values: dict[str, Any]) -> str:
-    """Returns the HTML of one block of a template."""
+    """Returns the HTML of the block `block` of a template."""
     found = _environment().get_template(f"{template}.html")
     return "".join(found.blocks[block](found.new_context(values)))

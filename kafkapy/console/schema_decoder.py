@@ -33,7 +33,7 @@ class SchemaDecoder:
     """Decodes content whose first bytes name a schema of one registry. Any thread."""
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """`url` is the address of the registry. Raises ConfigError if it is not one."""
+        """Makes a decoder for the registry with the address `url`. Raises ConfigError if `url` is not an address."""
         self._registry = RegistryClient(url, timeout_s=REGISTRY_TIMEOUT_S, retries=0)
         self._clock = clock
         self._paused_until_s = float("-inf")
@@ -42,11 +42,14 @@ class SchemaDecoder:
 
     @staticmethod
     def may_decode(data: bytes) -> bool:
-        """Returns whether content has the form of a registry's serializers: a zero byte and the number of a schema."""
+        """Returns whether content begins as a registry's serializers write it: with a zero byte and the id of a schema."""
         return len(data) >= ID_FRAME_BYTES and data[0] == ID_MAGIC
 
     def decode(self, data: bytes, topic: str) -> Any:
-        """Returns the content as a tree of JSON-like values. Raises SchemaUnknown with the reason if it cannot."""
+        """Decodes a key or value by the schema that it names, and returns a tree of JSON-like values.
+
+        Raises SchemaUnknown, whose text is the reason, if the content cannot be decoded.
+        """
         if not self.may_decode(data):
             raise SchemaUnknown("the content does not begin with the number of a schema")
         if self._clock() < self._paused_until_s:

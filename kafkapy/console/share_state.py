@@ -36,10 +36,11 @@ Place = tuple[object, int]
 
 
 class Deliveries(NamedTuple):
-    """The numbers of records above the start offset of a share partition that have a stored state.
+    """The numbers of records after the start offset of a share partition whose delivery state is stored.
 
-    They are to be delivered `again`, are `acknowledged` out of order, or are `archived`: their delivery was given up.
-    `most_deliveries` is the largest delivery count of a record that is to be delivered again.
+    `again` is the number of records to be delivered again, `acknowledged` of records that were acknowledged before an
+    earlier record was, and `archived` of records whose delivery was given up. `most_deliveries` is the largest delivery
+    count of a record that is to be delivered again.
     """
 
     again: int
@@ -79,7 +80,7 @@ class _Partition:
 
 
 def _without(each: Range, first: int, last: int) -> list[Range]:
-    """Returns the parts of the range `each` that are outside of the offsets from `first` to `last`; at most two."""
+    """Returns what remains of the range `each` without the offsets from `first` to `last`: at most two ranges."""
     start, end, state, count = each
     found = [(start, min(end, first - 1), state, count), (max(start, last + 1), end, state, count)]
     return [part for part in found if part[0] <= part[1]] if first <= end and start <= last else [each]

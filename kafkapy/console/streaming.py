@@ -22,9 +22,10 @@ _MOST_CHARACTERS = 64 << 10
 
 
 class StreamedPage(StreamingResponse):
-    """A response whose text `chunks` yields, on a thread.
+    """A response whose text comes from the iterator `chunks`, which runs on a thread.
 
-    Calls the argument `stop` once the browser has left or has received the last chunk, to end the caller's work.
+    Calls the argument `stop` when the browser has closed the connection or has received the last chunk, so that the
+    search for the page ends.
     """
 
     def __init__(
@@ -62,9 +63,9 @@ async def _gathered(chunks: Iterator[str], stop: Callable[[], None]) -> AsyncIte
 
 
 def _next_chunks(chunks: Iterator[str]) -> tuple[str, bool]:
-    """Joins the next chunks to one text; returns the text, and whether the iterator has ended.
+    """Takes the next chunks from the iterator, and returns (their text, whether the iterator has ended).
 
-    The text ends after an empty chunk, which the page yields to have its rows sent, after _GATHER_S seconds, or when it
+    Stops after an empty chunk, which the page yields to have its rows sent, after _GATHER_S seconds, or when the text
     has more than _MOST_CHARACTERS characters.
     """
     gathered, began_s, length = [], time.monotonic(), 0

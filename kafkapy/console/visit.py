@@ -45,7 +45,7 @@ class Visit(NamedTuple):
         }
 
     def text(self, name: str, default: str = "") -> str:
-        """Returns a parameter of the query without surrounding spaces; `default` if it is missing.
+        """Returns the parameter `name` of the query without surrounding spaces; `default` if it is missing.
 
         Raises Problem if it has more than LONGEST_TEXT characters.
         """
@@ -55,9 +55,9 @@ class Visit(NamedTuple):
         return found
 
     def whole(self, name: str, default: int, low: int, high: int) -> int:
-        """Returns a parameter of the query as a whole number from `low` to `high`; `default` if it is empty.
+        """Returns the parameter `name` of the query as a whole number; `default` if it is missing or empty.
 
-        Raises Problem for another text or a number out of range.
+        Raises Problem for another text and for a number that is less than `low` or greater than `high`.
         """
         text = self.text(name)
         if not text:
@@ -68,7 +68,7 @@ class Visit(NamedTuple):
         return int(text)
 
     def choice(self, name: str, choices: Mapping[str, Any] | tuple[str, ...], default: str) -> str:
-        """Returns a parameter of the query that must be one of `choices`, or `default` if it is missing or empty.
+        """Returns the parameter `name` of the query, which must be in `choices`; `default` if it is missing or empty.
 
         Raises Problem for another value.
         """
@@ -87,7 +87,10 @@ class Page(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a list: the rows to show, and where they are in the whole list."""
+    """The rows of a list that one page shows.
+
+    `start` is the index of the first of these rows in the whole list, and `total` is the length of the whole list.
+    """
 
     rows: list[Any]
     start: int
@@ -95,11 +98,11 @@ class Part(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The number of the row after the last one."""
+        """The index, in the whole list, after the last row of the part."""
         return self.start + len(self.rows)
 
 
 def part_of(rows: list[Any], visit: Visit) -> Part:
-    """Returns PAGE_ROWS of the rows, beginning with the one whose index is the parameter `start` of the query."""
+    """Returns at most PAGE_ROWS of the rows, beginning with the index in the parameter `start` of the query."""
     start = visit.whole("start", 0, 0, 1 << 40)
     return Part(rows[start : start + PAGE_ROWS], start, len(rows))

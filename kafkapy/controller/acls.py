@@ -26,14 +26,14 @@ _PATTERNS = (PatternType.LITERAL, PatternType.PREFIXED)
 
 
 class DeletedAcls(NamedTuple):
-    """The result of one filter of DeleteAcls: an error, or the ACLs that the filter has selected."""
+    """The result of one filter of a DeleteAcls request: an error, or the ACLs that the filter has selected."""
 
     error: ErrorMessage
     entries: Sequence[AccessControlEntry] = ()
 
 
 def create_acls(image: MetadataImage, entries: Sequence[AccessControlEntry]) -> ControllerResult[list[ErrorMessage]]:
-    """Creates ACLs, each with a result of its own; an ACL that exists already succeeds without a record.
+    """Creates ACLs. The response has a result for each; an ACL that exists already succeeds without a record.
 
     Raises ApiError(POLICY_VIOLATION) if there are too many new ACLs.
     """

@@ -22,11 +22,11 @@ from kafkapy.protocol.messages.metadata_records import (
 def activation_records(
     image: MetadataImage, bootstrap: Sequence[Any], min_insync_replicas: int, *, in_transaction: bool
 ) -> list[MessageAndVersion]:
-    """Returns the records that a controller writes when it becomes active on `image`; none are needed if the log has
-    features and no open transaction.
+    """Returns the records that a controller writes when it becomes active on `image`.
 
-    `bootstrap` contains the messages of bootstrap.checkpoint, which are written if the log has no features yet.
-    `in_transaction` is True if the log ends in an open metadata transaction (KIP-866), which is aborted.
+    There are none if the log has features and no open transaction. `bootstrap` contains the messages of
+    bootstrap.checkpoint, which are written if the log has no features yet. `in_transaction` is True if the log ends in
+    an open metadata transaction (KIP-866), which is aborted.
     """
     records: list[MessageAndVersion] = []
     if in_transaction:
@@ -37,7 +37,10 @@ def activation_records(
 
 
 def _bootstrap_records(bootstrap: Sequence[Any], min_insync_replicas: int) -> list[MessageAndVersion]:
-    """Returns the bootstrap records, as one metadata transaction if the metadata.version supports transactions."""
+    """Returns the records for an empty log, as one metadata transaction if the metadata.version supports transactions.
+
+    These are the messages in `bootstrap` and, with eligible leader replicas, the cluster's min.insync.replicas.
+    """
     found = {each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)}
     version = found.get(levels.METADATA_VERSION, levels.OLDEST_METADATA_VERSION)
     records: list[MessageAndVersion] = [(message, 0) for message in bootstrap]

@@ -43,7 +43,7 @@ def register_broker(
     batch. The same incarnation keeps its epoch and state, which is how a broker changes its listeners.
 
     `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without a marker. If it is not the epoch
-    of the last registration, the broker may have lost records, and leaves the eligible leader replicas too.
+    of the last registration, the broker may have lost records, and also leaves the eligible leader replicas.
     `kraft_version` is the finalized level of the feature kraft.version.
 
     This function does not check whether another incarnation is still alive: `BrokerSessions.register` does. Raises
@@ -82,7 +82,10 @@ def _incarnation_ended(
 
 
 def register_controller(image: MetadataImage, registration: ControllerRegistration) -> ControllerResult[None]:
-    """Registers an incarnation of a controller. Raises ApiError(UNSUPPORTED_VERSION) before metadata.version 15."""
+    """Registers a controller, or a new incarnation of it.
+
+    Raises ApiError(UNSUPPORTED_VERSION) if the metadata.version is less than 15.
+    """
     if not levels.supports_controller_registration(image.metadata_version):
         raise ApiError(
             Error.UNSUPPORTED_VERSION, "The current MetadataVersion is too old to support controller registrations."
@@ -94,7 +97,7 @@ def register_controller(image: MetadataImage, registration: ControllerRegistrati
 def unfence_broker(
     image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[None]:
-    """Unfences the broker and elects leaders for partitions without a leader."""
+    """Unfences a broker, and elects leaders for partitions without a leader for which the broker is eligible."""
     broker = _registered(image, broker_id)
     records: list[MessageAndVersion] = []
     if broker.fenced:
@@ -108,7 +111,10 @@ def unfence_broker(
 def begin_controlled_shutdown(
     image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[None]:
-    """Records that the broker will stop. It leaves every ISR, and its leaderships move to other brokers, or to none."""
+    """Records that the broker will stop.
+
+    The broker leaves every ISR, and each partition that it leads gets another leader, or none.
+    """
     broker = _registered(image, broker_id)
     records: list[MessageAndVersion] = []
     if not broker.in_controlled_shutdown:
@@ -124,8 +130,10 @@ def begin_controlled_shutdown(
 def fence_broker(
     image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[None]:
-    """Fences the broker: its leaderships move to other brokers, or to none. Returns no records if the broker is already
-    fenced or not registered."""
+    """Fences the broker: each partition that it leads gets another leader, or none.
+
+    Returns no records if the broker is already fenced or not registered.
+    """
     broker = image.brokers.get(broker_id)
     if broker is None or broker.fenced:
         return ControllerResult([], None)
@@ -142,8 +150,10 @@ def take_directories_offline(
     directory_ids: Collection[bytes],
     settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[None]:
-    """Records that log directories of a broker have failed. The broker leaves the ISR and the leadership of the
-    partitions in these directories."""
+    """Records that log directories of a broker have failed.
+
+    The broker leaves the ISR of the partitions in these directories, and no longer leads them.
+    """
     broker = image.brokers.get(broker_id)
     failed = [] if broker is None else [each for each in broker.log_dirs if each in directory_ids]
     if broker is None or not failed:
@@ -163,8 +173,10 @@ def take_directories_offline(
 def cordon_directories(
     image: MetadataImage, broker_id: int, directory_ids: Collection[bytes] | None
 ) -> ControllerResult[None]:
-    """Records the directories in which a broker accepts no new replicas, if they have changed. `directory_ids` is None
-    if the broker has not reported them yet."""
+    """Records the directories in which a broker accepts no new replicas, if they have changed.
+
+    `directory_ids` is None if the broker has not reported them yet; then nothing is recorded.
+    """
     broker = image.brokers.get(broker_id)
     if broker is None or directory_ids is None or not levels.supports_cordoned_directories(image.metadata_version):
         return ControllerResult([], None)
@@ -180,8 +192,11 @@ def cordon_directories(
 def unregister_broker(
     image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[None]:
-    """Removes a broker's registration. Raises ApiError(BROKER_ID_NOT_REGISTERED), or POLICY_VIOLATION if the broker
-    has more partitions than one batch can change."""
+    """Removes a broker's registration.
+
+    Raises ApiError: BROKER_ID_NOT_REGISTERED, or POLICY_VIOLATION if the broker has more partitions than one batch can
+    change.
+    """
     broker = _registered(image, broker_id)
     changes = PartitionChanges(image, settings, removed=broker_id)
     records: list[MessageAndVersion] = [
@@ -194,8 +209,11 @@ def unregister_broker(
 
 
 def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
-    """Returns the broker's registration. Raises ApiError(STALE_BROKER_EPOCH) if `broker_epoch` is not the epoch of this
-    registration, or if the broker is not registered."""
+    """Returns the registration of a broker.
+
+    Raises ApiError(STALE_BROKER_EPOCH) if the broker is not registered, or its registration has another epoch than
+    `broker_epoch`.
+    """
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise ApiError(Error.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")

@@ -44,9 +44,9 @@ NOT_REPORTED = -1
 
 
 class Heartbeat(NamedTuple):
-    """A broker's heartbeat. `metadata_offset` is the offset of the last record that the broker has applied.
+    """A broker's heartbeat. `metadata_offset` is the offset of the last metadata record that the broker has applied.
 
-    `cordoned_log_dirs` is None while the broker does not know them.
+    The directories are ids. `cordoned_log_dirs` is None while the broker does not know which are cordoned.
     """
 
     broker_id: int
@@ -68,8 +68,11 @@ class HeartbeatResponse(NamedTuple):
 
 
 class _BrokerState:
-    """Metadata offsets of one broker: the last one that it reported, and those of the last records of its registration
-    and of its controlled shutdown; NOT_REPORTED while unknown."""
+    """Three offsets in the metadata log for one broker; NOT_REPORTED for an offset that is not known.
+
+    They are the last offset that the broker has reported, and the offsets of the last records of its registration and
+    of its controlled shutdown.
+    """
 
     __slots__ = ("metadata_offset", "registration_offset", "shutdown_offset")
 
@@ -80,16 +83,19 @@ class _BrokerState:
 
 
 class BrokerSessions:
-    """The sessions and the metadata offsets of all brokers, by broker id and epoch.
+    """The sessions and the metadata offsets of all brokers, by (broker id, broker epoch).
 
-    `contact` may be called on any thread, so that a busy controller does not fence brokers that are alive; everything
-    else happens on the quorum thread.
+    Any thread may call `contact`, so that a busy controller does not fence brokers that are alive; all other methods
+    run on the quorum thread.
     """
 
     __slots__ = ("_contacts", "_session_timeout_ms", "_states")
 
     def __init__(self, image: MetadataImage, session_timeout_ms: int, monotonic_ms: int) -> None:
-        """Gives every unfenced broker of `image` a full session, because its last heartbeat is not known."""
+        """Begins a session for every unfenced broker of `image`, since its last heartbeat is not known.
+
+        A session ends `session_timeout_ms` after the last heartbeat, or after `monotonic_ms`, the present time.
+        """
         self._session_timeout_ms = session_timeout_ms
         self._states: dict[tuple[int, int], _BrokerState] = {}
         self._contacts: dict[tuple[int, int], int] = {
@@ -99,7 +105,10 @@ class BrokerSessions:
     # -- sessions
 
     def contact(self, broker_id: int, broker_epoch: int, monotonic_ms: int) -> None:
-        """Extends the session of a broker that has sent a heartbeat. Any thread."""
+        """Begins the session of a broker again, because the broker has sent a heartbeat at `monotonic_ms`.
+
+        Any thread.
+        """
         self._contacts[broker_id, broker_epoch] = monotonic_ms
 
     def has_valid_session(self, broker_id: int, broker_epoch: int, monotonic_ms: int) -> bool:
@@ -115,7 +124,7 @@ class BrokerSessions:
         return None
 
     def next_expiry_ms(self) -> int | None:
-        """Returns the time after which `expired` may return a broker; None without sessions."""
+        """Returns the monotonic time in ms from which `expired` may return a broker; None if there are no sessions."""
         contacts = self._contacts.copy()
         return min(contacts.values()) + self._session_timeout_ms + 1 if contacts else None
 
@@ -144,10 +153,10 @@ class BrokerSessions:
         broker_epoch: int,
         settings: ControllerSettings = DEFAULT_SETTINGS,
     ) -> ControllerResult[bool]:
-        """Ends the session of a broker that is dead, and fences it. The response is False if the broker has registered
-        again with another epoch, or is not registered.
+        """Ends the session of a broker that is known to be dead, and fences the broker.
 
-        This is safe for a broker that is alive after all: its next heartbeat begins a new session and unfences it.
+        The response is False, and nothing changes, if the broker has registered again with another epoch or is not
+        registered. If the broker is alive after all, its next heartbeat begins a new session and unfences it.
         """
         self._contacts.pop((broker_id, broker_epoch), None)
         self._states.pop((broker_id, broker_epoch), None)
@@ -168,9 +177,11 @@ class BrokerSessions:
         *,
         kraft_version: int = 0,
     ) -> ControllerResult[int]:
-        """Registers a broker; see `register_broker`. The response is its broker epoch.
+        """Registers a broker by the function `register_broker`, and remembers its offsets.
 
-        Raises also ApiError(DUPLICATE_BROKER_REGISTRATION) while another incarnation has a valid session.
+        The response is its broker epoch. `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1
+        without one. Raises ApiError(DUPLICATE_BROKER_REGISTRATION) while another incarnation has a valid session, and
+        the errors of `register_broker`.
         """
         broker_id = registration.broker_id
         previous = image.brokers.get(broker_id)
@@ -190,8 +201,10 @@ class BrokerSessions:
     # -- offsets
 
     def lowest_active_offset(self, image: MetadataImage) -> int | None:
-        """Returns the lowest of the metadata offsets that active brokers reported in heartbeats; None without active
-        brokers."""
+        """Returns the lowest of the metadata offsets that active brokers have reported in heartbeats.
+
+        Returns None if there are no active brokers, and NOT_REPORTED if one has sent no heartbeat yet.
+        """
         offsets = []
         for broker in image.brokers.values():
             state = self._states.get((broker.broker_id, broker.epoch))
@@ -214,7 +227,10 @@ class BrokerSessions:
         monotonic_ms: int,
         settings: ControllerSettings = DEFAULT_SETTINGS,
     ) -> ControllerResult[HeartbeatResponse]:
-        """Handles a heartbeat as the table at the top of this module says. Raises ApiError(STALE_BROKER_EPOCH)."""
+        """Handles a heartbeat: may fence or unfence its broker, or let it shut down, by the table in the module's docstring.
+
+        Raises ApiError(STALE_BROKER_EPOCH).
+        """
         broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
         self.contact(request.broker_id, request.broker_epoch, monotonic_ms)
         state = self._state(request.broker_id, request.broker_epoch)
@@ -246,7 +262,10 @@ class BrokerSessions:
 
 
 class _HeartbeatCall(NamedTuple):
-    """A heartbeat, and the image and settings with which it is handled. Immutable."""
+    """A heartbeat with the image and the settings by which it is handled. Immutable.
+
+    `is_caught_up` is True if the broker has applied its own registration.
+    """
 
     image: MetadataImage
     request: Heartbeat
@@ -293,10 +312,10 @@ def _directory_changes(
     settings: ControllerSettings,
     records: Sequence[MessageAndVersion],
 ) -> list[MessageAndVersion]:
-    """Returns the records of failed and cordoned directories.
+    """Returns the records for failed and cordoned log directories that a heartbeat reports.
 
-    They follow `records` in the log and are decided on the image after them, because one heartbeat may unfence a broker
-    and report a failed directory.
+    They follow `records` in the log, and are computed from the image after these, because one heartbeat may both
+    unfence a broker and report a failed directory.
     """
     changes: list[MessageAndVersion] = []
     if levels.supports_directory_assignment(image.metadata_version) and request.offline_log_dirs:

@@ -33,8 +33,10 @@ class ClientMetricsSubscription(NamedTuple):
 
     @classmethod
     def from_overrides(cls, overrides: Mapping[str, str]) -> ClientMetricsSubscription:
-        """Returns the subscription that the overrides of its resource describe. Raises ApiError, with Apache Kafka's
-        message, if they are invalid."""
+        """Returns the subscription that a resource's overrides (configuration values by key) define.
+
+        Raises ApiError, with Apache Kafka's message, if they are invalid.
+        """
         for name in overrides:
             if name not in CLIENT_METRICS_KEYS:
                 raise ApiError(Error.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")

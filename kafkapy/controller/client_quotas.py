@@ -19,7 +19,10 @@ FRACTION = 1e-6
 
 
 class Largest(NamedTuple):
-    """The largest value that an integer quota may have, and the type `kind` by which Kafka's error message names it."""
+    """The largest value of an integer quota.
+
+    `kind` is the integer type that Kafka's error message names, such as Int.
+    """
 
     value: float
     kind: str
@@ -39,8 +42,8 @@ IP_KEYS: dict[str, Largest | None] = {"connection_creation_rate": LARGEST_INT}
 class QuotaAlteration(NamedTuple):
     """The change of the quotas of one entity.
 
-    `entity` consists of sorted pairs (type, name); the name None stands for the default entity. `values` maps quota
-    keys to values. A value of None removes the quota. `has_duplicates` says whether the request has a key twice.
+    `entity` consists of sorted pairs (type, name); the name None means the default entity. `values` maps quota keys to
+    values; None removes the quota. `has_duplicates` is True if the request has a key twice.
     """
 
     entity: QuotaEntity
@@ -55,9 +58,11 @@ def alter_client_quotas(
     *,
     validate_only: bool = False,
 ) -> ControllerResult[dict[QuotaEntity, ErrorMessage]]:
-    """Changes quotas. An error of one entity does not affect the others. If an entity is repeated, its first change is
-    made, and the response is nevertheless an error, as in Kafka. `resolvable_hosts` contains the names of those
-    ip entities that are IP addresses or that DNS resolves."""
+    """Changes quotas. The response has a result for each entity; an error of one does not affect the others.
+
+    If an entity is repeated, its first change is made, and the result is nevertheless an error, as in Kafka.
+    `resolvable_hosts` contains those names of ip entities that are IP addresses or that DNS resolves.
+    """
     records: list[MessageAndVersion] = []
     response: dict[QuotaEntity, ErrorMessage] = {}
     for alteration in alterations:
@@ -114,7 +119,7 @@ def _allowed_keys(entity: QuotaEntity, resolvable_hosts: Collection[str]) -> dic
 
 
 def _shown(entity: QuotaEntity) -> str:
-    """Returns the entity as Kafka's messages show it."""
+    """Returns the entity as Kafka's messages write it: `ClientQuotaEntity(entries={user=alice})`."""
     parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
     return f"ClientQuotaEntity(entries={{{parts}}})"
 

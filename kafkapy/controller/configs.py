@@ -41,7 +41,7 @@ class OperationType(IntEnum):
 
 
 class ConfigChange(NamedTuple):
-    """The change of one key. `operation` is the number on the wire; `value` is None for DELETE."""
+    """The change of one key. `operation` is the number of an OperationType; `value` is None for DELETE."""
 
     name: str
     operation: int
@@ -56,7 +56,10 @@ def incremental_alter_configs(
     validate_only: bool = False,
     policies: Policies = NO_POLICIES,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
-    """Changes single keys (KIP-339). An error of one resource does not affect the others."""
+    """Changes single keys of resources (KIP-339). The response has a result for each resource.
+
+    An error of one resource does not affect the others. With `validate_only` there are no records.
+    """
     requested = {resource: [change.name for change in each] for resource, each in changes.items()}
     return _alter_configs(image, broker_config, changes, requested, policies, validate_only=validate_only)
 
@@ -70,9 +73,9 @@ def _alter_configs(
     *,
     validate_only: bool,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
-    """Changes the configuration of resources. `requested` has the keys that the request names; the policy receives only
-    these.
+    """Changes the configuration of resources. The response has a result for each resource.
 
+    `changes` has all changes, and `requested` the keys that the request names; the policy receives only these keys.
     Raises ApiError(POLICY_VIOLATION) if the changes need more records than one batch can have.
     """
     records: list[MessageAndVersion] = []
@@ -103,7 +106,10 @@ def legacy_alter_configs(
     validate_only: bool = False,
     policies: Policies = NO_POLICIES,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
-    """Handles AlterConfigs: the given overrides replace all overrides of the resource."""
+    """Handles AlterConfigs: the values in `configs` replace all overrides of each resource.
+
+    The response has a result for each resource. With `validate_only` there are no records.
+    """
     changes: dict[ConfigResource, list[ConfigChange]] = {}
     for resource, entries in configs.items():
         gone = [name for name in image.config(*resource) if name not in entries]
@@ -141,8 +147,10 @@ def _check_resource(image: MetadataImage, resource: ConfigResource) -> None:
 
 
 def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
-    """Raises ApiError for a change of min.insync.replicas that eligible leader replicas (KIP-966) forbid: the removal
-    of the cluster's value, or a value for one broker."""
+    """Raises ApiError for a change of min.insync.replicas that is forbidden with eligible leader replicas (KIP-966).
+
+    These are the removal of the cluster's value, and a value for one broker.
+    """
     if not image.elr_enabled or resource[0] != BROKER_RESOURCE:
         return
     change = next((each for each in changes if each.name == MIN_ISR), None)
@@ -159,7 +167,10 @@ def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: Sequ
 def overrides_after(
     image: MetadataImage, broker_config: BrokerConfig, resource: ConfigResource, changes: Sequence[ConfigChange]
 ) -> dict[str, str]:
-    """Returns the overrides of a resource after the changes. Raises ApiError for a change that is invalid by itself."""
+    """Returns the overrides of a resource after the changes. Raises ApiError for a change that is invalid by itself.
+
+    Combinations of overrides are not checked.
+    """
     overrides = dict(image.config(*resource))
     for change in changes:
         if change.operation == OperationType.DELETE:
@@ -178,8 +189,10 @@ def overrides_after(
 def _changed_list(
     broker_config: BrokerConfig, resource: ConfigResource, current: str | None, change: ConfigChange
 ) -> str:
-    """Returns the value of a list key after elements were added or removed. If the key has no override, the elements
-    are added to or removed from the default."""
+    """Returns the value of a list key after the change has added elements to it or removed elements from it.
+
+    `current` is the present override; if it is None, the default value is changed.
+    """
     row = TOPIC_ROWS.get(change.name) if resource[0] == TOPIC_RESOURCE else dynamic_row(change.name)
     if row is None or row.type is not ConfigType.LIST:
         name = OperationType(change.operation).name
@@ -217,10 +230,10 @@ def _config_records(
 
 
 def _clear_elr_records(image: MetadataImage, records: Sequence[MessageAndVersion]) -> list[MessageAndVersion]:
-    """Returns a ClearElrRecord for each topic whose min.insync.replicas changes, or for all topics if the cluster's
-    value changes.
+    """Returns a ClearElrRecord for each topic whose min.insync.replicas changes by `records`.
 
-    A replica that left the ISR under the former minimum may lack records that were committed under the new one.
+    If the cluster's value changes, these are all topics. A replica that left the ISR under the old minimum may lack
+    records that were committed under the new one.
     """
     if not image.elr_enabled:
         return []

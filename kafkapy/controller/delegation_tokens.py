@@ -43,9 +43,10 @@ class TokenSettings(NamedTuple):
 
 
 class NewToken(NamedTuple):
-    """A token to create, at the request of `requester`. `renewers` may renew the token in addition to `owner`.
+    """A delegation token to create, at the request of `requester`.
 
-    If `max_lifetime_ms` is not positive, the token may live as long as the configuration allows.
+    `renewers` may renew the token in addition to `owner`.
+    If `max_lifetime_ms` is not positive, the token may be valid as long as the configuration permits.
     """
 
     owner: Principal
@@ -57,7 +58,10 @@ class NewToken(NamedTuple):
 def create_token(
     image: MetadataImage, wanted: NewToken, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[DelegationToken]:
-    """Creates a token. Raises ApiError if tokens are disabled, or if a renewer is not a principal of type User."""
+    """Creates a token. The response is the token; `wall_ms` is the present time in ms since 1970.
+
+    Raises ApiError if tokens are disabled, or if a renewer is not a principal of type User.
+    """
     _check_enabled(image, settings)
     lifetime_ms = settings.max_lifetime_ms
     if wanted.max_lifetime_ms > 0:
@@ -80,11 +84,11 @@ def create_token(
 def renew_token(
     image: MetadataImage, requester: Principal, hmac_bytes: bytes, period_ms: int, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[int]:
-    """Sets the expiry of a token to `period_ms` from now; the response is the new expiry in ms since 1970.
+    """Sets the expiry of the token with the HMAC `hmac_bytes` to `period_ms` from now, or to a limit that is earlier.
 
-    The expiry is at most delegation.token.expiry.time.ms from now, which a `period_ms` that is not positive means, and
-    not later than the token's latest expiry. Raises ApiError if `requester` may not change the token, or if it has
-    expired.
+    The limits are delegation.token.expiry.time.ms from now, which a `period_ms` that is not positive also means, and
+    the token's maximum lifetime. `wall_ms` is the present time. The response is the new expiry in ms since 1970. Raises
+    ApiError if `requester` may not change the token, or if it does not exist or has expired.
     """
     _check_enabled(image, settings)
     token = find_token(image, hmac_bytes, settings)
@@ -97,10 +101,11 @@ def renew_token(
 def expire_token(
     image: MetadataImage, requester: Principal, hmac_bytes: bytes, period_ms: int, settings: TokenSettings, wall_ms: int
 ) -> ControllerResult[int]:
-    """Removes a token if `period_ms` is negative, otherwise sets its expiry to `period_ms` from now.
+    """Removes the token with the HMAC `hmac_bytes`, or sets its expiry.
 
-    The response is the expiry in ms since 1970. Raises ApiError if `requester` may not change the token, or if it does
-    not exist or has expired.
+    It is removed if `period_ms` is negative; otherwise it expires `period_ms` after `wall_ms`, the present time. The
+    response is the expiry in ms since 1970. Raises ApiError if `requester` may not change the token, or if it does not
+    exist or has expired.
     """
     _check_enabled(image, settings)
     token = find_token(image, hmac_bytes, settings)
@@ -112,13 +117,13 @@ def expire_token(
 
 
 def remove_expired_tokens(image: MetadataImage, wall_ms: int) -> ControllerResult[bool]:
-    """Removes all tokens that have expired. The response is False, because no further operation is necessary."""
+    """Removes all tokens that have expired at `wall_ms`. The response is False: no further operation is necessary."""
     expired = [token for token in image.delegation_tokens.values() if token.expiration_timestamp < wall_ms]
     return ControllerResult([_removal(token) for token in expired], False)
 
 
 def find_token(image: MetadataImage, hmac_bytes: bytes, settings: TokenSettings) -> DelegationToken:
-    """Returns the token with this HMAC. Raises ApiError(DELEGATION_TOKEN_NOT_FOUND)."""
+    """Returns the token with this HMAC. Raises ApiError(DELEGATION_TOKEN_NOT_FOUND) if there is none."""
     assert settings.secret_key is not None, "delegation tokens are disabled"
     for token in image.delegation_tokens.values():
         if hmac.compare_digest(token_hmac(settings.secret_key, token.token_id), hmac_bytes):

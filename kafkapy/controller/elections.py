@@ -29,9 +29,9 @@ def elect_leaders(
 ) -> ControllerResult[ElectionResults]:
     """Elects leaders of the named partitions, or of all partitions if `partitions` is None.
 
-    If `partitions` is None, the response contains every topic, but not the partitions that need no election, as in
-    Kafka. Raises ApiError: INVALID_REQUEST for an unknown election type, POLICY_VIOLATION if more records are needed
-    than one batch can have.
+    `election_type` is 0 for the preferred replica, 1 for an unclean election. If `partitions` is None, the response
+    contains every topic, but not the partitions that need no election, as in Kafka. Raises ApiError: INVALID_REQUEST
+    for an unknown election type, POLICY_VIOLATION if more records are needed than one batch can have.
     """
     election = ELECTION_TYPES.get(election_type)
     if election is None:
@@ -102,10 +102,10 @@ def elect_unclean_leaders(
     settings: ControllerSettings = DEFAULT_SETTINGS,
     max_elections: int = MAX_ELECTIONS_PER_TASK,
 ) -> ControllerResult[bool]:
-    """Elects any live replica as leader of the partitions without a leader, in topics with
-    unclean.leader.election.enable.
+    """Elects a live replica, even one that is not in sync, as the leader of each partition without a leader.
 
-    The response is True if the task ended at `max_elections`, so that the caller has to repeat it at once.
+    Only topics with unclean.leader.election.enable are concerned. The response is True if the task ended at
+    `max_elections`, so that the caller has to repeat it at once.
     """
     changes = PartitionChanges(image, settings)
     return _elect_at_most(
@@ -119,8 +119,10 @@ def elect_unclean_leaders(
 
 
 def _elect_at_most(max_elections: int, candidates: Iterable[PartitionChange]) -> ControllerResult[bool]:
-    """Returns the records of at most `max_elections` candidates; the response is True if more elections may be
-    possible."""
+    """Returns the records of at most `max_elections` of the candidates; those that change nothing do not count.
+
+    The response is True if this limit was reached, so that more elections may be possible.
+    """
     built = (record for change in candidates if (record := change.build()) is not None)
     records = list(islice(built, max_elections))
     return ControllerResult(records, len(records) >= max_elections)

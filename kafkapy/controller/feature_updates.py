@@ -34,7 +34,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """The update of one feature. `upgrade_type` is the number on the wire."""
+    """The update of one feature to `level`. `upgrade_type` is the number in an UpdateFeatures request."""
 
     name: str
     level: int
@@ -55,8 +55,11 @@ class QuorumVersion(NamedTuple):
 
 
 class UpdatedFeatures(NamedTuple):
-    """The response to an update. `kraft_version` is the level that the caller has to write, with all voters, into a
-    control batch before it responds; None if kraft.version does not change."""
+    """The response to an update of features.
+
+    `kraft_version` is the level that the caller has to write, with all voters, into a control batch before it responds;
+    None if kraft.version does not change.
+    """
 
     kraft_version: int | None = None
 
@@ -70,9 +73,10 @@ def update_features(
     *,
     validate_only: bool = False,
 ) -> ControllerResult[UpdatedFeatures]:
-    """Updates the features; `node_id` is the id of this controller. Without `quorum`, kraft.version cannot be changed.
+    """Updates the finalized levels of features; `node_id` is the id of this controller.
 
-    Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid update; in this case no feature is changed.
+    Without `quorum`, kraft.version cannot be changed. Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid
+    update; then no feature is changed.
     """
     records: list[MessageAndVersion] = []
     kraft_version: int | None = None
@@ -100,8 +104,10 @@ def update_features(
 
 
 def _checked_level(image: MetadataImage, update: FeatureUpdate, node_id: int, quorum: QuorumVersion) -> int | None:
-    """Returns the level to set, or None if it is the current level. Raises ApiError(INVALID_UPDATE_VERSION) for an
-    invalid update."""
+    """Returns the level to set, or None if it is the current level.
+
+    Raises ApiError(INVALID_UPDATE_VERSION) for an invalid update.
+    """
     name, level = update.name, update.level
     if update.upgrade_type not in list(UpgradeType):
         raise _invalid(update, "The controller does not support the given upgrade type.")
@@ -198,8 +204,10 @@ def _check_dependencies(update: FeatureUpdate, proposed: Mapping[str, int]) -> N
 
 
 def _elr_safety_records(image: MetadataImage, broker_config: BrokerConfig) -> list[MessageAndVersion]:
-    """Returns the records of configuration that eligible leader replicas need (KIP-966): they set min.insync.replicas
-    for the cluster and remove it from single brokers."""
+    """Returns the configuration records that are written when eligible leader replicas (KIP-966) are enabled.
+
+    They set min.insync.replicas for the cluster and remove it from single brokers.
+    """
     records: list[MessageAndVersion] = []
     if MIN_ISR not in image.config(BROKER_RESOURCE, ""):
         records.append(_min_isr_record("", str(broker_config[MIN_ISR])))

@@ -27,7 +27,7 @@ from kafkapy.protocol.messages.metadata_records import PartitionChangeRecord
 
 
 class Election(Enum):
-    """The kinds of elections; each value says which replicas may win."""
+    """The kinds of elections: a kind determines which replicas can be elected."""
 
     PREFERRED = "the preferred replica if it is electable, otherwise as ONLINE; never unclean by configuration"
     ONLINE = "the current leader while it is electable, otherwise the first electable replica"
@@ -35,8 +35,10 @@ class Election(Enum):
 
 
 class Elected(NamedTuple):
-    """The result of an election. `leader` is NO_LEADER if no replica could be elected; `unclean` is True if the leader
-    may lack committed records."""
+    """The result of an election.
+
+    `leader` is NO_LEADER if no replica could be elected; `unclean` is True if the leader may lack committed records.
+    """
 
     leader: int
     unclean: bool
@@ -47,13 +49,12 @@ def _unassigned(replica: int) -> bytes:
 
 
 class PartitionChange:
-    """The change of a partition from its current state to a target state, as a PartitionChangeRecord. An object is used
-    for one change; not thread-safe.
+    """The change of a partition from its current state to a target state.
 
-    The caller sets the `target_*` attributes, and then calls `build`. `is_acceptable(replica)` returns whether a
-    replica may lead, which requires a live broker and an online log directory. `min_isr` is the effective
-    min.insync.replicas, at most the number of replicas. `default_directory(broker)` returns the directory id of a new
-    replica.
+    An object is used for one change; not thread-safe. The caller sets the `target_*` attributes, and then calls
+    `build`. `is_acceptable(replica)` returns whether a replica may lead, which requires a live broker and an online log
+    directory. `min_isr` is the effective min.insync.replicas, at most the number of replicas.
+    `default_directory(broker)` returns the directory id of a new replica.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class PartitionChange:
         self.target_directories: dict[int, bytes] = {}
 
     def build(self) -> MessageAndVersion | None:
-        """Returns the record and its version, or None if nothing changes."""
+        """Returns the PartitionChangeRecord and its version, or None if nothing changes."""
         partition = self.partition
         record = PartitionChangeRecord(partition_id=self.partition_id, topic_id=self.topic_id)
         self._complete_reassignment()
@@ -121,7 +122,7 @@ class PartitionChange:
         assert record.leader < 0 or record.leader in replicas, f"leader {record.leader} of {self.target_replicas}"
 
     def _complete_reassignment(self) -> None:
-        """Completes the reassignment, and removes its removing replicas, if the remaining replicas can replace them.
+        """Completes the reassignment: the removing replicas leave, if the remaining replicas can replace them.
 
         All adding replicas must be in sync. If fewer replicas are added than removed, all replicas that remain must be
         in sync, because the ISR would otherwise become smaller than before.
@@ -140,11 +141,10 @@ class PartitionChange:
         self.target_removing = self.target_adding = ()
 
     def _update_target_elr(self) -> None:
-        """Sets `target_elr`: the replicas outside of `target_isr` that can still be elected, in ascending order as in
-        Kafka.
+        """Sets `target_elr`: the replicas outside of `target_isr` that can still be elected, in ascending order.
 
-        Unlike in Kafka 4.3, a replica that a reassignment removes is not one of them: it deletes its log, and would be
-        electable without records when a later reassignment brings it back.
+        The order is Kafka's. Unlike in Kafka 4.3, a replica that a reassignment removes is not one of them: it deletes
+        its log, and would be electable without records when a later reassignment adds it again.
         """
         if not self.elr_enabled:
             return
@@ -169,7 +169,10 @@ class PartitionChange:
                 record.leader_recovery_state = RECOVERING
 
     def elect_leader(self) -> Elected:
-        """Elects a leader from the target replicas and the target ISR; NO_LEADER if none is eligible."""
+        """Elects a leader from the target replicas and the target ISR.
+
+        The leader is NO_LEADER if no replica is eligible.
+        """
         current = self.partition.leader
         if self.election is Election.PREFERRED and self._is_electable(self.target_replicas[0]):
             return Elected(self.target_replicas[0], False)
@@ -192,9 +195,9 @@ class PartitionChange:
         return is_complete and self.is_acceptable(replica)
 
     def _last_known_leader(self) -> int:
-        """Returns the last known leader if it may be elected, otherwise NO_LEADER.
+        """Returns the last known leader of the partition if it may be elected, otherwise NO_LEADER.
 
-        It may be elected if no replica is electable, because all have stopped uncleanly, and its broker is live again.
+        It may be elected if its broker is live and no other replica is electable, because all have stopped uncleanly.
         """
         if not self.elr_enabled or self.target_elr or self.target_isr or len(self.partition.last_known_elr) != 1:
             return NO_LEADER
@@ -213,8 +216,10 @@ class PartitionChange:
             record.eligible_leader_replicas = list(self.target_elr)
 
     def _raise_epoch_after_shrink(self, record: PartitionChangeRecord) -> None:
-        """Raises the leader epoch, with the same leader, if the ISR shrinks and the metadata.version is an old one that
-        requires this."""
+        """Raises the leader epoch of `record`, with the same leader, if the ISR loses a member.
+
+        Only an old metadata.version requires this; for a newer one nothing changes.
+        """
         if record.leader != NO_LEADER_CHANGE or record.isr is None:
             return
         if not levels.requires_leader_epoch_bump_on_isr_shrink(self.metadata_version):
@@ -223,7 +228,7 @@ class PartitionChange:
             record.leader = self.partition.leader
 
     def _update_last_known_leader(self, record: PartitionChangeRecord) -> None:
-        """Records the leader that a partition loses, and removes this entry when the partition gets a leader again."""
+        """Sets the last known leader in `record` when the partition loses its leader, and removes it when it gets one again."""
         if not self.elr_enabled:
             return
         known = self.partition.last_known_elr

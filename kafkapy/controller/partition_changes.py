@@ -21,21 +21,23 @@ NO_BROKER = -1
 
 
 class TopicRules(NamedTuple):
-    """The configuration of a topic on which decisions about its partitions depend."""
+    """The configuration of a topic that determines decisions about its partitions.
+
+    `min_isr` is its effective min.insync.replicas, and `may_elect_uncleanly` its unclean.leader.election.enable.
+    """
 
     min_isr: int
     may_elect_uncleanly: bool
 
 
 class PartitionChanges:
-    """A factory of changes to the partitions of one image; uses the image's broker registrations and configuration. Not
-    thread-safe.
+    """A factory of changes to the partitions of one image, by its broker registrations and configuration.
 
-    A replica is acceptable as leader if its broker is active and its log directory online. When a broker changes its
-    state, the same batch of records changes its partitions, so that these changes are decided on an image in which the
-    broker still has its old state. The parameters name the broker whose state changes: `added` is acceptable although
-    it is fenced in the image; `removed` and `unclean` are not acceptable and leave the ISR; `unclean` leaves the
-    eligible leader replicas, too.
+    Not thread-safe. A replica is acceptable as leader if its broker is active and its log directory online. When a
+    broker changes its state, the same batch of records changes its partitions, so that these changes are decided on an
+    image in which the broker still has its old state. The parameters name the broker whose state changes: `added` is
+    acceptable although it is fenced in the image; `removed` and `unclean` are not acceptable and leave the ISR;
+    `unclean` also leaves the eligible leader replicas.
     """
 
     __slots__ = ("_added", "_image", "_leaving", "_settings", "_topic_rules", "_unclean")
@@ -59,8 +61,10 @@ class PartitionChanges:
     def change(
         self, topic: TopicImage, partition_id: int, partition: PartitionImage, *, by_config: bool = False
     ) -> PartitionChange:
-        """Returns a change of one partition. With `by_config`, the election may be unclean if the topic's
-        unclean.leader.election.enable is true."""
+        """Returns a PartitionChange of one partition.
+
+        If `by_config`, the election may be unclean if the topic's unclean.leader.election.enable is true.
+        """
         rules = self._rules(topic.name)
         change = PartitionChange(
             topic.topic_id,
@@ -79,8 +83,10 @@ class PartitionChanges:
     def leader_and_isr_updates(
         self, partitions: Iterable[tuple[TopicImage, int, PartitionImage]]
     ) -> Iterator[MessageAndVersion]:
-        """Yields the records that remove the leaving brokers from ISRs and elect leaders. A partition that does not
-        change has no record."""
+        """Yields the records that remove the leaving brokers from the partitions' ISRs and elect leaders.
+
+        A partition that does not change has no record.
+        """
         for topic, partition_id, partition in partitions:
             change = self.change(topic, partition_id, partition, by_config=True)
             change.target_isr = tuple(replica for replica in partition.isr if replica not in self._leaving)
@@ -111,8 +117,11 @@ class PartitionChanges:
 
 
 def default_directory(image: MetadataImage, broker_id: int) -> bytes:
-    """Returns the directory id of a new replica: the broker's only directory; if there are several,
-    DIRECTORY_UNASSIGNED, so that the broker chooses one."""
+    """Returns the directory id for a new replica: that of the broker's log directory if the broker has only one.
+
+    If it has several or is not registered, returns DIRECTORY_UNASSIGNED, so that the broker chooses one; if it has
+    reported none, DIRECTORY_MIGRATING.
+    """
     broker = image.brokers.get(broker_id)
     if broker is None:
         return DIRECTORY_UNASSIGNED

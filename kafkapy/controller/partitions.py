@@ -21,10 +21,10 @@ ANY_EPOCH = -1
 
 
 class AlterPartition(NamedTuple):
-    """The ISR that a partition's leader requests.
+    """The ISR that a partition's leader requests in an AlterPartition request.
 
     `leader_epoch` and `partition_epoch` are the last ones that the leader has seen. `isr_epochs` are the broker epochs
-    of the ISR's members (KIP-903), -1 where unknown; the tuple is empty before version 3.
+    of the ISR's members (KIP-903), -1 where unknown; it is empty before version 3 of the request.
     """
 
     topic_id: bytes
@@ -56,9 +56,10 @@ def alter_partitions(
     requests: Sequence[AlterPartition],
     settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[list[AlteredPartition]]:
-    """Changes the ISRs of partitions that a broker leads; each change succeeds or fails independently of the others.
+    """Changes the ISRs of partitions that a broker leads. The response has a result for each of `requests`.
 
-    Raises ApiError(STALE_BROKER_EPOCH) for the whole request.
+    Each change succeeds or fails independently of the others. Raises ApiError(STALE_BROKER_EPOCH) for the whole
+    request.
     """
     check_broker_epoch(image, broker_id, broker_epoch)
     changes = PartitionChanges(image, settings)
@@ -78,11 +79,11 @@ def alter_partitions(
 def alter_partition(
     image: MetadataImage, broker_id: int, request: AlterPartition, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[AlteredPartition]:
-    """Changes the ISR of one partition, at the request of the broker in this process, whose broker epoch is not
-    checked.
+    """Changes the ISR of one partition, at the request of the broker in this process.
 
-    Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH, NOT_CONTROLLER (the image is
-    older than the broker's state), INVALID_UPDATE_VERSION, INVALID_REQUEST, INELIGIBLE_REPLICA.
+    The broker epoch is not checked. Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH,
+    NOT_CONTROLLER (the image is older than the broker's state), INVALID_UPDATE_VERSION, INVALID_REQUEST,
+    INELIGIBLE_REPLICA.
     """
     records, altered = _alter(image, PartitionChanges(image, settings), broker_id, request)
     return ControllerResult(records, altered)
@@ -93,8 +94,8 @@ def _alter(
 ) -> tuple[list[MessageAndVersion], AlteredPartition]:
     """Returns the records and the outcome of one request.
 
-    A change that completes a reassignment may move the leader. In this case the change takes effect, and the former
-    leader, which sent the request, gets NEW_LEADER_ELECTED.
+    A change that completes a reassignment may elect another leader. Then the change takes effect, and the outcome for
+    the former leader, which sent the request, is the error NEW_LEADER_ELECTED.
     """
     topic, partition = _find(image, request.topic_id, request.partition)
     _check_request(partition, broker_id, request)
@@ -178,7 +179,7 @@ def assign_directories(
     """Records the log directories of replicas: `assignments` maps (topic id, partition) to a directory id.
 
     `broker_id` is the id of the broker in this process, so that no broker epoch is checked. Unknown partitions are
-    skipped, because they may have been deleted since the broker reported them.
+    ignored, because they may have been deleted since the broker reported them.
     """
     broker = image.brokers.get(broker_id)
     if broker is None or not levels.supports_directory_assignment(image.metadata_version):
@@ -222,8 +223,11 @@ def _assign(
 def partitions_to_assign(
     image: MetadataImage, broker_id: int, found: Mapping[tuple[bytes, int], bytes]
 ) -> dict[tuple[bytes, int], bytes]:
-    """Returns the part of `found`, (topic id, partition) -> directory id, that differs from the directories in the
-    metadata. `found` has the directories in which a broker has found its replicas."""
+    """Returns the elements of `found` whose directory is not the one in the metadata.
+
+    `found` maps (topic id, partition) to the id of the directory in which the broker has found its replica. Partitions
+    that do not exist, or of which the broker is not a replica, are omitted.
+    """
     wrong = {}
     for (topic_id, partition_id), directory_id in found.items():
         topic = image.topics.by_id.get(topic_id)

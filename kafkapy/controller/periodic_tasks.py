@@ -54,8 +54,10 @@ class _Task:
 
 
 class PeriodicTasks:
-    """The periodic tasks and their deadlines. A controller makes this object when it becomes active, and uses it on its
-    thread only."""
+    """The periodic tasks of an active controller, and their deadlines.
+
+    A controller makes this object when it becomes active, and uses it on its own thread only.
+    """
 
     def __init__(
         self,
@@ -65,7 +67,10 @@ class PeriodicTasks:
         monotonic_ms: int,
         wall_ms: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`wall_ms` returns the wall-clock time, by which delegation tokens expire."""
+        """Sets the first deadline of each task to its interval after `monotonic_ms`.
+
+        `wall_ms()` returns the wall-clock time in ms since 1970, by which delegation tokens expire.
+        """
         self._sessions = sessions
         self._settings = settings
         wanted: tuple[tuple[Election, int | None], ...] = (
@@ -78,7 +83,10 @@ class PeriodicTasks:
         ]
 
     def next_deadline_ms(self) -> int | None:
-        """Returns the time from which `due` returns an operation; None if there are no tasks and no broker sessions."""
+        """Returns the monotonic time in ms from which `due` returns an operation.
+
+        Returns None if there are no tasks and no broker sessions.
+        """
         deadlines = [task.deadline_ms for task in self._tasks]
         expiry_ms = self._sessions.next_expiry_ms()
         if expiry_ms is not None:
@@ -86,10 +94,11 @@ class PeriodicTasks:
         return min(deadlines) if deadlines else None
 
     def due(self, monotonic_ms: int) -> Operation[bool] | None:
-        """Returns an operation that is due, or None if none is. The caller runs the operation before the next call.
+        """Returns an operation that is due at `monotonic_ms`, or None.
 
-        An operation fences at most one broker, elects at most 1,000 leaders, or removes all expired tokens. The
-        response is True if it may have left a part of its work; an operation for the rest is then due at once.
+        The caller runs the operation before the next call. An operation fences at most one broker, elects at most 1,000
+        leaders, or removes all expired tokens. Its response is True if some of its work may remain; then `due` returns
+        an operation for the rest at once.
         """
         expiry_ms = self._sessions.next_expiry_ms()
         if expiry_ms is not None and monotonic_ms >= expiry_ms:

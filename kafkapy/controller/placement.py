@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class PlaceableBroker(Protocol):
-    """A broker to which replicas can be assigned: a registration, or what a tool knows of a broker."""
+    """A broker to which replicas can be assigned: its registration in an image, or a tool's description of it."""
 
     @property
     def broker_id(self) -> int: ...
@@ -30,11 +30,11 @@ class PlaceableBroker(Protocol):
 def place_replicas(
     brokers: Iterable[PlaceableBroker], partitions: int, replication_factor: int, random_below: RandomBelow
 ) -> list[tuple[int, ...]]:
-    """Returns the replicas of `partitions` new partitions, the leader first.
+    """Returns the replicas of `partitions` new partitions; the first replica of each is the leader.
 
     Brokers in a controlled shutdown, and brokers with only cordoned log directories, get no replicas. Fenced brokers
-    get replicas when there are too few others, but never lead. `random_below(n)` returns a random number from 0 to n -
-    1. Raises ApiError(INVALID_REPLICATION_FACTOR).
+    get replicas when there are too few unfenced brokers, but never lead. `random_below(n)` returns a random number from
+    0 to n - 1. Raises ApiError(INVALID_REPLICATION_FACTOR) if there are too few brokers.
     """
     usable = [broker for broker in brokers if broker.accepts_replicas]
     if replication_factor < 1:
@@ -58,8 +58,10 @@ def place_replicas(
 
 
 class _Ring:
-    """Brokers that get replicas in turn. The first replica of each partition goes to the broker after the one that got
-    the first replica of the previous partition."""
+    """Brokers that get replicas one after another.
+
+    The first replica of a partition goes to the broker after the one with the first replica of the previous partition.
+    """
 
     def __init__(self, brokers: list[int], random_below: RandomBelow) -> None:
         self._brokers = sorted(brokers)
@@ -68,8 +70,10 @@ class _Ring:
         self._round = 0
 
     def next(self, placement_round: int) -> int | None:
-        """Returns the next broker for the partition with the number `placement_round`; None if the partition already
-        has a replica on every broker of the ring."""
+        """Returns the next broker for the partition with the number `placement_round`.
+
+        Returns None if the partition already has a replica on every broker of the ring.
+        """
         if not self._brokers:
             return None
         if self._round != placement_round:
@@ -116,8 +120,10 @@ class _Racks:
         self._round = 0
 
     def place(self, replication_factor: int) -> tuple[int, ...]:
-        """Returns the replicas of the next partition. The caller has checked that there are enough brokers, and that
-        one is unfenced."""
+        """Returns the replicas of the next partition, the leader first.
+
+        The caller has checked that there are enough brokers, and that at least one is unfenced.
+        """
         if self._round == self._unfenced and self._unfenced > 1:
             self._shuffle()
             self._round = 0

@@ -155,7 +155,10 @@ def client_settings(chosen: Mapping[str, Any], same: Iterable[str] = ()) -> Clie
 
 
 def _number(value: Any) -> Any:
-    """Returns a float as an integer, infinity as the largest integer that configuration keys accept, all else unchanged."""
+    """Converts a float to an integer, and infinity to the largest integer that configuration keys accept.
+
+    Returns all other values unchanged.
+    """
     if isinstance(value, float):
         return _FOR_INFINITY if value == INFINITE else int(value)
     return value

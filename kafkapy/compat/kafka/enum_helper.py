@@ -6,7 +6,7 @@ from typing import Any
 
 
 class EnumHelper:
-    """The base of enumerations whose members are also found by name, in upper or lower case and with `-` instead of `_`."""
+    """A base of enumerations whose members are found by value or name; the name in any case, also with `-` for `_`."""
 
     @classmethod
     def build_from(cls, val: Any) -> Any:

@@ -95,7 +95,10 @@ class Future:
         return self
 
     def add_both(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
-        """Registers `f` as callback and as errback: it is called with the result or the exception as the argument in between."""
+        """Registers `f` as callback and as errback, so that it is called with the result or the exception.
+
+        The call is `f(*args, result or exception, **kwargs)`.
+        """
         return self.add_callback(f, *args, **kwargs).add_errback(f, *args, **kwargs)
 
     def chain(self, future: Future) -> Self:

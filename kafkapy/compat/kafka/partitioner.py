@@ -23,7 +23,7 @@ class Partitioner(ABC):
         serialized_value: bytes | None,
         cluster: ClusterMetadata,
     ) -> int:
-        """Returns the number of the partition for a record; `serialized_key` and `serialized_value` are None for null."""
+        """Returns the number of the partition for a record; a serialized key or value of None is null."""
 
 
 class DefaultPartitioner(Partitioner):
@@ -51,7 +51,7 @@ class DefaultPartitioner(Partitioner):
 
 
 class StickyPartitioner(DefaultPartitioner):
-    """Chooses the partition of a key as DefaultPartitioner does; records without a key go to one partition per batch."""
+    """Chooses the partition of a key as DefaultPartitioner does; other records go to one partition for a batch."""
 
     def __init__(self) -> None:
         self._sticky: dict[str, int] = {}

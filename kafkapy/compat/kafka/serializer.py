@@ -58,7 +58,7 @@ class JsonSerializer(DefaultSerializer):
 
 
 class SerializeWrapper(Serializer):
-    """A serializer that calls a function of one argument with the data; if the function is None, returns the data."""
+    """A serializer that calls a function of one argument with the data; without a function, returns the data."""
 
     def __init__(self, fn: Callable[[Any], Any] | None) -> None:
         self.fn = fn
@@ -68,7 +68,7 @@ class SerializeWrapper(Serializer):
 
 
 class DeserializeWrapper(Deserializer):
-    """A deserializer that calls a function of one argument with the bytes; if the function is None, returns the bytes."""
+    """A deserializer that calls a function of one argument with the bytes; without a function, returns the bytes."""
 
     def __init__(self, fn: Callable[[bytes], Any] | None) -> None:
         self.fn = fn

@@ -46,7 +46,7 @@ class MemberState:
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """A consumer's membership in its group; the coordinator refuses offsets from a consumer that is no longer a member."""
+    """A consumer's membership in its group, which brokers check when offsets are committed in a transaction."""
 
     group_id: str | None = None
     generation_id: int = -1

@@ -14,7 +14,10 @@ P = TypeVar("P")
 
 
 def deal(partitions: Iterable[P], streams: Sequence[str]) -> dict[str, list[P]]:
-    """Assigns partitions, in the given order, to the streams in turn, which are taken in the order of their names."""
+    """Assigns partitions, in the given order, to the streams in turn; the streams are ordered by name.
+
+    Returns the partitions of each stream.
+    """
     ordered = sorted(streams)
     dealt: dict[str, list[P]] = {stream: [] for stream in ordered}
     for number, partition in enumerate(partitions):

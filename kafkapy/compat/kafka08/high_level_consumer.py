@@ -47,7 +47,7 @@ class ConsumerTimeout(KafkapyError):
 
 
 class MessageAndMetadata(NamedTuple):
-    """A message and where it was read."""
+    """A message, with its key, topic, partition and offset."""
 
     topic: str
     partition: int
@@ -77,7 +77,7 @@ class Blacklist(NamedTuple):
 
 
 class KafkaStream:
-    """The messages of the partitions that one member of the group has. For one thread at a time."""
+    """The messages of the partitions that are assigned to one member of the group. For one thread at a time."""
 
     def __init__(self, consumer: Consumer, timeout_ms: int, closing: threading.Event) -> None:
         self._consumer = consumer
@@ -124,7 +124,7 @@ class KafkaStream:
 
 
 class ConsumerConnector:
-    """A consumer of Kafka 0.8: its streams share partitions with all streams of the group.
+    """A consumer of Kafka 0.8: the partitions are distributed among the streams of all connectors of the group.
 
     `properties` has the keys of Kafka 0.8's consumer, or those of today's. Raises ConfigError for values that cannot be
     used, such as `offsets.storage=zookeeper`.
@@ -153,7 +153,7 @@ class ConsumerConnector:
         self._closing = threading.Event()
 
     def create_message_streams(self, counts: Mapping[str, int]) -> dict[str, list[KafkaStream]]:
-        """Returns as many streams of each topic as `counts` says. May be called once.
+        """Returns a list of streams for each topic; `counts` has the number of streams by topic.
 
         Raises RuntimeError for a second call.
         """
@@ -161,8 +161,10 @@ class ConsumerConnector:
         return {topic: [self._stream([topic]) for _ in range(count)] for topic, count in counts.items()}
 
     def create_message_streams_by_filter(self, chosen: Whitelist | Blacklist, count: int = 1) -> list[KafkaStream]:
-        """Returns streams of all topics that a filter selects, also of those that are created later. May be called
-        once."""
+        """Returns `count` streams of all topics that a filter selects, including topics that are created later.
+
+        Raises RuntimeError for a second call.
+        """
         self._check_first()
         return [self._stream(chosen.compiled()) for _ in range(count)]
 
@@ -192,7 +194,10 @@ class ConsumerConnector:
                 continue
 
     def shutdown(self) -> None:
-        """Ends the streams: those that threads read end their iteration, and the others are closed. Blocks."""
+        """Ends all streams: a stream that a thread is reading ends its iteration, and every other stream is closed.
+
+        Blocks.
+        """
         self._closing.set()
         for stream in self._streams:
             stream.wake()

@@ -12,10 +12,10 @@ log = logging.getLogger("kafkapy.compat.kafka08")
 
 
 def translate(given: Mapping[str, Any], keys: Mapping[str, str | None]) -> dict[str, Any]:
-    """Returns a configuration of today's client.
+    """Returns a configuration of today's client for one of Kafka 0.8's.
 
-    `keys` has today's key for each old one, None for a key that has no effect any more, which is named in a warning. A
-    key that is not in `keys` is passed on, so that keys of today's client can be used too.
+    `keys` has today's key for each old one, None for a key that no longer has an effect; such a key in `given` causes a
+    warning. A key that is not in `keys` is not changed, so that keys of today's client can be used too.
     """
     found: dict[str, Any] = {}
     for name, value in given.items():

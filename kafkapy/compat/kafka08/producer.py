@@ -98,9 +98,10 @@ class Producer(Closing):
         return settings
 
     def send(self, *messages: KeyedMessage | Iterable[KeyedMessage]) -> None:
-        """Sends messages, or lists of them.
+        """Sends messages; an argument is a message or a list of messages.
 
-        A synchronous producer blocks until they are acknowledged, and raises FailedToSendMessage.
+        A synchronous producer blocks until the messages are acknowledged, and raises FailedToSendMessage. An
+        asynchronous one raises QueueFull if its queue has no room.
         """
         wanted = [message for each in messages for message in ([each] if isinstance(each, KeyedMessage) else each)]
         futures = []
@@ -153,9 +154,10 @@ class Producer(Closing):
 
 
 def _encoder(key: str, configured: Any, default: Callable[[Any], Any] | None = None) -> Callable[[Any], Any]:
-    """Returns the function that encodes a message for the configuration key `key`.
+    """Returns the function that encodes messages or keys, which the configuration key `key` selects.
 
-    `configured` is the name of one of Java's encoders, `module:name`, the function itself, or None for `default`.
+    `configured` is the name of one of Java's encoders, a text `module:name`, the function itself, or None for
+    `default`.
     """
     if configured is None:
         return default or _ENCODERS["kafka.serializer.DefaultEncoder"]
@@ -165,9 +167,10 @@ def _encoder(key: str, configured: Any, default: Callable[[Any], Any] | None = N
 
 
 def _partitioner(configured: Any) -> Callable[[Any, int], int] | None:
-    """Returns the function that chooses the partition for a key and a number of partitions; None for the default.
+    """Returns the function that chooses the partition: it is called with (key, number of partitions).
 
-    `configured` is the name of a class, `module:name`, a class, or an object with or without a method `partition`.
+    None is the default. `configured` is the name of one of Java's classes, a text `module:name`, a class, a function,
+    or an object with a method `partition`.
     """
     if configured is None or configured in ("kafka.producer.DefaultPartitioner", "kafka.producer.ByteArrayPartitioner"):
         return None

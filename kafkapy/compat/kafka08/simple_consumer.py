@@ -19,7 +19,7 @@ _DEFAULT_TIMEOUT_MS, _DEFAULT_BUFFER_BYTES = 30_000, 64 * 1024
 
 
 class MessageAndOffset(NamedTuple):
-    """A message and its offset; the next one to fetch is `next_offset`."""
+    """A message and its offset; `next_offset` is the offset to fetch the next message from."""
 
     offset: int
     key: bytes | None
@@ -66,10 +66,9 @@ class _Connection(AdminLookups):
         return self._request(self._at_address, key, lambda version: request, deadline_ms=self._deadline_ms(None))
 
     def _at_address(self, monotonic_ms: int) -> int | None:
-        """Returns the id of the broker at the address with which the connection was made.
+        """Returns the id of the broker at the address with which the connection was made, None if it is not known yet.
 
-        If the cluster names this broker by another address, returns the id of any broker; None before the first
-        metadata.
+        If the cluster names this broker by another address, returns the id of any broker.
         """
         nodes = self._network.cluster.nodes
         same = (node_id for node_id, node in nodes.items() if (node.host, node.port) == self._address)
@@ -125,10 +124,10 @@ class SimpleConsumer(Closing):
     def fetch(
         self, wanted: Iterable[tuple[str, int, int, int]], *, max_wait_ms: int = 0, min_bytes: int = 0
     ) -> dict[TopicPartition, FetchedMessages]:
-        """Returns messages of partitions, each given by topic, partition, offset and the most bytes. Blocks.
+        """Fetches messages. Each element of `wanted` is (topic, partition, offset, greatest number of bytes). Blocks.
 
-        Messages before the offset, which a compressed batch may contain, are left out. At least one batch is returned
-        whatever its size.
+        Messages before the offset, which a compressed batch may contain, are removed. At least one batch is returned
+        even if it is larger than the limit.
         """
         offsets = {TopicPartition(topic, number): (offset, size) for topic, number, offset, size in wanted}
         metadata = self._connection.leader_and_topics(sorted({each.topic for each in offsets}))

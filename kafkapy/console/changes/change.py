@@ -68,7 +68,7 @@ class Change(NamedTuple):
 
 
 def required(fields: Fields, name: str) -> str:
-    """Returns the value of the field `name` without surrounding spaces. Raises Problem if it is empty."""
+    """Returns the value of the form field `name` without surrounding spaces. Raises Problem if the value is empty."""
     text = fields.get(name, "").strip()
     if not text:
         raise Problem(400, f"The field {name} is empty.")
@@ -76,9 +76,10 @@ def required(fields: Fields, name: str) -> str:
 
 
 def whole_number(fields: Fields, name: str, low: int, high: int, default: int | None = None) -> int:
-    """Returns the value of the field `name` as a whole number from `low` to `high`, or `default` if the field is empty.
+    """Returns the value of the form field `name` as a whole number from `low` to `high`.
 
-    Raises Problem for another text, for a number out of range, and for an empty field without `default`.
+    Returns `default` if the field is empty. Raises Problem for another text, for a number out of range, and for an
+    empty field without `default`.
     """
     text = fields.get(name, "").strip()
     if not text and default is not None:

@@ -26,9 +26,9 @@ _FLAGS = {
 def _partitions(
     view: ClusterView, group: str, fields: Fields, committed: Mapping[TopicPartition, OffsetAndMetadata]
 ) -> list[TopicPartition]:
-    """Returns the partitions that the field `topics` of a form names, as words `topic` or `topic:0,1`.
+    """Returns the partitions that the form field `topics` names, by words `topic` or `topic:0,1`.
 
-    If the field is empty, these are the partitions of which the group has committed an offset. Raises Problem if there
+    If the field is empty, returns the partitions of which the group has committed an offset. Raises Problem if there
     are none, or if the field names a partition that does not exist.
     """
     found: list[TopicPartition] = []
@@ -55,10 +55,10 @@ def _chosen(
     ends: Mapping[TopicPartition, Ends],
     committed: Mapping[TopicPartition, OffsetAndMetadata],
 ) -> dict[TopicPartition, int]:
-    """Returns the new offset of each partition: where the fields `to` and `value` of the form tell the group to go.
+    """Returns the new offset of each partition, according to the form fields `to` (the strategy) and `value`.
 
     An offset outside of the log is replaced by the nearer end of the log. Raises Problem for invalid fields, or if the
-    ends of a log could not be read.
+    first or end offset of a log could not be read.
     """
     strategy, value = fields.get("to", "earliest"), fields.get("value", "").strip()
     if strategy not in _STRATEGIES:

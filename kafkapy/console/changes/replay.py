@@ -26,7 +26,10 @@ _STARTS = ("oldest", "offset", "time")
 
 
 class _Source:
-    """The records of a topic that a form selects. Each iteration over the object reads them from the cluster again."""
+    """The records of a topic that are selected by a form.
+
+    Each iteration over the object reads them from the cluster again.
+    """
 
     def __init__(self, view: ClusterView, fields: Fields) -> None:
         self._view = view
@@ -46,7 +49,10 @@ class _Source:
         )
 
     def _bounded(self, ranges: Ranges, until: str) -> Ranges:
-        """Returns the ranges, each ended at the first record that is not older than `until`; unchanged if it is ""."""
+        """Returns the ranges of offsets, each shortened to end before the first record not older than `until`.
+
+        `until` is a time as text; "" leaves the ranges unchanged.
+        """
         if not until:
             return ranges
         found = self._view.offsets_at(ranges, time_of(until))
@@ -56,7 +62,7 @@ class _Source:
         }
 
     def __iter__(self) -> Iterator[Record]:
-        """Yields the records. Raises Problem if there are too many of them, or if they could not be read."""
+        """Yields the selected records. Raises Problem if there are too many of them, or if they cannot be read."""
         search = RecordSearch(self._view.properties, self._query, self._ranges)
         end_s = time.monotonic() + READING_TIME_S
         count = total = 0
@@ -116,9 +122,9 @@ def _plan(view: ClusterView, fields: Fields) -> Plan:
 
 
 def _write(view: ClusterView, source: _Source, target: str) -> int:
-    """Writes the records to the topic `target` in one transaction, and returns their number.
+    """Writes the records of `source` to the topic `target` in one transaction, and returns their number.
 
-    After an error the transaction is aborted, so that consumers of committed records see none of them.
+    After an error the transaction is aborted, so that consumers with `read_committed` read none of them.
     """
     settings = {
         **view.properties,

@@ -106,7 +106,7 @@ def _plan_configuration(view: ClusterView, fields: Fields) -> Plan:
 
 
 def _quoted(value: str) -> str:
-    """Returns `value` as the option --add-config accepts it: in brackets if it contains a comma."""
+    """Returns `value` in the form that --add-config accepts: in square brackets if it contains a comma."""
     return f"[{value}]" if "," in value else value
 
 

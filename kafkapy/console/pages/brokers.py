@@ -36,7 +36,7 @@ def show_all(visit: Visit) -> Page:
 
 
 def _quorum(visit: Visit) -> tuple[QuorumDescription | None, str]:
-    """Returns the description of the metadata quorum, and ""; or None, and the reason why it cannot be read."""
+    """Returns (description of the metadata quorum, ""), or (None, reason why it cannot be read)."""
     try:
         return visit.cluster.admin.describe_metadata_quorum(), ""
     except ApiError as error:
@@ -44,7 +44,7 @@ def _quorum(visit: Visit) -> tuple[QuorumDescription | None, str]:
 
 
 def show_configuration(visit: Visit) -> Page:
-    """Returns the configuration of a broker, with the source of each value."""
+    """Returns the page with the configuration of a broker, with the source of each value."""
     broker = int(visit.path["broker"])
     if broker not in {each.node_id for each in visit.cluster.describe().brokers}:
         raise Problem(404, f"The cluster has no broker {broker}.")
@@ -64,7 +64,7 @@ def show_configuration(visit: Visit) -> Page:
 
 
 def show_directories(visit: Visit) -> Page:
-    """Returns the log directories of all brokers, and the largest replicas."""
+    """Returns the page with the log directories of all brokers, and the largest replicas."""
     found = visit.cluster.log_dirs()
     rows, replicas = [], []
     for broker, directories in sorted(found.values.items()):

@@ -10,11 +10,11 @@ from kafkapy.console.visit import Page, Visit
 
 
 def show(visit: Visit) -> Page:
-    """Returns the page that compares this cluster with another one, or two topics.
+    """Returns the page that compares two topics, or all topics of this cluster with those of another cluster.
 
     The parameters of the URL are `other`, the name of the other cluster; `topic`, a topic of this cluster, without
-    which all topics are compared; and `with`, the topic of the other cluster to compare with, by default of the same
-    name.
+    which all topics are compared; and `with`, the topic to compare with, by default the topic of the same name in the
+    other cluster.
     """
     other_name = visit.text("other") or visit.cluster.name
     topic, other_topic = visit.text("topic"), visit.text("with")

@@ -29,7 +29,7 @@ _history = LagHistory()
 
 
 def show_all(visit: Visit) -> Page:
-    """Returns the page with the list of groups. Lags are read only for the part of the list that is shown."""
+    """Returns the page with the list of groups. Lags are read only for the groups that the page shows."""
     wanted = visit.text("q")
     kind = visit.text("type")
     every = visit.cluster.groups()
@@ -54,9 +54,9 @@ def show_all(visit: Visit) -> Page:
 
 
 def _lags(visit: Visit, groups: list[str]) -> dict[str, int | None]:
-    """Returns the lag of each group; None if it has committed nothing, or if no end could be read.
+    """Returns the lag of each group; None if it has committed no offset, or if no end of a log could be read.
 
-    This takes one request for offsets for each group, and two to each broker for the ends.
+    This takes one request for offsets for each group, and two requests to each broker for the ends.
     """
     offsets = visit.cluster.admin.list_group_offsets(groups).values
     ends = visit.cluster.ends({key for each in offsets.values() for key in each})
@@ -70,7 +70,7 @@ def _lags(visit: Visit, groups: list[str]) -> dict[str, int | None]:
 
 
 def show(visit: Visit) -> Page:
-    """Returns the page of one group, whose id is in the query because it may have any characters."""
+    """Returns the page of one group. The group's id is in the query of the URL, because it may have any characters."""
     group = visit.text("id")
     if not group:
         raise Problem(400, "The URL names no group: /group?id=NAME.")
@@ -89,9 +89,9 @@ def show(visit: Visit) -> Page:
 
 
 def _describe(visit: Visit, group: str) -> GroupDescription | None:
-    """Returns the description of a consumer group or a classic group; None if the members are not consumers.
+    """Returns the description of a group with the consumer protocol, or else of a classic group of any protocol type.
 
-    Raises Problem if the group does not exist.
+    Raises Problem if the group does not exist, and ApiError if it cannot be described.
     """
     found = visit.cluster.admin.describe_groups([group])
     if group in found.values:
@@ -103,9 +103,9 @@ def _describe(visit: Visit, group: str) -> GroupDescription | None:
 
 
 def _lag_values(visit: Visit, group: str, described: GroupDescription | None, *, with_times: bool) -> dict[str, Any]:
-    """Returns the values of a page's template that are about lag: of each partition, in total, and the verdicts.
+    """Returns the values about lag for a page's template: the lag of each partition, the total, and the verdicts.
 
-    `described` is None if the group's members are unknown. With `with_times` the times of the first unread records are
+    `described` is None if the group's members are unknown. If `with_times`, the times of the first unread records are
     read, too. Stores a sample of the group for later verdicts.
     """
     offsets = _offsets(visit, group)
@@ -160,7 +160,7 @@ def _share_group(visit: Visit, group: str, values: dict[str, Any]) -> Page:
 
 
 def _deliveries(visit: Visit, group: str) -> tuple[dict[Place, Deliveries], str]:
-    """Returns the stored deliveries of a share group, and ""; or {}, and the reason why they cannot be read."""
+    """Returns (deliveries of a share group by partition, ""), or ({}, reason why they cannot be read)."""
     try:
         found = visit.cluster.cached(f"deliveries of {group}", SLOW_S, lambda: deliveries_of(visit.cluster, group))
     except ApiError as error:

@@ -76,10 +76,10 @@ def _search(visit: Visit, query: MessageQuery, topic: str, numbers: list[int]) -
 def _page(
     visit: Visit, query: MessageQuery, search: RecordSearch, values: dict[str, Any], frame: tuple[str, str]
 ) -> Iterator[str]:
-    """Yields the HTML of the page in pieces: the text before the rows, each row when it is found, the text after them.
+    """Yields the HTML of the page in pieces: the text before the rows, each row when found, the text after the rows.
 
-    `frame` has the texts before and after the rows; `values` are those of the template. If MOST_SEARCHES searches run
-    already, a refusal replaces the rows.
+    `frame` has these two texts; `values` are those of the template. If MOST_SEARCHES other searches are running, a
+    refusal replaces the rows.
     """
     head, tail = frame
     yield head
@@ -111,7 +111,7 @@ def _shown(visit: Visit, query: MessageQuery, record: Record) -> dict[str, Any]:
 
 
 def export(visit: Visit) -> Response:
-    """Returns the records that the page shows as JSON lines or CSV."""
+    """Returns the records that the page would show as a file, in JSON lines or CSV."""
     kind = visit.choice("as", tuple(_EXPORTS), "json")
     name = visit.path["topic"]
     query = parse_query(visit)
@@ -167,7 +167,10 @@ def _member(name: str, content: bytes | None) -> dict[str, Any]:
 
 
 def _csv_line(record: Record) -> str:
-    """Returns a record as a line of CSV (RFC 4180). A cell that a spreadsheet would take for a formula gets a quote."""
+    """Returns a record as a line of CSV (RFC 4180).
+
+    A quote is put before the text of a cell that a spreadsheet would interpret as a formula.
+    """
     cells = [str(record.partition), str(record.offset), str(record.timestamp)]
     for content in (record.key, record.value):
         text = "" if content is None else content.decode("utf-8", "backslashreplace")
@@ -176,7 +179,7 @@ def _csv_line(record: Record) -> str:
 
 
 def show_record(visit: Visit) -> Page | Response:
-    """Returns the page of one record, or its bytes as a file."""
+    """Returns the page of one record, or the bytes of its key or value as a file."""
     name, number, offset = visit.path["topic"], int(visit.path["partition"]), int(visit.path["offset"])
     topic = visit.cluster.topic(name)
     partition = TopicPartition(name, number)
@@ -220,7 +223,7 @@ def show_record(visit: Visit) -> Page | Response:
 
 
 def _again(topic: str, record: Record) -> str:
-    """Returns the query of the URL of the form that writes a record, filled with this record's content.
+    """Returns the query of the URL of the form that writes a record, filled with the content of `record`.
 
     Returns "" if the query would be too long for a URL.
     """
@@ -240,7 +243,7 @@ def _again(topic: str, record: Record) -> str:
 
 
 def _cut(decoded: Decoded) -> Decoded:
-    """Returns the content with at most 256 KiB of text, which a browser still shows at once."""
+    """Returns the content with its text cut after 256 KiB, so that browsers show it quickly."""
     most = LARGEST_CONTENT // 4
     if len(decoded.text) <= most:
         return decoded

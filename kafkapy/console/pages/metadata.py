@@ -24,9 +24,9 @@ HISTORY_S = 15.0
 
 
 def history_of(view: ClusterView) -> MetadataHistory:
-    """Returns the metadata history, read from a log directory of this machine or from the active controller. Blocks.
+    """Returns the metadata history, which reads a log directory of this machine or the active controller's log. Blocks.
 
-    Raises Problem if the cluster has neither: no directory is configured, and no controller can be reached.
+    Raises Problem if no directory is configured and no controller can be reached.
     """
     return view.cached("history", HISTORY_S, lambda: _fetch(view))
 
@@ -83,9 +83,9 @@ def show(visit: Visit) -> Page:
 
 
 def _offset(visit: Visit, history: MetadataHistory, name: str, default: int) -> int:
-    """Returns the offset that the parameter `name` of the URL contains, or that belongs to the time that it contains.
+    """Returns the offset in the parameter `name` of the URL, or the offset that belongs to the time in this parameter.
 
-    Returns `default` if the parameter is missing or empty. A number above the end of the log counts as a time.
+    Returns `default` if the parameter is missing or empty. A number above the end of the log is interpreted as a time.
     """
     text = visit.text(name)
     if not text:
@@ -106,7 +106,7 @@ def _summary(record: Any) -> str:
 
 
 def show_difference(visit: Visit) -> Page:
-    """Returns what differs between the images at two offsets or times."""
+    """Returns the page with the differences between the metadata images at two offsets or times."""
     history = history_of(visit.cluster)
     start = _offset(visit, history, "from", history.base.offset)
     end = _offset(visit, history, "to", history.end_offset)
@@ -122,7 +122,10 @@ def show_difference(visit: Visit) -> Page:
 
 
 def _facts(image: MetadataImage) -> dict[str, str]:
-    """Returns partitions, brokers and configuration of an image as texts by name, so that images can be compared."""
+    """Returns the partitions, brokers and configuration of an image as texts by name.
+
+    The texts of two images can be compared.
+    """
     found = {}
     for topic in image.topics.by_name.values():
         for number, state in topic.partitions.items():
@@ -138,7 +141,7 @@ def _facts(image: MetadataImage) -> dict[str, str]:
 
 
 def show_partition(visit: Visit) -> Page:
-    """Returns the history of one partition: its leaders and ISRs, and the reason of each change."""
+    """Returns the page with the history of one partition: its leaders and ISRs, and the reason of each change."""
     topic = visit.cluster.topic(visit.path["topic"])
     number = visit.whole("partition", 0, 0, 1 << 31)
     history = history_of(visit.cluster)

@@ -56,7 +56,7 @@ def show(visit: Visit) -> Page:
 
 
 def _bytes_of(visit: Visit, broker: int) -> int | None:
-    """Returns the bytes of a broker's replicas; None if the user may not read them."""
+    """Returns the size of a broker's replicas in bytes; None if the user may not read it."""
     try:
         directories = visit.cluster.log_dirs().values.get(broker)
     except ApiError:
@@ -67,7 +67,7 @@ def _bytes_of(visit: Visit, broker: int) -> int | None:
 
 
 def _groups(visit: Visit) -> tuple[list[GroupListing], str]:
-    """Returns the groups, and ""; or [], and the reason why they cannot be read."""
+    """Returns (groups, ""), or ([], reason why they cannot be read)."""
     try:
         return visit.cluster.groups(), ""
     except ApiError as error:

@@ -24,7 +24,8 @@ MOST_ROWS = 1000
 def show(visit: Visit) -> Page:
     """Returns the page of ACLs, SCRAM users, quotas, and subscriptions of client metrics.
 
-    For a list that cannot be read, because the user may not or the cluster does not support it, the page says why.
+    If a list cannot be read, because the user lacks a permission or the cluster does not support the request, the page
+    shows the reason instead of the list.
     """
     admin = visit.cluster.admin
     wanted = visit.text("q").lower()
@@ -56,7 +57,7 @@ def show(visit: Visit) -> Page:
 
 
 def _name(kind: type[IntEnum], number: int) -> str:
-    """Returns the name of a number of the protocol, as the tools write it: "allow", "describe configs"."""
+    """Returns the name of a number of the protocol as the tools write it, such as "allow" or "describe configs"."""
     try:
         return kind(number).name.lower().replace("_", " ")
     except ValueError:

@@ -31,7 +31,7 @@ def _values(visit: Visit, part_name: str) -> tuple[TopicDescription, dict[str, A
 
 
 def show_partitions(visit: Visit) -> Page:
-    """Returns the partitions of a topic."""
+    """Returns the page with the partitions of a topic."""
     topic, values = _values(visit, "partitions")
     keys = [TopicPartition(topic.name, each.partition) for each in topic.partitions]
     ends = visit.cluster.ends(keys)
@@ -58,9 +58,9 @@ def show_partitions(visit: Visit) -> Page:
 
 
 def _sizes(visit: Visit, topic: str) -> tuple[dict[int, list[tuple[int, str, int]]], str]:
-    """Returns (broker id, log directory, bytes) of each replica of a topic by partition, and why some are missing.
+    """Returns (replicas, reason) for a topic. The replicas are lists of (broker id, log directory, bytes) by partition.
 
-    The reason is "" if every broker has reported its replicas.
+    The reason says why some replicas are missing; it is "" if every broker has reported its replicas.
     """
     found: dict[int, list[tuple[int, str, int]]] = defaultdict(list)
     try:
@@ -76,7 +76,7 @@ def _sizes(visit: Visit, topic: str) -> tuple[dict[int, list[tuple[int, str, int
 
 
 def show_configuration(visit: Visit) -> Page:
-    """Returns the configuration of a topic, with the source of each value."""
+    """Returns the page with the configuration of a topic, with the source of each value."""
     topic, values = _values(visit, "configuration")
     entries = visit.cluster.configuration(ResourceType.TOPIC, topic.name)
     only_set = visit.text("set") == "1"
@@ -90,7 +90,7 @@ def show_configuration(visit: Visit) -> Page:
 
 
 def show_groups(visit: Visit) -> Page:
-    """Returns the groups that have committed offsets of a topic, with their lag."""
+    """Returns the page with the groups that have committed offsets of a topic, with their lag."""
     topic, values = _values(visit, "groups")
     keys = [TopicPartition(topic.name, each.partition) for each in topic.partitions]
     found, unread = lags_of(visit.cluster, keys)

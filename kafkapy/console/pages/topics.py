@@ -15,7 +15,7 @@ _ORDERS = {
 
 
 def show_all(visit: Visit) -> Page:
-    """Returns the page with the list of topics. Ends are read only for the part of the list that is shown."""
+    """Returns the page with the list of topics. Numbers of records are read only for the topics that the page shows."""
     wanted = visit.text("q")
     order = visit.choice("sort", tuple(_ORDERS), "name")
     shows_internal = visit.text("internal") == "1"

@@ -9,7 +9,7 @@ from kafkapy.types import TopicPartition
 
 
 def show_all(visit: Visit) -> Page:
-    """Returns the page of all transactional ids: first those with an open transaction, then the others, each by id."""
+    """Returns the page of all transactional ids, ordered by id; ids with an open transaction come before all others."""
     wanted = visit.text("q")
     listings = [each for each in visit.cluster.admin.list_transactions() if wanted in each.transactional_id]
     # Open transactions come first; only they have a start.

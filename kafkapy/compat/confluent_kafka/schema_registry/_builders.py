@@ -143,7 +143,7 @@ class Building:
         return build_serde(client, config, self._construct, init), dict(conf)
 
     def _taken(self) -> tuple[Any, Any, Any]:
-        """Returns (client, configuration, init): the means to get the registry's client, and the function for the serde.
+        """Returns (client, configuration, init): what was set to get the registry's client, and the serde's function.
 
         The configuration is the one to make a client from; `init` is to be called with the new serde. Each is None if
         it was not set. Raises ValueError if a builder for Protobuf has no message type.

@@ -264,7 +264,7 @@ class RuleAction(RuleBase):
 
     @abstractmethod
     def run(self, ctx: RuleContext, message: Any, ex: Exception | None) -> None:
-        """Performs the action after a rule, whose result is `message`; `ex` is its error, or None if it has succeeded."""
+        """Performs the action after a rule; `message` is the rule's result, `ex` its error (None after a success)."""
 
 
 class ErrorAction(RuleAction):

@@ -156,10 +156,10 @@ class ClusterOperations(TopicOperations):
         }
 
     def describe_features(self, send_request_to_controller: bool = False) -> dict[str, dict[str, Any]]:
-        """Returns a dictionary for each feature, with its `supported` and its `finalized` levels as pairs (lowest, highest).
+        """Returns a dictionary for each feature, with its `supported` and its `finalized` levels.
 
-        Its item `finalized_epoch` is the epoch of the finalized levels, None if it is unknown. Asks the controller if
-        `send_request_to_controller` is set, otherwise any broker.
+        The levels are pairs (lowest, highest). The item `finalized_epoch` is the epoch of the finalized levels, None if
+        it is unknown. Asks the controller if `send_request_to_controller` is set, otherwise any broker.
         """
         node = AT_CONTROLLER if send_request_to_controller else None
         response = self._ask(ApiKey.API_VERSIONS, _versions_request, node)

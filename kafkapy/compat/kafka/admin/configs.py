@@ -222,7 +222,7 @@ class ConfigOperations(AdminRequests):
                 raise ValueError(f"Unrecognized configs: {unknown}")
 
     def _modified(self, resources: Sequence[ConfigResource]) -> list[dict[str, str]]:
-        """Returns for each resource, in the same order, a dictionary of the keys that were set for it and their values."""
+        """Returns for each resource, in the same order, the keys that were set for the resource and their values."""
         described = self._described(resources, "modified")
         return [
             {key: each["value"] for key, each in configs.items() if each["value"] is not None} for configs in described

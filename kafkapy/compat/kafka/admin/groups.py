@@ -177,9 +177,10 @@ class GroupOperations(PartitionOperations):
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         group_coordinator_id: int | None = None,
     ) -> dict[TopicPartition, Any]:
-        """Commits offsets for a group without members; returns the error class of each partition, NoError after a success.
+        """Commits offsets for a group without members. Returns the error class of each partition.
 
-        `group_coordinator_id` is the broker to ask; None means the coordinator of the group.
+        The class is NoError after a success. `group_coordinator_id` is the broker to ask; None means the coordinator of
+        the group.
         """
         if not offsets:
             return {}
@@ -224,9 +225,10 @@ class GroupOperations(PartitionOperations):
     def delete_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], group_coordinator_id: int | None = None
     ) -> dict[TopicPartition, Any]:
-        """Deletes committed offsets; returns the error class of each partition, NoError after a success.
+        """Deletes committed offsets. Returns the error class of each partition.
 
-        `group_coordinator_id` is the broker to ask; None means the coordinator of the group.
+        The class is NoError after a success. `group_coordinator_id` is the broker to ask; None means the coordinator of
+        the group.
         """
         wanted = list(partitions)
         if not wanted:
@@ -257,8 +259,9 @@ class GroupOperations(PartitionOperations):
     def remove_group_members(
         self, group_id: str, members: Iterable[MemberToRemove], group_coordinator_id: int | None = None
     ) -> dict[str, Any]:
-        """Removes members from a group; returns their error classes by member id, or by instance id for a static member.
+        """Removes members from a group.
 
+        Returns the error class of each by member id, or by instance id if it is static.
         `group_coordinator_id` is the broker to ask; None means the coordinator of the group.
         """
         wanted = list(members)

@@ -124,7 +124,10 @@ class AdminRequests:
 
 
 def as_dict(message: Any) -> dict[str, Any]:
-    """Returns the fields of a message as a dictionary; a topic id is the text of its UUID, or None if it is all zeros."""
+    """Returns the fields of a message as a dictionary.
+
+    A topic id is the text of its UUID, or None if it is all zeros.
+    """
     return {name: _plain(getattr(message, name)) for name in type(message).FIELDS if name != _TAGGED_FIELDS}
 
 

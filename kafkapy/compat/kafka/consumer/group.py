@@ -226,9 +226,9 @@ class KafkaConsumer:
             await_bootstrap(self._consumer.network, timeout_ms)
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """Commits offsets if `autocommit` and `enable_auto_commit` are set, leaves the group, and closes the connections.
+        """Commits offsets if `autocommit` and the option `enable_auto_commit` are set, and leaves the group.
 
-        Blocks for `timeout_ms` at most, by default `request_timeout_ms`. May be called again.
+        Closes the connections. Blocks for `timeout_ms` at most, by default `request_timeout_ms`. May be called again.
         """
         if self._closed:
             return
@@ -450,7 +450,7 @@ class KafkaConsumer:
         }
 
     def _go_back(self, records: Sequence[fetched_records.ConsumerRecord]) -> None:
-        """Sets the position of each partition to the first offset in `records`, so that these records are returned again.
+        """Sets the position of each partition to its first offset in `records`, so that these are returned again.
 
         Ignores partitions that are no longer assigned.
         """
@@ -521,7 +521,7 @@ class KafkaConsumer:
         self._consumer.seek_to_beginning(self._seekable(partitions))
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Sets the positions to the end of these partitions, so that only new records follow; by default of all assigned ones."""
+        """Sets the positions to the end offsets of these partitions; without arguments, of all assigned ones."""
         self._consumer.seek_to_end(self._seekable(partitions))
 
     def _seekable(self, partitions: Sequence[TopicPartition]) -> list[types.TopicPartition]:

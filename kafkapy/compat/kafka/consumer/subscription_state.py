@@ -51,7 +51,7 @@ class AsyncConsumerRebalanceListener(ABC):
 
 
 class ListenerAdapter:
-    """A listener of kafkapy's client that calls a listener of kafka-python, whose methods may be coroutine functions."""
+    """A listener of kafkapy's client that calls a listener of kafka-python, synchronous or asynchronous."""
 
     def __init__(self, listener: ConsumerRebalanceListener | AsyncConsumerRebalanceListener) -> None:
         self._listener = listener
