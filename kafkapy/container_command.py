@@ -1,5 +1,7 @@
-"""The command `kafkapy container-start`, the entry point of a container: starts a broker that the environment
-configures, as in the image `apache/kafka`."""
+"""The command `kafkapy container-start`: starts a broker that is configured by environment variables.
+
+It is the entry point of a container, and has the rules of the image `apache/kafka`.
+"""
 
 from __future__ import annotations
 

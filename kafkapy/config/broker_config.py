@@ -198,7 +198,10 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def controller_listeners(self) -> list[Listener]:
-        """The listeners of the controller, which only the nodes of the cluster use; clients are not told about them."""
+        """The listeners of the controller.
+
+        The records of the metadata quorum contain them; responses to clients do not.
+        """
         return [each for each in self.listeners if each.name in self.controller_listener_names]
 
     @property
@@ -231,7 +234,7 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def forms_own_cluster(self) -> bool:
-        """True if the configuration names no controller except this node.
+        """True if this node is broker and controller, and the configuration names no other controller.
 
         Then an unformatted directory is formatted for a new cluster, because there is no other cluster to join.
         """

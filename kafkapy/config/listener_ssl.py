@@ -70,7 +70,7 @@ def ssl_warnings(config: BrokerConfig) -> list[str]:
 def listeners_with_tls(config: BrokerConfig) -> dict[str, str]:
     """Returns the security protocol of each listener that uses TLS, by the listener's name.
 
-    The pseudo-listener `zookeeper.listener`, which Kafka's checks include, is one of them if it uses TLS.
+    The listener for ZooKeeper's clients, `zookeeper.listener`, is included if it uses TLS.
     """
     protocols = {each.name: each.security_protocol for each in config.listeners}
     if config.zookeeper_listener and config.is_broker:

@@ -36,7 +36,7 @@ def load_class(text: str) -> type:
 def load_class_of_key(key: str, text: str, purpose: str) -> type:
     """Returns the class that the value `text` of a key names. Raises ConfigError, which names the key.
 
-    `purpose` says what a Java class of this name would do, as in "validate tokens".
+    For the error, `purpose` says what a Java class in this place would do, such as "validate tokens".
     """
     try:
         return load_class(text)

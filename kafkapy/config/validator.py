@@ -103,7 +103,7 @@ class one_of:  # noqa: N801
 class one_of_ignoring_case(one_of):  # noqa: N801
     """A validator that accepts one of `words` in upper or lower case. `words` are upper case.
 
-    Its `str`, for Kafka's documentation, begins with "(case insensitive)".
+    Its `str` begins with "(case insensitive)", as in Kafka.
     """
 
     __slots__ = ()

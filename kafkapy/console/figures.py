@@ -67,7 +67,7 @@ def ago(wall_ms: int | None, now_ms: int | None = None) -> str:
 
 
 def counted(value: int, noun: str, plural: str = "") -> str:
-    """Returns a number with its noun: "1 topic", "3 topics"."""
+    """Returns a number with its noun: "1 topic", "3 topics". Without `plural`, the plural is the noun with an s."""
     return f"{number(value)} {noun if value == 1 else plural or noun + 's'}"
 
 
@@ -82,7 +82,10 @@ def query(**parameters: object) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Returns at most `limit` characters of a text, and an ellipsis if the text is longer."""
+    """Returns a text unchanged if it has at most `limit` characters.
+
+    Otherwise returns its beginning and an ellipsis, together `limit` characters.
+    """
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

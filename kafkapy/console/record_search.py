@@ -34,7 +34,7 @@ _MOST_SKIPPED = 100
 
 
 class Progress:
-    """The progress of a search: numbers of records, matches, offsets and bytes, and the seconds since its start.
+    """The progress of a search: the numbers of records, of matches and of offsets so far, and its duration in seconds.
 
     `total` is the number of offsets that the search has to read; 0 for a live page, whose end is unknown. `end_reason`
     is a sentence on why the search has ended, "" before.
@@ -49,7 +49,7 @@ class Progress:
 
 
 class RecordSearch:
-    """One search for records. The caller iterates over `run`, once; any thread may call `stop`."""
+    """One search for records. The caller iterates over `run` once; any thread may call `stop`."""
 
     def __init__(self, properties: Mapping[str, Any], query: MessageQuery, ranges: Ranges) -> None:
         self._query = query

@@ -30,7 +30,7 @@ class SchemaUnknown(Exception):
 
 
 class SchemaDecoder:
-    """Decodes content whose first bytes name a schema of one registry. Any thread."""
+    """Decodes content whose first bytes name a schema of one registry. Any thread may use it."""
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
         """Makes a decoder for the registry with the address `url`. Raises ConfigError if `url` is not an address."""
@@ -42,7 +42,7 @@ class SchemaDecoder:
 
     @staticmethod
     def may_decode(data: bytes) -> bool:
-        """Returns whether content begins as a registry's serializers write it: with a zero byte and the id of a schema."""
+        """Returns whether content begins with a zero byte and a schema's id, as a registry's serializers write it."""
         return len(data) >= ID_FRAME_BYTES and data[0] == ID_MAGIC
 
     def decode(self, data: bytes, topic: str) -> Any:

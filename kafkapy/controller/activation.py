@@ -1,5 +1,7 @@
-"""The records that a new active controller writes first: the bootstrap records of an empty log, and the end of an open
-metadata transaction."""
+"""The records that a new active controller writes first.
+
+They are the bootstrap records of an empty log, and the end of an open metadata transaction.
+"""
 
 from __future__ import annotations
 

@@ -227,9 +227,9 @@ class BrokerSessions:
         monotonic_ms: int,
         settings: ControllerSettings = DEFAULT_SETTINGS,
     ) -> ControllerResult[HeartbeatResponse]:
-        """Handles a heartbeat: may fence or unfence its broker, or let it shut down, by the table in the module's docstring.
+        """Handles a heartbeat, according to the table in the module's docstring: may fence or unfence the broker.
 
-        Raises ApiError(STALE_BROKER_EPOCH).
+        May also begin or end its controlled shutdown. Raises ApiError(STALE_BROKER_EPOCH).
         """
         broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
         self.contact(request.broker_id, request.broker_epoch, monotonic_ms)

@@ -21,7 +21,7 @@ FRACTION = 1e-6
 class Largest(NamedTuple):
     """The largest value of an integer quota.
 
-    `kind` is the integer type that Kafka's error message names, such as Int.
+    `kind` is the integer type as Kafka's error message writes it, such as "an INT".
     """
 
     value: float

@@ -1,5 +1,7 @@
-"""UpdateFeatures (KIP-584): changes the finalized levels of features, if every node of the cluster supports the new
-levels. Either all updates of a request are carried out, or none."""
+"""UpdateFeatures (KIP-584): changes the finalized levels of features, if all nodes support the new levels.
+
+Either all updates of a request are carried out, or none.
+"""
 
 from __future__ import annotations
 
@@ -206,7 +208,7 @@ def _check_dependencies(update: FeatureUpdate, proposed: Mapping[str, int]) -> N
 def _elr_safety_records(image: MetadataImage, broker_config: BrokerConfig) -> list[MessageAndVersion]:
     """Returns the configuration records that are written when eligible leader replicas (KIP-966) are enabled.
 
-    They set min.insync.replicas for the cluster and remove it from single brokers.
+    They set min.insync.replicas for the cluster if it is not set, and remove it from single brokers.
     """
     records: list[MessageAndVersion] = []
     if MIN_ISR not in image.config(BROKER_RESOURCE, ""):

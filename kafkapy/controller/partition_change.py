@@ -228,7 +228,7 @@ class PartitionChange:
             record.leader = self.partition.leader
 
     def _update_last_known_leader(self, record: PartitionChangeRecord) -> None:
-        """Sets the last known leader in `record` when the partition loses its leader, and removes it when it gets one again."""
+        """Stores the last known leader in `record` if the partition loses its leader; removes it if it gets one."""
         if not self.elr_enabled:
             return
         known = self.partition.last_known_elr

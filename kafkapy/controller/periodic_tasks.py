@@ -1,5 +1,6 @@
-"""The periodic tasks of an active controller: it ends broker sessions, elects preferred leaders, holds unclean
-elections, and removes expired delegation tokens.
+"""The periodic tasks of an active controller: sessions of brokers, elections of leaders, expiry of tokens.
+
+They end broker sessions, elect preferred leaders, hold unclean elections, and remove expired delegation tokens.
 
 Each task is an operation, like a request. The caller gets an operation that is due, runs it, writes its records, and
 repeats this until no operation is due. Times are milliseconds of the monotonic clock.

@@ -44,7 +44,7 @@ _UNAVAILABLE = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAIL
 class _InnerConsumer(KafkapyConsumer):
     """kafkapy's consumer, with methods that read its internal state for this package.
 
-    It does not refuse calls by several threads, because `Consumer` has a lock for them.
+    Unlike its base, it does not refuse calls by several threads: the lock of `Consumer` separates them.
     """
 
     def __init__(self, properties: dict[str, Any]) -> None:
@@ -60,7 +60,7 @@ class _InnerConsumer(KafkapyConsumer):
             self._group.poll(self._network.clock.monotonic_ms())
 
     def is_subscribed(self) -> bool:
-        """Returns whether the group assigns the partitions."""
+        """Returns True if the group assigns the partitions (`subscribe`), False if the program does (`assign`)."""
         return self._subscription.is_automatic
 
     def watermarks(self, place: Place) -> tuple[int, int] | None:
@@ -174,7 +174,7 @@ class Consumer(Client):
         return message_of(record)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Returns up to `num_messages` messages; blocks until there are as many, at most `timeout` seconds."""
+        """Returns `num_messages` messages, or fewer if `timeout` seconds (-1: no limit) have passed before. Blocks."""
         if not 0 <= num_messages <= _MOST_OF_A_CALL:
             raise ValueError("num_messages must be between 0 and 1000000 (1M)")
         limit_s = seconds(timeout)
@@ -263,7 +263,7 @@ class Consumer(Client):
                 self._buffer.append(Message(place.topic, place.partition, position, error=error))
 
     def _report_topics(self) -> None:
-        """Adds an error for each subscribed topic that has just become unavailable."""
+        """Adds an error to the buffer for each subscribed topic that has become unavailable since the last call."""
         unavailable = self._client.unavailable()
         for topic, error in unavailable.items():
             if self._reported_topics.get(topic) != error:
@@ -281,9 +281,10 @@ class Consumer(Client):
         on_revoke: OnRebalance | None = None,
         on_lost: OnRebalance | None = None,
     ) -> None:
-        """Subscribes to topics; a name that begins with ^ is a regular expression.
+        """Subscribes to topics; a name that begins with ^ is a regular expression. Raises KafkaException.
 
-        The callbacks receive this consumer and the partitions, within `poll`. Raises KafkaException.
+        A later `poll` calls a callback as `on_assign(consumer, partitions)`, with this consumer and a list of
+        TopicPartitions.
         """
         self._check_open()
         if not isinstance(topics, list) or not all(isinstance(each, str) for each in topics):
@@ -334,7 +335,7 @@ class Consumer(Client):
             self._forget(None)
 
     def unassign(self) -> None:
-        """Stops reading all partitions; within a rebalance it has no effect, because the group does so."""
+        """Stops reading all partitions. In a rebalance callback it has no effect: the group changes the assignment."""
         self._check_open()
         if not self._revoking and self._assigning is None:
             self.assign([])
@@ -355,7 +356,10 @@ class Consumer(Client):
         self._call("Failed to incremental assign: ", assign)
 
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
-        """Stops reading these partitions; within a rebalance it has no effect, because the group does so."""
+        """Stops reading these partitions.
+
+        In a rebalance callback it has no effect: the group changes the assignment.
+        """
         self._check_open()
         dropped = {Place(each.topic, each.partition) for each in checked(partitions)}
         if self._revoking or self._assigning is not None:
@@ -424,7 +428,7 @@ class Consumer(Client):
     # Positions
 
     def seek(self, partition: TopicPartition) -> None:
-        """Goes to the offset of an assigned partition, which may be OFFSET_BEGINNING or OFFSET_END."""
+        """Sets the position of an assigned partition to its `offset`, which may be OFFSET_BEGINNING or OFFSET_END."""
         self._check_open()
         place = Place(partition.topic, partition.partition)
         prefix = f"Failed to seek to offset {partition.offset}: "
@@ -448,7 +452,7 @@ class Consumer(Client):
         return found
 
     def pause(self, partitions: list[TopicPartition]) -> None:
-        """Returns no messages of these partitions until `resume`."""
+        """Stops the delivery of messages of these partitions until `resume`."""
         self._check_open()
         places = self._assigned(partitions)
 
@@ -466,7 +470,7 @@ class Consumer(Client):
         self._drop_buffered(set(places))
 
     def resume(self, partitions: list[TopicPartition]) -> None:
-        """Returns messages of paused partitions again."""
+        """Lets messages of paused partitions be delivered again."""
         self._check_open()
         places = self._assigned(partitions)
         self._call("Failed to resume partitions: ", lambda: self._client.resume(places))

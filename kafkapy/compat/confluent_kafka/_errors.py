@@ -178,7 +178,10 @@ def kafka_exception(error: BaseException, prefix: str = "", **flags: bool) -> Ka
 
 
 def transaction_exception(error: BaseException) -> KafkaException:
-    """Returns the exception for a failed transactional call, with the flags that say what the program has to do."""
+    """Returns the exception for a failed transactional call, with flags that tell the program how to continue.
+
+    The flags are `retriable`, `txn_requires_abort` and `fatal` (another producer has taken over the transactional id).
+    """
     if isinstance(error, RequestTimedOut):
         return kafka_exception(error, retriable=True)
     if isinstance(error, ApiError) and error.error in _FENCING:

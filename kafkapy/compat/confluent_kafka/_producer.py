@@ -122,7 +122,7 @@ class _InnerProducer(KafkapyProducer):
         self._network.wake_for(0)
 
     def stop_flushing(self) -> None:
-        """Ends the effect of `start_flushing`."""
+        """Lets batches linger again, after a call of `start_flushing`."""
         with self._network.lock:
             self._sender.flushing -= 1
 

@@ -116,7 +116,10 @@ class Message:
         return self._error
 
     def timestamp(self) -> tuple[int, int]:
-        """Returns the kind of the timestamp (`TIMESTAMP_CREATE_TIME` or another) and the timestamp in ms since 1970."""
+        """Returns the kind of the timestamp and the timestamp in ms since 1970.
+
+        The kind is TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME or TIMESTAMP_LOG_APPEND_TIME.
+        """
         record = self._record
         return record.timestamp_type + 1, record.timestamp
 
@@ -130,7 +133,7 @@ class Message:
         return None if epoch is None or epoch < 0 else epoch
 
     def delivery_count(self) -> int | None:
-        """Returns how often a share group has delivered the record; None for another consumer."""
+        """Returns how often a share group has delivered the record; None if the consumer is not a share consumer."""
         return self._record.delivery_count or None
 
     def set_topic(self, topic: str) -> None:
@@ -168,7 +171,10 @@ class Message:
         return (*place, self.headers(), self.timestamp(), self._error)
 
     def _changed(self) -> _Fields:
-        """Returns the content as a `_Fields`, which replaces the consumer's record at the first change."""
+        """Returns the content as a `_Fields`, which can be changed.
+
+        The first call copies the consumer's record, and the copy replaces it in this message.
+        """
         record = self._record
         if record.__class__ is not _Fields:
             fields = _Fields()

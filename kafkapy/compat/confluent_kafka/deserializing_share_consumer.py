@@ -11,7 +11,10 @@ from kafkapy.compat.confluent_kafka.serialization import MessageField, Serializa
 
 
 class DeserializingShareConsumer(ShareConsumer):
-    """A share consumer whose configuration has `key.deserializer` and `value.deserializer`."""
+    """A share consumer with deserializers: its configuration has `key.deserializer` and `value.deserializer`.
+
+    A deserializer is called with the bytes and a SerializationContext, and returns the key or the value.
+    """
 
     def __init__(self, conf: dict[str, Any]) -> None:
         rest = dict(conf)

@@ -19,7 +19,7 @@ class BrokerMetadata(NamedTuple):
 
 
 class ClusterMetadata:
-    """The brokers, topics and leaders that a client knows now. Any thread."""
+    """The brokers, topics and leaders that a client knows now. Any thread may use it."""
 
     def __init__(self, network: Network) -> None:
         self._network = network

@@ -51,7 +51,10 @@ class DefaultPartitioner(Partitioner):
 
 
 class StickyPartitioner(DefaultPartitioner):
-    """Chooses the partition of a key as DefaultPartitioner does; other records go to one partition for a batch."""
+    """Chooses the partition of a key as DefaultPartitioner does, and one partition for all records without a key.
+
+    `on_new_batch` chooses another partition for these records.
+    """
 
     def __init__(self) -> None:
         self._sticky: dict[str, int] = {}

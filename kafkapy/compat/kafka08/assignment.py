@@ -31,7 +31,10 @@ def in_order_of_hashes(partitions: Iterable[TopicPartition]) -> list[TopicPartit
 
 
 def _assign(members: Members, counts: PartitionCounts, racks: PartitionRacks = NO_RACKS) -> Assignment:
-    """Assigns the partitions of all topics to the members, which have the same subscriptions."""
+    """Assigns the partitions of all topics to the members, which have the same subscriptions.
+
+    `counts` has the number of partitions by topic; `racks` has no effect. Returns the partitions of each member.
+    """
     topics = {topic for member in members.values() for topic in member.topics}
     partitions = [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]
     return deal(in_order_of_hashes(partitions), list(members))

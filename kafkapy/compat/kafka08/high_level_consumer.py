@@ -115,7 +115,10 @@ class KafkaStream:
         self._consumer.commit()
 
     def wake(self) -> None:
-        """Interrupts a thread that waits for a message, so that it notices that the connector has ended. Any thread."""
+        """Interrupts a thread that waits for a message, so that it notices that the connector has ended.
+
+        Any thread may call it.
+        """
         self._consumer.wakeup()
 
     def close(self) -> None:

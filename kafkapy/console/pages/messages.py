@@ -243,7 +243,7 @@ def _again(topic: str, record: Record) -> str:
 
 
 def _cut(decoded: Decoded) -> Decoded:
-    """Returns the content with its text cut after 256 KiB, so that browsers show it quickly."""
+    """Returns the content with its text cut after 262,144 characters, so that browsers show it quickly."""
     most = LARGEST_CONTENT // 4
     if len(decoded.text) <= most:
         return decoded

@@ -123,5 +123,8 @@ class AclBindingFilter(AclBinding):
 
 
 def operations_of(values: list[Any] | None) -> list[AclOperation] | None:
-    """Returns operations as members of AclOperation; None if `values` is None."""
+    """Converts operations, given as members, names or numbers, to members of AclOperation.
+
+    Returns None for None or an empty list.
+    """
     return [to_enum(each, AclOperation) for each in values] if values else None

@@ -19,7 +19,7 @@ from kafkapy.compat.confluent_kafka.admin._values import (
 def check_members(name: str, values: Any, kind: type) -> None:
     """Raises TypeError unless `values` is None or a set of members of the enumeration `kind`.
 
-    `name` is that of the argument, for the message.
+    `name` is the name of the argument in the error message.
     """
     if values is None:
         return

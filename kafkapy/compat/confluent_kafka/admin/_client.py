@@ -75,7 +75,8 @@ class AdminClient(Client):
     def _limit(self, options: dict[str, Any], *accepted: str) -> float | None:
         """Removes the time-out from an operation's options, and returns it in seconds; None without a limit.
 
-        Raises TypeError if the options that remain are not among `accepted`, and KafkaException if a broker is chosen.
+        Raises TypeError if the options that remain are not among `accepted`, and KafkaException for the option
+        `broker`.
         """
         limit_s = seconds(options.pop("request_timeout", -1))
         options.pop("operation_timeout", None)

@@ -25,8 +25,8 @@ _REPORTS_INTERVAL_S = 0.1
 class AIOProducer(AioClient):
     """A producer for asyncio: `produce` returns a future of the delivered Message.
 
-    The records are batched by the client itself, so that `batch_size` and `buffer_timeout` have no effect beyond
-    `linger.ms`. Callbacks run on the event loop and may be coroutines. It must be created within a running loop.
+    The inner Producer batches the records by `linger.ms`; `batch_size` and `buffer_timeout` have no effect. Callbacks
+    run on the event loop and may be coroutines. It must be created within a running loop.
     """
 
     def __init__(

@@ -119,7 +119,10 @@ class Building:
         return self
 
     def set_schema_registry_config(self, schema_registry_conf: Mapping[str, Any]) -> Self:
-        """Sets the configuration of the registry's client, which is made and closed with the serde."""
+        """Sets the configuration of the registry's client.
+
+        The client is made and closed together with the serializer or deserializer.
+        """
         return self._set("schema_registry_config", schema_registry_conf)
 
     def set_schema_registry_client(self, schema_registry_client: Any) -> Self:

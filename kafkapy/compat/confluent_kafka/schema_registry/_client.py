@@ -412,8 +412,7 @@ class SchemaRegistryClient(Closing):
     ) -> None:
         """Deletes the associations of a resource, or only those whose types are in `association_types`.
 
-        If `cascade_lifecycle`, the request asks the registry to delete the associated subjects, too, where the
-        association's lifecycle is strong.
+        `cascade_lifecycle` asks the registry to apply the lifecycle of the associations to the dependent schemas, too.
         """
         query: dict[str, Any] = _query(resourceType=resource_type, cascadeLifecycle=cascade_lifecycle)
         query |= {"associationType": association_types} if association_types else {}

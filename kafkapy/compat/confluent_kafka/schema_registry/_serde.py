@@ -236,7 +236,10 @@ class BaseSerde:
 
 
 class BaseSerializer(BaseSerde, Serializer):
-    """The base of the serializers. A derived class sets `_core` and defines what differs between the languages."""
+    """The base of the serializers. A derived class sets `_core` and defines what depends on the schema's language.
+
+    The languages are Avro, JSON Schema and Protobuf. `_core` serializes values without rules.
+    """
 
     _core: SchemaSerializer
     _defaults: ClassVar[dict[str, Any]] = {}
@@ -347,7 +350,10 @@ class BaseSerializer(BaseSerde, Serializer):
 
 
 class BaseDeserializer(BaseSerde, Deserializer):
-    """The base of the deserializers. A derived class defines what differs between the languages."""
+    """The base of the deserializers. A derived class defines what depends on the schema's language.
+
+    The languages are Avro, JSON Schema and Protobuf.
+    """
 
     _defaults: ClassVar[dict[str, Any]] = {}
 
@@ -450,7 +456,7 @@ class BaseDeserializer(BaseSerde, Deserializer):
     def _reader(self, reading: Reading) -> Schema | None:
         """Returns the schema of the deserialized values: the reader's latest version, or else the schema of the data.
 
-        Derived classes put the schema that was given to the constructor between these two.
+        The deserializers for Avro and JSON put the schema that was given to the constructor between these two.
         """
         return reading.writer if reading.latest is None else reading.latest.schema
 
@@ -520,7 +526,10 @@ def translated() -> Iterator[None]:
 
 
 def given_schema(schema: str | Schema | None, kind: str) -> Schema | None:
-    """Returns a schema that is given as text or as Schema. Raises TypeError for another type."""
+    """Returns a schema given as text as a Schema of the type `kind`; returns a Schema or None unchanged.
+
+    Raises TypeError for another type.
+    """
     if schema is not None and not isinstance(schema, str | Schema):
         raise TypeError(f"the schema must be a str or a Schema, not a {type(schema).__name__}")
     return Schema(schema, kind) if isinstance(schema, str) else schema

@@ -30,7 +30,7 @@ _DOUBLE, _INT32 = struct.Struct(">d"), struct.Struct(">i")
 
 
 class MessageField(str, Enum):  # noqa: UP042 - the text of a member is its value, also in a format string
-    """The part of a record that is serialized."""
+    """The field of a record that is serialized: its key or its value."""
 
     NONE = "none"
     KEY = "key"
@@ -63,7 +63,7 @@ class Serializer:
         raise NotImplementedError
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        """Receives a function that returns the id of the cluster, which the client calls this method with.
+        """Receives the function `resolver()`, which returns the id of the cluster; a client calls this method once.
 
         Does nothing; a serializer that needs the id overrides it.
         """
@@ -85,7 +85,7 @@ class Deserializer:
         raise NotImplementedError
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        """Receives a function that returns the id of the cluster, which the client calls this method with.
+        """Receives the function `resolver()`, which returns the id of the cluster; a client calls this method once.
 
         Does nothing; a deserializer that needs the id overrides it.
         """
@@ -167,7 +167,7 @@ class IntegerDeserializer(Deserializer):
 
 
 class StringSerializer(Serializer):
-    """Serializes text in a codec of Python, by default UTF-8."""
+    """Serializes text by one of Python's codecs, by default UTF-8."""
 
     def __init__(self, codec: str = "utf_8") -> None:
         self.codec = codec
@@ -180,7 +180,7 @@ class StringSerializer(Serializer):
 
 
 class StringDeserializer(Deserializer):
-    """Deserializes text in a codec of Python, by default UTF-8."""
+    """Deserializes text by one of Python's codecs, by default UTF-8."""
 
     def __init__(self, codec: str = "utf_8") -> None:
         self.codec = codec

@@ -191,7 +191,7 @@ class AclOperations(AdminRequests):
     def create_acls(self, acls: Sequence[ACL]) -> dict[str, list[Any]]:
         """Creates ACLs.
 
-        Returns a dictionary: `succeeded` has the created ACLs, `failed` pairs of an ACL and its error.
+        Returns a dictionary: `succeeded` has the created ACLs, `failed` the error classes of all others.
         """
         if not all(isinstance(each, ACL) for each in acls):
             raise IllegalArgumentError("acls must contain ACL objects")

@@ -215,7 +215,7 @@ class PartitionOperations(ClusterOperations):
         """Returns `topics`, the partitions of topics with their eligible leader replicas (KIP-966), and `next_cursor`.
 
         At most `response_partition_limit` partitions are returned. `next_cursor` is the argument `cursor` of the call
-        for the next partitions, None if there are no more.
+        for the next partitions, None after the last one.
         """
         request = DescribeTopicPartitionsRequest(
             topics=[DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in topics],

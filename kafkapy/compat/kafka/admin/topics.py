@@ -21,8 +21,11 @@ _Creatable = CreateTopicsRequest.CreatableTopic
 
 
 class NewTopic:
-    """A topic to create; the counts are -1 for the broker's defaults and with `replica_assignments` (partition ->
-    broker ids)."""
+    """A topic to create.
+
+    `num_partitions` and `replication_factor` are -1 for the broker's defaults, or if `replica_assignments`, the broker
+    ids of each partition, are given.
+    """
 
     def __init__(
         self,

@@ -304,11 +304,11 @@ class KafkaConsumer:
         self._has_assigned = True
 
     def assignment(self) -> set[TopicPartition]:
-        """Returns the partitions that are assigned now. Any thread."""
+        """Returns the partitions that are assigned now. Any thread may call it."""
         return {TopicPartition(*each) for each in tuple(self._consumer.assigned.partitions)}
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Returns the consumer's membership in its group. Any thread."""
+        """Returns the consumer's membership in its group. Any thread may call it."""
         group = self._consumer.group
         if group.group_id is None:
             return ConsumerGroupMetadata()
@@ -328,8 +328,8 @@ class KafkaConsumer:
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Returns the next records by partition, `max_records` at most; blocks up to `timeout_ms` while there are none.
 
-        Records that iteration has fetched and not returned are returned again. Raises IllegalStateError after `close`.
-        `update_offsets` has no meaning here.
+        Records that were fetched for an iteration over the consumer, but not returned by it, are returned here. Raises
+        IllegalStateError after `close`. `update_offsets` has no effect.
         """
         if timeout_ms < 0:
             raise ValueError("Timeout must not be negative")
@@ -587,7 +587,7 @@ class KafkaConsumer:
     def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, timeout_ms: float | None = None
     ) -> None:
-        """Commits `offsets`, or by default the positions after the returned records, and blocks until they are written.
+        """Commits `offsets`, or by default the positions after the returned records. Blocks until they are committed.
 
         Raises CommitFailedError if the group has rebalanced, and IllegalStateError without `group_id`.
         """

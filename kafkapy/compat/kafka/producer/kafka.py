@@ -149,9 +149,9 @@ class KafkaProducer(Closing):
         return settings
 
     def _decide_idempotence(self, given: Mapping[str, Any]) -> None:
-        """Turns idempotence off if given options contradict it and the application has not asked for it.
+        """Turns idempotence off if options in `given` contradict it and the application has not requested idempotence.
 
-        Raises KafkaConfigurationError if it has asked for it, as a transactional producer does.
+        Raises KafkaConfigurationError if the application has requested it, as a transactional producer does.
         """
         config = self.config
         if config["transactional_id"]:
