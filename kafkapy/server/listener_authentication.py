@@ -57,7 +57,10 @@ class ListenerAuthentication:
         self.counts = AuthenticationCounts(clock.monotonic_ms())
 
     def delay(self, work: Callable[[], object]) -> None:
-        """Runs `work` after the delay of failed authentications."""
+        """Runs `work` after connection.failed.authentication.delay.ms; at once if that is 0.
+
+        The response to a failed authentication is sent by such a `work`.
+        """
         if self.failure_delay_ms:
             self.reactor.schedule(self.failure_delay_ms, work)
         else:

@@ -87,8 +87,11 @@ class MetadataPublisher:
         self._create_logs(image.topics.by_name.values(), image, image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> Future[None] | None:
-        """Applies a change and returns None, or passes it to the thread for log directories and returns a Future that
-        is completed when the change has been applied."""
+        """Applies a change of the metadata on the calling thread and returns None.
+
+        If logs have to be created or deleted, or an earlier change is not applied yet, the thread for log directories
+        applies the change, if there is one; the returned Future is completed when it has done so.
+        """
         disk = self._disk_thread
         if disk is None or (disk.is_idle and not self._needs_disk(delta)):
             self._publish(delta, image)

@@ -54,8 +54,9 @@ def split_early(config: BrokerConfig, authorizer: Authorizer | None) -> tuple[li
 def follow_acls(authorizer: Authorizer | None, controller: ControllerLoop, node_id: int) -> Future[MetadataImage]:
     """Makes the authorizer follow the ACLs of the metadata.
 
-    The returned Future ends when the authorizer gives answers for all principals, with the image of that moment. Any
-    thread; `controller` must have been started.
+    The result of the returned Future is the first image that this node has caught up with; it is set when the
+    authorizer has loaded that image's ACLs. An authorizer of another class, or None, follows nothing. Any thread;
+    `controller` must have been started.
     """
     caught_up = controller.caught_up()
     if authorizer is None:
@@ -71,7 +72,10 @@ def follow_acls(authorizer: Authorizer | None, controller: ControllerLoop, node_
     loaded: Future[MetadataImage] = Future()
 
     def begin(done: Future[MetadataImage]) -> None:
-        """Loads the ACLs of the image in `done`, and sets the result of `loaded`, or the exception of `done`."""
+        """Loads the ACLs of the image in `done`, and then completes the Future that `follow_acls` returned.
+
+        If `done` failed, its exception is passed on.
+        """
         error = done.exception()
         if error is not None:
             loaded.set_exception(error)

@@ -37,7 +37,8 @@ PLAINTEXT = "PLAINTEXT"
 class ListenerClientValues:
     """The values of the security keys of a client for connections from this node to one listener.
 
-    As for servers, a key with the prefix of the listener, or of listener and mechanism, precedes the key without one.
+    A key with the listener's prefix (listener.name.NAME.), or with that and the mechanism's, takes precedence over
+    the key without a prefix.
     """
 
     def __init__(self, config: BrokerConfig, listener_name: str, mechanism: str) -> None:
@@ -75,12 +76,12 @@ class ListenerClientTls:
         return bool(self._material.settings.endpoint_identification_algorithm)
 
     def context(self) -> SSLContext:
-        """Returns the context of connections on the thread for other nodes."""
+        """Returns the TLS context for the connections of the thread that sends requests to other nodes."""
         self._refresh()
         return self._contexts[0]
 
     def reactor_context(self) -> TlsContext:
-        """Returns the context of the reactor's connections."""
+        """Returns the TLS context for connections of the reactor's thread to the listener."""
         self._refresh()
         return self._contexts[1]
 
@@ -122,7 +123,7 @@ class NodeClients(NamedTuple):
 
     @property
     def of_channels(self) -> NodeSecurity:
-        """The security of connections on the thread for other nodes."""
+        """The same security, without `ListenerClient.tls`, for the thread that sends requests to other nodes."""
         return NodeSecurity(
             brokers=None if self.brokers is None else self.brokers.security,
             controllers=None if self.controllers is None else self.controllers.security,

@@ -60,7 +60,7 @@ class OtherNodes:
 
     @property
     def client_id(self) -> str:
-        """The client id of this node's requests."""
+        """The client id of the requests that this node sends to other nodes: kafkapy-node-<node id>."""
         return f"kafkapy-node-{self._config.node_id}"
 
     def make_raft_transport(self) -> RaftTransport:
@@ -76,8 +76,9 @@ class OtherNodes:
         )
 
     def register_controller(self, controller: ControllerLoop) -> None:
-        """Registers this node as a controller with the active controller, and repeats it until the metadata contains
-        the registration.
+        """Registers this node as a controller with the active controller.
+
+        The request is repeated until the metadata of the cluster contains the registration.
 
         Does nothing if this node is the only voter, which registers itself. Called after the start of `controller`.
         """
@@ -103,10 +104,10 @@ class OtherNodes:
         controller.follow(registrar).add_done_callback(take_over)
 
     def watch_brokers(self, services: ControllerServices, socket_server: SocketServer) -> None:
-        """Makes this node, while it is the active controller, fence brokers whose processes have died; see DeadBrokers.
+        """Makes this node, while it is the active controller, fence brokers whose processes have died.
 
-        Does nothing if kafkapy.fence.dead.brokers.enable is false. Imports DeadBrokers only when the cluster has
-        another broker.
+        A broker whose connection to this node ends is examined without waiting for its session to expire. Does nothing
+        if kafkapy.fence.dead.brokers.enable is false. Imports the module for this only when there is another broker.
         """
         if not self._config.kafkapy_fence_dead_brokers_enable:
             return

@@ -13,10 +13,10 @@ LOOK_S = 1.0
 def run_on_owner_or_here(
     work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
 ) -> object:
-    """Runs `work` on the owner thread and returns its result.
+    """Runs `work` on the owner thread, to which `post(callable)` passes it, waits, and returns its result.
 
-    If the owner thread does not run, which `is_alive` says, runs `work` on the calling thread, because no other thread
-    uses the owner's objects then.
+    If `is_alive()` is False, the owner thread does not run: then runs `work` on the calling thread, because no other
+    thread uses the owner's objects.
     """
     if is_alive():
         try:
@@ -29,9 +29,10 @@ def run_on_owner_or_here(
 def run_on_owner(
     work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
 ) -> object:
-    """Runs `work` on the owner thread, to which `post` passes it, and returns its result.
+    """Runs `work` on the owner thread, to which `post(callable)` passes it, waits, and returns its result.
 
-    Raises CancelledError if the owner thread ends first. The owner thread must not call it.
+    Raises the exception of `work`, or CancelledError if the owner thread ends first (`is_alive()` is False). The owner
+    thread must not call this function.
     """
     future: Future[object] = Future()
 

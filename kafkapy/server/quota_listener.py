@@ -44,9 +44,10 @@ class QuotaListener:
         connection_quotas: Callable[[], ConnectionQuotas],
         gate: DataGate | None = None,
     ) -> None:
-        """`connection_quotas` returns the limits on connections. Without a `gate` the node is only a controller, which
-        enforces no quotas of bytes and of time. The class of client.quota.callback.class, if there is one, decides
-        about clients instead of the stored quotas; raises ConfigError if it cannot be used."""
+        """`connection_quotas` returns the object that limits connections. `gate` is None if the node is only a
+        controller, which enforces no quotas of bytes and of time. If client.quota.callback.class is set, an object of
+        that class chooses the limits of clients instead of the stored quotas; raises ConfigError if it cannot be used.
+        """
         self._services = services
         self._connection_quotas = connection_quotas
         self._gate = gate
@@ -58,7 +59,7 @@ class QuotaListener:
         self._has_addresses = False
 
     def close(self) -> None:
-        """Closes the administrator's own class, if there is one."""
+        """Closes the object of client.quota.callback.class, if that is set. An exception of its `close` is logged."""
         if self._callback is not None:
             try:
                 self._callback.close()
@@ -126,9 +127,9 @@ class QuotaListener:
 
 
 def _address_rates(quotas: Quotas) -> dict[str | None, float]:
-    """Returns the connections per second that each IP address may create; the key None stands for all others.
+    """Returns the number of connections per second that each IP address may create.
 
-    Resolves names, which may block.
+    The key None has the default rate, for all addresses that are no key. Resolves host names, which may block.
     """
     rates: dict[str | None, float] = {}
     for entity, values in quotas.items():

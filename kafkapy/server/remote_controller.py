@@ -53,7 +53,8 @@ class ControllerChannels(NamedTuple):
 
     @classmethod
     def open(cls, config: BrokerConfig, thread: NodeThread, find_controller: FindController) -> ControllerChannels:
-        """Creates the channels, which connect when they are first used."""
+        """Creates the channels, which connect when they are first used, to the address that `find_controller` returns.
+        """
 
         def channel(name: str, retry_timeout_ms: int | None) -> ControllerChannel:
             return ControllerChannel(
@@ -78,7 +79,7 @@ class ControllerChannels(NamedTuple):
 
 
 class RemoteAlterPartition:
-    """The AlterPartitionPort that sends requests to the active controller. Reactor thread.
+    """Sends changes of ISRs to the active controller (AlterPartition). Reactor thread; implements AlterPartitionPort.
 
     Only one request is in flight; changes that are submitted before its response are sent together in the next one. If
     a whole request fails, it is not known whether the changes were made, so that they are sent again, without a limit.
@@ -92,7 +93,10 @@ class RemoteAlterPartition:
         post: Post,
         schedule: Schedule,
     ) -> None:
-        """`post` and `schedule` run work on the reactor's thread."""
+        """`post` and `schedule` run work on the reactor's thread, at once or later.
+
+        `node_id` and the result of `broker_epoch` identify this broker in the requests.
+        """
         self._channel = channel
         self._node_id = node_id
         self._broker_epoch = broker_epoch

@@ -28,7 +28,10 @@ from kafkapy.server.broker_requests import BrokerRequests
 
 
 class RemoteShareStates:
-    """Sends one request for each operation. Reactor thread only; implements RemoteShareCoordinators."""
+    """Sends one request to another broker for each operation on the state of a share partition.
+
+    Reactor thread only; implements RemoteShareCoordinators.
+    """
 
     def __init__(self, requests: BrokerRequests) -> None:
         self._requests = requests
@@ -86,7 +89,10 @@ class RemoteShareStates:
         self._send(broker_id, request, ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, found)
 
     def _send(self, broker_id: int, request: Message, key: ApiKey, on_result: Callable[[Any, Error], None]) -> None:
-        """Sends a request about one share partition; `on_result` gets its result, or None and the error."""
+        """Sends a request about one share partition to a broker.
+
+        Calls `on_result` with the partition's entry in the response and NONE, or with None and the error.
+        """
 
         def answered(response: Any, error: Error) -> None:
             if response is None:

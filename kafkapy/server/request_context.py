@@ -39,12 +39,12 @@ class RequestFilter(Protocol):
     def admits(self, request: Request, find: Callable[[int], ServedApi | None]) -> bool:
         """Returns True if the request has to be decoded and served; otherwise the filter has handled it.
 
-        `find` returns the API with a key, or None if it is not served.
+        `find(api_key)` returns the API, or None if this listener does not serve it.
         """
         ...
 
     def versions_sent(self) -> None:
-        """Notes that the client has received the versions of the APIs."""
+        """Is called when a valid ApiVersions request of the connection is answered."""
         ...
 
 
@@ -160,7 +160,7 @@ class RequestContext:
         self._finish(throttle_ms)
 
     def _finish(self, throttle_ms: int) -> None:
-        """Delays the client, and ends the measurement of the request."""
+        """Reads no request from the client for `throttle_ms` milliseconds, and ends the measurement of the request."""
         if throttle_ms:
             self.connection.mute(throttle_ms)
             mutations = self.services.mutation_quotas
@@ -176,8 +176,10 @@ class RequestContext:
         self.services.handler_pool.submit(work if self.cost is None else self.cost.timed(work))
 
     def respond_encoded(self, response: bytes) -> None:
-        """Sends the active controller's response, which is encoded already (header and body). Its throttle time delays
-        the client here."""
+        """Sends the response that the active controller gave to the forwarded request.
+
+        `response` is the encoded header and body. Its throttle time delays the client's next request on this node.
+        """
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")
         if self.cost is not None or self.api_key in MUTATING_APIS:
@@ -188,19 +190,19 @@ class RequestContext:
         self.connection.respond([response])
 
     def forward_only(self, message: Message, merge: Callable[[Any], Response]) -> None:
-        """Sets the request to forward instead of the whole request, if this node is not the active controller.
+        """Makes `hand_over` forward `message` to the active controller instead of the client's whole request.
 
-        `merge` returns the response to the client, given the response to `message`.
+        `merge` is called with the active controller's response to `message` and returns the response to the client.
         """
         header_version = request_header_version(ApiKey(self.api_key), self.api_version)
         self.payload = self.header.encode(header_version) + message.encode(self.api_version)
         self.merge = merge
 
     def hand_over(self, refuse: Callable[[Error, str | None], object]) -> bool:
-        """Forwards the request to the active controller, because this node is no longer the active controller.
+        """Forwards the request to the active controller, because this node is not the active controller.
 
-        Returns False if the request cannot be forwarded from here, so that the client has to find the active
-        controller. `refuse` is called if forwarding fails later.
+        Returns False if this node or listener does not forward, so that the client has to find the active controller.
+        `refuse(error, message)` is called if forwarding fails later.
         """
         forwarding = None if self.payload is None else self.services.forwarding
         if forwarding is None:

@@ -26,7 +26,7 @@ def build_sasl_listeners(
     metadata: MetadataCache,
     environment: Mapping[str, str] = os.environ,
 ) -> dict[str, ListenerAuthentication]:
-    """Returns the authentication of the listeners `names` by name.
+    """Returns {listener name: its SASL mechanisms and limits} for the listeners `names`, which use SASL.
 
     The JAAS file is that of kafkapy.jaas.config.file, or the one that KAFKA_OPTS in `environment` names. Raises
     ConfigError for a mechanism that cannot be served.

@@ -31,8 +31,11 @@ def keys_request(name: str, mechanism: int, credential: ScramCredential | None) 
 
 
 def keys_of(upsertion: AlterUserScramCredentialsRequest.ScramCredentialUpsertion) -> tuple[bytes, bytes] | None:
-    """Returns the stored key and the server key of an entry of such a request; None if it has a salted password, or
-    keys of a wrong size."""
+    """Returns (stored key, server key), which kafkapy adds to a credential in AlterUserScramCredentials.
+
+    Returns None if the entry has no such keys but a salted password, or if the size of the keys does not fit the
+    mechanism.
+    """
     keys = dict(upsertion.unknown_tagged_fields).get(_KEYS_TAG)
     mechanism = MECHANISMS_BY_NUMBER.get(upsertion.mechanism)
     if keys is None or mechanism is None or upsertion.salted_password:

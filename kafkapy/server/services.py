@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class CommonServices(TypedDict):
-    """The keyword arguments of ControllerServices, which brokers and controllers pass alike."""
+    """The keyword arguments of the constructors of ControllerServices and Services."""
 
     config: BrokerConfig
     clock: Clock
@@ -221,7 +221,8 @@ class Services(ControllerServices):
             self.loaded_shares.connection_closed(connection)
 
     def features_changed(self) -> None:
-        """Ends the use of share groups if the feature share.version was switched off."""
+        """Removes all share sessions and share partitions if the feature share.version no longer permits share groups.
+        """
         if self.loaded_shares is not None:
             self.loaded_shares.features_changed()
 
@@ -235,7 +236,10 @@ class Services(ControllerServices):
             self.zookeeper.shutdown()
 
     def on_optional_leadership(self, led: list[Partition], followed: list[Partition]) -> None:
-        """Notifies the parts that not every broker has of partitions that this broker leads now, or no longer leads."""
+        """Notifies share groups and the listener for ZooKeeper's clients, if this broker has them, of new leaders.
+
+        This broker now leads the partitions `led`, and follows the partitions `followed`.
+        """
         if self.zookeeper is not None:
             self.zookeeper.on_leadership(led, followed)
         if self.loaded_shares is not None or any(

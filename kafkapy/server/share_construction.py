@@ -24,7 +24,8 @@ from kafkapy.server.share_services import ShareServices
 def build_shares(services: Services, make_requests: Callable[[str], BrokerRequests]) -> ShareServices:
     """Constructs the parts that serve share groups, and connects them with the other parts of the broker.
 
-    `make_requests` constructs the sender of requests to other brokers for a purpose.
+    `make_requests(purpose)` constructs an object that sends requests to other brokers; the purpose, such as
+    share-state, becomes a part of its client id.
     """
     config, clock, metadata = services.config, services.clock, services.metadata
     manager, schedule = services.replica_manager, services.reactor.schedule

@@ -68,7 +68,8 @@ class ClusterPersister(Persister):
         schedule: Schedule,
         make_remote: Callable[[], RemoteShareCoordinators],
     ) -> None:
-        """`make_remote` is called at the first request to another broker."""
+        """`image` returns the present metadata image. `make_remote` is called at the first request to another broker,
+        and returns the object that sends requests to all other brokers."""
         self._coordinator = coordinator
         self._node_id = node_id
         self._image = image
@@ -142,8 +143,11 @@ class ClusterPersister(Persister):
         return self._remote
 
     def _attempt_repeatedly(self, key: SharePartitionKey, attempt: Attempt, on_done: OnDone, number: int = 1) -> None:
-        """Calls `attempt`, and again after each retriable error, MOST_ATTEMPTS times in all. Calls `on_done` with the
-        last error, or with NONE. `number` is that of this attempt, from 1 on."""
+        """Makes an attempt, and again after each retriable error with a growing pause, MOST_ATTEMPTS times in all.
+
+        `attempt(broker_id, done)` sends the request to the coordinator of `key` (None: this broker) and calls `done`.
+        `on_done` is called once, with the last error, or NONE, and its message. `number` counts the attempts from 1.
+        """
 
         def done(error: Error, message: str | None) -> None:
             if error not in _RETRIABLE or number >= MOST_ATTEMPTS:
@@ -159,7 +163,11 @@ class ClusterPersister(Persister):
             attempt(None if found == self._node_id else found, done)
 
     def _find(self, key: SharePartitionKey) -> int | Error:
-        """Returns the broker that coordinates the share partition, or COORDINATOR_NOT_AVAILABLE."""
+        """Returns the id of the broker that coordinates the share partition.
+
+        Returns COORDINATOR_NOT_AVAILABLE if the partition of the state topic has no leader or does not exist; a
+        missing topic is created.
+        """
         topic = self._image().topics.by_name.get(SHARE_GROUP_STATE_TOPIC)
         if topic is None:
             self.create_topic()

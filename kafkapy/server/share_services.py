@@ -42,7 +42,10 @@ class ShareServices:
         return self.groups.settings
 
     def count_acknowledgements(self, batches: Iterable[AckBatch]) -> None:
-        """Counts the records of acknowledgements that a member sent, including those that are refused later."""
+        """Adds the number of records that a member acknowledged to the counts by acknowledgement type.
+
+        Acknowledgements that are refused later are counted too.
+        """
         for first, last, types in batches:
             if len(types) == 1:
                 self.acknowledged[types[0]] += last - first + 1
@@ -93,4 +96,7 @@ class ShareServices:
 
 
 def _released(error: Error, message: str | None) -> None:
-    """Does nothing. If the release could not be stored, the records become available when the member's locks expire."""
+    """Ignores the result of a release of records.
+
+    If the release could not be stored, the records become available when the member's acquisition locks expire.
+    """

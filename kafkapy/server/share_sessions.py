@@ -47,7 +47,10 @@ class ShareSession:
             self.partitions.pop(partition, None)
 
     def rotated(self, epoch: int) -> list[PartitionId]:
-        """Returns the partitions, rotated so that successive epochs begin with different partitions."""
+        """Returns the session's partitions, beginning with the one at index `epoch` modulo their number.
+
+        Successive requests therefore fetch first from different partitions.
+        """
         partitions = list(self.partitions)
         start = epoch % len(partitions) if partitions else 0
         return partitions[start:] + partitions[:start]
@@ -91,8 +94,10 @@ class ShareSessions:
         return session
 
     def advance(self, key: SessionKey, epoch: int) -> ShareSession:
-        """Returns the session in this epoch and moves it to the next one. Raises ApiError SHARE_SESSION_NOT_FOUND or
-        INVALID_SHARE_SESSION_EPOCH."""
+        """Returns the session, after setting its epoch to the one that follows `epoch`.
+
+        Raises ApiError SHARE_SESSION_NOT_FOUND, or INVALID_SHARE_SESSION_EPOCH if `epoch` is not the session's epoch.
+        """
         session = self.get(key)
         if session.epoch != epoch:
             raise ApiError(Error.INVALID_SHARE_SESSION_EPOCH)

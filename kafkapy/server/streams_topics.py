@@ -33,8 +33,8 @@ class StreamsTopics:
     def request(self, topics: Mapping[str, InternalTopic], error_ttl_ms: int, create: CreateTopic) -> None:
         """Requests the creation, by `create`, of each topic that is neither being created nor has an error.
 
-        Does not wait. An error is returned by `errors` for `error_ttl_ms`; a request without a result counts as lost
-        after the same time.
+        Does not wait: `create` is called with the topic and a callback for its result. An error is returned by `errors`
+        for `error_ttl_ms` milliseconds; a request without a result in this time is made again by a later call.
         """
         failed = self.errors(topics)
         now_ms = self._clock.monotonic_ms()
@@ -46,7 +46,8 @@ class StreamsTopics:
             create(wanted, partial(self._finish, name, error_ttl_ms))
 
     def errors(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns the errors of the topics that could not be created recently, by topic."""
+        """Returns {topic: text of the error} of those topics in `names` whose creation failed less than their
+        `error_ttl_ms` ago."""
         now_ms = self._clock.monotonic_ms()
         for name, (_, deadline_ms) in list(self._errors.items()):
             if deadline_ms <= now_ms:

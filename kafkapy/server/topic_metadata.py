@@ -15,7 +15,10 @@ from kafkapy.named_tuple import NamedTuple
 
 
 class DescribedPartition(NamedTuple):
-    """The description of a partition for clients of one listener. `leader` is -1 if no leader is reachable on it."""
+    """The leader and the replicas of a partition, as Metadata shows them to clients of one listener.
+
+    All lists have broker ids. `leader` is -1, and `error` says why, if the leader is not reachable on the listener.
+    """
 
     error: Error
     leader: int
@@ -25,7 +28,10 @@ class DescribedPartition(NamedTuple):
 
 
 class ClusterView:
-    """The view of an image for the clients of one listener. Immutable; creating one is cheap."""
+    """Describes the partitions and brokers of one metadata image to the clients of one listener.
+
+    `endpoints` has, by broker id, the address of each unfenced broker on the listener. Immutable; cheap to create.
+    """
 
     __slots__ = ("_image", "endpoints")
 
@@ -43,13 +49,13 @@ class ClusterView:
     def describe(
         self, partition: PartitionImage, *, name_missing_listener: bool = True, strict: bool = False
     ) -> DescribedPartition:
-        """Returns the description of a partition for clients of the view's listener.
+        """Returns the description of a partition for clients of the listener.
 
-        A broker is reachable if it is not fenced and has this listener. The error is LEADER_NOT_AVAILABLE if the leader
-        is not reachable, or LISTENER_NOT_FOUND if the leader is registered and `name_missing_listener` is True.
+        A broker is reachable if it is not fenced and has this listener. If the leader is not reachable, the error is
+        LISTENER_NOT_FOUND if the leader is registered and `name_missing_listener` is True, else LEADER_NOT_AVAILABLE.
 
         With `strict`, which Metadata version 0 uses, only reachable replicas are listed, and the error is
-        REPLICA_NOT_AVAILABLE if a replica is missing.
+        REPLICA_NOT_AVAILABLE if the leader is reachable but another replica is not.
         """
         replicas, isr = list(partition.replicas), list(partition.isr)
         offline = self._offline_replicas(partition)

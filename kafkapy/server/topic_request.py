@@ -27,9 +27,9 @@ def request_topic(
 ) -> None:
     """Asks the active controller to create a topic, without waiting for it; clients retry. Reactor thread.
 
-    The topic is created in the name of the client of `context`, whose quota of mutations it is charged to, or of the
-    broker itself. `on_result` is called on any thread; it is not called if an earlier request for the topic still waits
-    for its response.
+    With a `context` the topic is created in the name of its client and charged to the client's controller mutation
+    quota, otherwise in the name of the broker. `on_result` gets the error and message, or an exception, on any thread;
+    it is not called if an earlier request for the topic still waits for its response.
     """
 
     def report(result: ErrorMessage | BaseException) -> None:
@@ -47,8 +47,10 @@ def request_topic(
 
 
 def _with_own_defaults(services: Services, wanted: NewTopic) -> NewTopic:
-    """Returns the topic with this broker's default numbers of partitions and replicas instead of the controller's, as
-    in Kafka."""
+    """Returns `wanted` with this broker's num.partitions and default.replication.factor where it has -1.
+
+    As in Kafka, the defaults of the broker apply to a topic that it requests, not those of the controller.
+    """
     config = services.config
     return wanted._replace(
         num_partitions=config.num_partitions if wanted.num_partitions < 0 else wanted.num_partitions,

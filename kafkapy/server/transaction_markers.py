@@ -126,7 +126,10 @@ class ClusterMarkerWriter:
     def __init__(
         self, local: LocalMarkerWriter, find_leader: FindLeader, make_remote: Callable[[], RemoteMarkers]
     ) -> None:
-        """`make_remote` is called at the first marker for another broker."""
+        """`find_leader(partition)` returns the id of the broker that leads the partition, or None.
+
+        `make_remote` is called at the first marker for another broker, and returns the sender for all other brokers.
+        """
         self._local = local
         self._find_leader = find_leader
         self._make_remote = make_remote

@@ -27,7 +27,11 @@ OnVerified = Callable[[Mapping[TopicPartition, Error]], None]
 
 
 class ClientSupport(Enum):
-    """The support of a client for transaction verification, which follows from the version of its request."""
+    """The support of a client for transaction verification (KIP-890), which follows from the version of its request.
+
+    A failed verification is INVALID_TXN_STATE for VERIFY and TRANSACTION_ABORTABLE for VERIFY_ABORTABLE; a client with
+    ADD_PARTITIONS lets the broker add the partitions of its writes to the transaction.
+    """
 
     VERIFY = 0  # expects INVALID_TXN_STATE for a failed verification
     VERIFY_ABORTABLE = 1  # accepts TRANSACTION_ABORTABLE for a failed verification
@@ -151,8 +155,10 @@ class TransactionVerification:
     def _producer_epochs_and_time(
         self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch
     ) -> tuple[int, ...]:
-        """Returns the part of the producer's state in a partition that changes with every marker and every append. It
-        shows whether a marker was written between two calls."""
+        """Returns (producer epoch, coordinator epoch, last timestamp) of the producer in a partition, () if unknown.
+
+        Equal results of two calls show that no transaction marker was written to the partition between them.
+        """
         partition = self._replica_manager.partitions.get(topic_partition)
         entry = None if partition is None else partition.log.producers.entries.get(producer.producer_id)
         return () if entry is None else (entry.producer_epoch, entry.coordinator_epoch, entry.last_timestamp)

@@ -36,8 +36,10 @@ def cluster_facts(services: Services) -> ClusterFacts:
 
 
 def build_zookeeper(services: Services) -> ZooKeeperService:
-    """Constructs the service of the tree and binds its listener. Raises OSError, and ConfigError without users for
-    SASL."""
+    """Constructs the service that shows Kafka's znodes to ZooKeeper's clients, and binds its listener.
+
+    Raises OSError if the port cannot be bound, and ConfigError if the listener uses SASL and no user is configured.
+    """
     config, tls = services.config, services.tls_listeners
     return ZooKeeperService(
         config,
@@ -54,7 +56,10 @@ def build_zookeeper(services: Services) -> ZooKeeperService:
 
 
 def _make_sasl_exchange(config: BrokerConfig) -> MakeExchange | None:
-    """Returns the constructor of SASL exchanges; None if the listener has no SASL. Raises ConfigError without users."""
+    """Returns the function that creates the server's part of a SASL exchange; None if the listener does not use SASL.
+
+    Raises ConfigError if the listener uses SASL and no user is configured.
+    """
     if config.zookeeper_listener_security_protocol not in SASL_PROTOCOLS:
         return None
     from kafkapy.server.zookeeper_sasl import make_digest_md5
@@ -65,7 +70,10 @@ def _make_sasl_exchange(config: BrokerConfig) -> MakeExchange | None:
 def build_zookeeper_offsets(
     services: Services, service: ZooKeeperService, make_requests: Callable[[], BrokerRequests]
 ) -> ZooKeeperOffsets:
-    """Constructs the access to the offsets in the tree, for old versions of requests."""
+    """Constructs the access to group offsets in znodes, which OffsetCommit and OffsetFetch version 0 use.
+
+    `make_requests` constructs an object that sends requests to other brokers.
+    """
     return ZooKeeperOffsets(
         lambda: service.consumer_offsets,
         lambda: tree_leader(services.metadata.image, services.node_id),
@@ -74,9 +82,9 @@ def build_zookeeper_offsets(
 
 
 class ViewFollower:
-    """Notifies the service, on the reactor's thread, of new images and of the topics that have changed.
+    """Notifies the ZooKeeper service, on the reactor's thread, of new images and the names of the changed topics.
 
-    Images that are published before the reactor has run the notification cause no further one.
+    Several images that are published before the reactor runs the notification are covered by this one notification.
     """
 
     def __init__(self, services: Services, service: ZooKeeperService) -> None:
@@ -102,7 +110,10 @@ class ViewFollower:
 
 
 def build_mirror(services: Services) -> ZooKeeperMirror:
-    """Constructs the mirror in the user's ZooKeeper. Raises ConfigError without kazoo, and for a wrong address."""
+    """Constructs the object that writes Kafka's znodes to the ZooKeeper of zookeeper.mirror.connect.
+
+    Raises ConfigError if the library kazoo is not installed or the address is malformed.
+    """
     connect = services.config.zookeeper_mirror_connect
     try:
         from kafkapy.server.zookeeper_mirror import ZooKeeperMirror  # only with the key

@@ -34,7 +34,7 @@ _CREDENTIALS_PREFIX = "SCRAM-"
 
 
 class ZooKeeperMirror:
-    """Writes the view of the metadata to a ZooKeeper, by a thread of its own.
+    """Writes the cluster metadata as Kafka's znodes to a ZooKeeper, on a thread of its own.
 
     Of the brokers that are not fenced, the one with the lowest id writes; the others wait. The ephemeral nodes of all
     brokers belong to its session. If the session ends, they vanish, and the broker that writes next creates them again.
@@ -86,7 +86,10 @@ class ZooKeeperMirror:
         self._client.close()
 
     def _try_to_show(self) -> bool:
-        """Writes what has changed; returns False, after a warning, if ZooKeeper could not be written to."""
+        """Writes the nodes that have changed since the last pass; returns True.
+
+        If ZooKeeper cannot be written to, logs a warning and returns False; the next pass then compares all nodes.
+        """
         try:
             self._show(self._image(), self._facts())
         except (KazooException, KazooTimeoutError, OSError) as error:
@@ -163,7 +166,10 @@ class ZooKeeperMirror:
                 self._client.delete(path, recursive=True)
 
     def _delete_leftovers(self) -> None:
-        """Deletes what the metadata no longer have since the nodes were written before."""
+        """Deletes the nodes of brokers, topics and other objects that no longer exist in the metadata.
+
+        Such nodes may remain from an earlier session, whose writer did not delete them.
+        """
         shown = {path for nodes in self._nodes.values() for path in nodes}
         for folder in _FOLDERS:
             names = self._client.get_children(folder) if folder in shown else []

@@ -26,10 +26,10 @@ Offsets = dict[TopicPartition, tuple[int, Error]]
 
 
 class ZooKeeperOffsets:
-    """The offsets of groups in the tree, here or on the broker that serves it. Reactor thread only.
+    """Reads and writes group offsets in the znodes, which one broker of the cluster serves. Reactor thread only.
 
-    `local` returns the offsets if this broker serves the tree, and `find_leader` the id of the broker that leads the
-    partition of the tree, or None. `make_requests` constructs the sender of requests to other brokers.
+    `local` returns the offsets if this broker serves the znodes, else None. `find_leader` returns the id of the other
+    broker that does, or None. `make_requests` constructs an object that sends requests to other brokers.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class ZooKeeperOffsets:
         *,
         may_forward: bool,
     ) -> None:
-        """Writes the offsets; calls `on_done` with an error for each of them.
+        """Writes the offsets of a group; calls `on_done` with {partition: error, which may be NONE}.
 
-        The error is COORDINATOR_NOT_AVAILABLE while no broker serves the tree, or if another broker serves it and the
-        request may not be forwarded, because it comes from a broker already (`may_forward` is False).
+        The error is COORDINATOR_NOT_AVAILABLE while no broker serves the znodes, or if another broker serves them and
+        `may_forward` is False, because another broker has forwarded the request to this one.
         """
         local = self._local()
         if local is not None:
@@ -93,10 +93,10 @@ class ZooKeeperOffsets:
         *,
         may_forward: bool,
     ) -> None:
-        """Reads the offsets; calls `on_done` with the offset, or -1 and an error, of each of the partitions.
+        """Reads the offsets of a group; calls `on_done` with {partition: (offset, error)}; the offset is -1 if unknown.
 
-        `may_forward` is False if the request comes from a broker. If this broker does not serve the tree, the error is
-        COORDINATOR_NOT_AVAILABLE unless it may forward the request and knows the broker that serves the tree.
+        The error is COORDINATOR_NOT_AVAILABLE while no broker serves the znodes, or if another broker serves them and
+        `may_forward` is False, because another broker has forwarded the request to this one.
         """
         local = self._local()
         if local is not None:
@@ -148,6 +148,9 @@ def _commit_locally(
 
 
 def tree_leader(image: MetadataImage, own_id: int) -> int | None:
-    """Returns the id of the broker that leads the partition of the tree; None if it is `own_id`, or there is none."""
+    """Returns the id of the broker that serves the znodes: the leader of the partition that stores them.
+
+    Returns None if that is the broker `own_id`, or if there is no leader.
+    """
     partition = image.topics.partition(ZOOKEEPER_TREE_TOPIC, 0)
     return None if partition is None or partition.leader in (-1, own_id) else int(partition.leader)

@@ -158,7 +158,10 @@ class ControllerRequests:
         )
 
     def alter_credentials(self, changes: CredentialChanges, on_done: OnDone) -> None:
-        """Makes the changes one after the other, because a request may name a user only once."""
+        """Changes the SCRAM credentials of one user with one request after the other.
+
+        A request may name a user only once. Stops at the first error, whose text `on_done` gets; None if there is none.
+        """
         remaining = list(changes.credentials.items())
 
         def next_one(error: str | None) -> None:
@@ -188,7 +191,10 @@ class ControllerRequests:
     def alter_acls(
         self, created: Collection[AccessControlEntry], deleted: Collection[AccessControlEntry], on_done: OnDone
     ) -> None:
-        """Creates ACLs, and then deletes others."""
+        """Creates the ACLs `created`, and then deletes the ACLs `deleted`.
+
+        `on_done` gets the text of the first error, after which nothing more is done, or None.
+        """
         if not isinstance(self._services.authorizer, StandardAuthorizer):
             on_done("no authorizer is configured")
             return
@@ -306,8 +312,9 @@ class ControllerRequests:
     ) -> None:
         """Makes one change: by `operation` if this node is the active controller, otherwise by sending `request` to it.
 
-        `outcomes_of_result` and `outcomes_of_response` return the outcome of each element: ErrorMessages, or parts of
-        the response. `on_done` gets the text of the first error; None if there is none.
+        `outcomes_of_result` gets the result of `operation`, `outcomes_of_response` the response to `request`. They
+        return for each changed element (error code, message), or an object with error_code and error_message.
+        `on_done` gets the text of the first error; None if there is none.
         """
         services = self._services
         post = services.reactor.post
@@ -329,8 +336,8 @@ class ControllerRequests:
     ) -> None:
         """Makes one change by `operation` on this node, which is the active controller.
 
-        `outcomes_of_result` returns the outcome of each element of the operation's result. `on_done` gets the text of
-        the first error; None if there is none.
+        `outcomes_of_result` gets the operation's result, and returns for each changed element (error code, message),
+        or an object with error_code and error_message. `on_done` gets the text of the first error, or None.
         """
         post = self._services.reactor.post
 
@@ -360,7 +367,10 @@ def _unless_unneeded(outcome: Any) -> Outcome:
 
 
 def _first_error(outcomes: Iterable[Any]) -> str | None:
-    """Returns the text of the first error; None if there is none."""
+    """Returns the text of the first error in `outcomes`; None if there is none.
+
+    An outcome is (error code, message) or an object with error_code and error_message; code 0 is no error.
+    """
     for outcome in outcomes:
         code, message = outcome if isinstance(outcome, tuple) else (outcome.error_code, outcome.error_message)
         if int(code):

@@ -33,7 +33,7 @@ def check_member_id(member_id: str | None) -> str:
 
 
 def check_share_groups(context: RequestContext) -> None:
-    """Raises ApiError UNSUPPORTED_VERSION unless share groups are served."""
+    """Raises ApiError UNSUPPORTED_VERSION if this broker does not serve share groups."""
     if not context.services.shares.settings.is_enabled:
         raise ApiError(Error.UNSUPPORTED_VERSION)
 
@@ -79,7 +79,7 @@ def handle_share_group_heartbeat(
 
 
 def _validate(request: ShareGroupHeartbeatRequest) -> None:
-    """Raises ApiError INVALID_REQUEST for an invalid request."""
+    """Raises ApiError INVALID_REQUEST if a required field of the heartbeat is empty or the member epoch is below -1."""
     is_join = request.member_epoch == 0
     for is_wrong, message in (
         (not request.member_id.strip(), "MemberId can't be empty."),

@@ -163,7 +163,10 @@ def _denied_topics_of(
 
 
 def _refusal(context: RequestContext, response_class: Any) -> ErrorResponder:
-    """Returns a callback that refuses the whole request with a response of `response_class` that has the error."""
+    """Returns a function that is called with an error and a message or None, and sends them to the client.
+
+    The response is a `response_class` with this error for the whole request; without a message it has the error's.
+    """
     return lambda error, message: context.respond(
         response_class(error_code=error, error_message=message or error.message)
     )

@@ -40,14 +40,14 @@ Operate = Callable[[ShareCoordinator, SharePartitionKey, Any, Succeed, ErrorResp
 
 
 class _StateApi:
-    """An API whose responses have a result for each share partition."""
+    """One of the four APIs of share group state, whose responses have one result for each share partition."""
 
     def __init__(self, response_class: Any, topic_class: Any) -> None:
         self._response_class = response_class
         self._topic_class = topic_class
 
     def failed(self, request: Any, version: int, error: Error, message: str | None) -> Any:
-        """Returns a response with the error for every partition of the request: the `on_error` function of the API."""
+        """Returns the response to a request that failed as a whole: every partition of the request has the error."""
         topics = {
             topic.topic_id: [self._failed(each.partition, error, message) for each in topic.partitions]
             for topic in request.topics

@@ -96,7 +96,7 @@ def _topics(subtopologies: Iterable[_Subtopology]) -> Iterator[str]:
 
 
 def _check_names(topics: list[str]) -> None:
-    """Raises ApiError STREAMS_INVALID_TOPOLOGY for topics that an application must not use."""
+    """Raises ApiError STREAMS_INVALID_TOPOLOGY if `topics` has an internal topic of Kafka or an invalid name."""
     internal = [topic for topic in topics if topic in INTERNAL_TOPICS]
     if internal:
         message = f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited."
@@ -108,7 +108,10 @@ def _check_names(topics: list[str]) -> None:
 
 
 def _refuse_unsupported(request: StreamsGroupHeartbeatRequest) -> None:
-    """Raises ApiError INVALID_REQUEST for a field that Apache Kafka 4.3 does not support yet."""
+    """Raises ApiError INVALID_REQUEST if the request sets a field that Apache Kafka 4.3 does not support yet.
+
+    These are the instance id, task offsets, task end offsets, warm-up tasks, and patterns for source topics.
+    """
     regexes = [] if request.topology is None else [each.source_topic_regex for each in request.topology.subtopologies]
     for is_used, message in (
         (request.instance_id is not None, "Static membership is not yet supported."),
@@ -122,7 +125,10 @@ def _refuse_unsupported(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def _validate(request: StreamsGroupHeartbeatRequest) -> None:
-    """Raises ApiError INVALID_REQUEST or STREAMS_INVALID_TOPOLOGY for an invalid request."""
+    """Raises ApiError INVALID_REQUEST if fields of the heartbeat are empty, out of range or do not fit together.
+
+    Raises ApiError STREAMS_INVALID_TOPOLOGY if the topology of a joining member is invalid.
+    """
     epoch = request.member_epoch
     for is_wrong, message in (
         (not request.member_id.strip(), "MemberId can't be empty."),
@@ -198,9 +204,10 @@ def _heartbeat(context: RequestContext, request: StreamsGroupHeartbeatRequest) -
 
 
 def _create_topics(context: RequestContext, result: StreamsHeartbeatResult, *, error_ttl_ms: int) -> None:
-    """Requests the missing internal topics, and adds to the status the reason why some of them cannot be created.
+    """Requests the creation of the application's internal topics that `result` reports as missing.
 
-    A topic whose creation failed is not requested again, and its error is reported, for `error_ttl_ms`.
+    Adds the names of topics that cannot be created, and the reason, to the status in the response. For `error_ttl_ms`
+    milliseconds after a creation failed, the topic is not requested again and its error is reported.
     """
     topics = result.missing_topics
     denied = _not_creatable(context, topics)

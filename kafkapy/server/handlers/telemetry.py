@@ -123,9 +123,9 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
 
 
 def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monotonic_ms: int, largest: int) -> None:
-    """Raises ApiError if the push is refused, for example because it has more than `largest` bytes.
+    """Raises ApiError if the push is too early or has more than `largest` bytes, a wrong subscription or compression.
 
-    A client's last push (`terminating`) may be early.
+    A client's last push (`terminating`) may be early; a push after the last one is refused. `monotonic_ms` is now.
     """
     if instance.is_terminating:
         raise ApiError(Error.INVALID_REQUEST)

@@ -199,7 +199,7 @@ def _deleted_topic(name: str | None, topic_id: bytes, result: ErrorMessage) -> D
 
 
 class _Denied(NamedTuple):
-    """The names of the requested topics that the client may not describe, and of those that it may not delete."""
+    """The names of the requested topics that the client may not describe (`hidden`), or may not delete (`kept`)."""
 
     hidden: AbstractSet[str] = NO_NAMES
     kept: AbstractSet[str] = NO_NAMES

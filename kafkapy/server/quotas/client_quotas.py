@@ -31,7 +31,10 @@ EXEMPT_APIS = frozenset({ApiKey.WRITE_TXN_MARKERS})
 
 
 class Spending(NamedTuple):
-    """The rate at which the clients of a bucket spend its limit."""
+    """The rate at which the clients of a bucket spend its limit, which is `bound` units per second.
+
+    The unit is that of the quota: bytes, or percent of a thread's time.
+    """
 
     bucket: Bucket
     rate: float  # per second
@@ -90,7 +93,7 @@ class ClientQuotas:
     def __init__(
         self, config: BrokerConfig, gate: DataGate, reactor: Reactor, make_limits: Callable[[str], Limits]
     ) -> None:
-        """`make_limits` returns the limits of a kind of quota, given its key."""
+        """`make_limits` returns the limits of all clients for one quota key, such as consumer_byte_rate."""
         self.is_limiting = False
         self.measures_time = False
         self._reactor = reactor
@@ -134,8 +137,11 @@ class ClientQuotas:
         size: int,
         started_ns: int,
     ) -> RequestCost:
-        """Begins to measure a request of `size` bytes, which the interpreter received at `started_ns`
-        (`perf_counter_ns`), and passes the limits of its client to the gate."""
+        """Begins to measure a request, and passes the limits of its client to the gate.
+
+        `size` is the request's number of bytes; `started_ns` is the `perf_counter_ns` at which the interpreter received
+        it. The returned object measures the time and charges the request to the client's quotas.
+        """
         name = client_id or ""
         self._attach_limits(connection, principal, name.encode())
         return RequestCost(self, principal, name, size, started_ns, is_exempt=api_key in EXEMPT_APIS)
@@ -164,7 +170,10 @@ class ClientQuotas:
         return self._exempt.rate(monotonic_ms)
 
     def _attach_limits(self, connection: Connection, principal: Principal, client_id: bytes) -> None:
-        """Attaches the limits of the request's client to its connection, for the gate."""
+        """Stores the limits of a client in its connection, for the requests that the gate serves.
+
+        Does nothing if the connection has them already and no limit has changed since.
+        """
         limits = self._gate.limits_of(connection)
         generation = self._gate.limits_generation
         if limits is not None and limits.generation == generation and limits.client_id == client_id:
@@ -191,7 +200,8 @@ class ClientQuotas:
     def _window(self, bound: float) -> int:
         """Returns how many units (bytes) a client may spend at once after a pause.
 
-        `bound` is the limit in units per second. The result is the limit for all samples of the window but one.
+        `bound` is the limit in units per second. The result is `bound` times the seconds in quota.window.num - 1
+        samples.
         """
         return int(bound * (self._sample_limit - 1) * self.sample_ms / 1000)
 

@@ -33,8 +33,10 @@ class Delays:
         self._by_bucket.pop(bucket, None)
 
     def waiting(self, monotonic_ms: int) -> int:
-        """Returns the number of delays that have not ended, which is the size of Kafka's delay queue. As there, a
-        client that disconnects counts until its delay ends."""
+        """Returns the number of delays that have not ended at `monotonic_ms`; Kafka's metric of it is queue-size.
+
+        As in Kafka, the delay of a client that disconnects counts until its end.
+        """
         return sum(1 for end_ms in self._ends_ms.copy() if end_ms > monotonic_ms)
 
     def average_ms(self, bucket: Bucket, monotonic_ms: int) -> float:

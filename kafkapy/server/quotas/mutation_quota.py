@@ -31,9 +31,11 @@ class MutationBucket:
     __slots__ = ("_lock", "_rate", "_updated_ms", "_window_s", "rule", "spent", "tokens")
 
     def __init__(self, rate: float, sample_limit: int, sample_ms: int, monotonic_ms: int, rule: str = "") -> None:
-        """Creates a full bucket that gains `rate` tokens per second, and holds those of `sample_limit` samples.
+        """Creates a full bucket, which gains `rate` tokens per second.
 
-        `rule` is the entity of the quota that sets the rate."""
+        Its capacity is the tokens of `sample_limit` periods of `sample_ms` milliseconds. `rule` is the entity of the
+        quota that sets the rate, as text.
+        """
         window_s = sample_limit * sample_ms / 1000
         self._lock = Lock()
         self.rule = rule
@@ -86,20 +88,26 @@ class MutationBucket:
 
 
 class MutationQuota:
-    """The quota of one request. Quorum thread only, except `remaining_ms`."""
+    """Charges the changes of one request to the bucket of its client, and measures the throttle time.
+
+    Quorum thread only, except `remaining_ms`.
+    """
 
     __slots__ = ("_bucket", "_is_strict", "_measured_ms", "_throttle_ms")
 
     def __init__(self, bucket: MutationBucket, *, is_strict: bool) -> None:
-        """`is_strict` says whether a request that finds the bucket in debt is refused."""
+        """If `is_strict` is True, a change is refused, not made, while the bucket has fewer than 0 tokens."""
         self._bucket = bucket
         self._is_strict = is_strict
         self._throttle_ms = 0
         self._measured_ms = 0
 
     def charge(self, partitions: int, monotonic_ms: int) -> None:
-        """Takes a token for each partition. Raises ApiError with THROTTLING_QUOTA_EXCEEDED if the quota is exceeded and
-        strict; then nothing is taken."""
+        """Takes `partitions` tokens from the bucket.
+
+        If the quota is strict and the bucket has fewer than 0 tokens, takes none and raises ApiError
+        THROTTLING_QUOTA_EXCEEDED.
+        """
         bucket = self._bucket
         if self._is_strict:
             if self._measure(bucket, monotonic_ms):
@@ -116,12 +124,12 @@ class MutationQuota:
         return throttle_ms
 
     def remaining_ms(self, monotonic_ms: int) -> int:
-        """Returns the remaining part of the throttle time that was measured last."""
+        """Returns how many milliseconds of the throttle time that was measured last remain at `monotonic_ms`, or 0."""
         return max(0, self._throttle_ms - (monotonic_ms - self._measured_ms)) if self._throttle_ms else 0
 
 
 class MutationSpending(NamedTuple):
-    """The tokens and the rate of the clients that share a bucket."""
+    """The tokens that a bucket has, and the rate at which its clients take them; the limit is `bound` per second."""
 
     bucket: Bucket
     tokens: float

@@ -30,8 +30,11 @@ CONNECTION_RATE = "connection_creation_rate"
 
 
 class Bucket(NamedTuple):
-    """The clients that share a limit: those of a user, of a client id, or of both. The part that does not matter is
-    empty. `others` are the further tags of an administrator's own callback."""
+    """The key of a limit that clients share: all clients with the same user, the same client id, or both the same.
+
+    `user` or `client_id` is "" if the limit does not depend on it. `others` has (name, value) of the other tags by
+    which the class of client.quota.callback.class groups clients.
+    """
 
     user: str
     client_id: str
@@ -47,12 +50,16 @@ class Limit(NamedTuple):
 
 
 def limits_of_key(quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -> dict[QuotaEntity, float]:
-    """Returns the limits of one quota key, by entity."""
+    """Returns {entity: limit} for one quota key, such as producer_byte_rate, of entities for which it is set."""
     return {entity: values[key] for entity, values in quotas.items() if key in values}
 
 
 def find_limit(limits: Mapping[QuotaEntity, float], user: str, client_id: str) -> Limit | None:
-    """Returns the limit of the client among those of one key, or None if there is none."""
+    """Returns the limit that applies to the client, or None if there is none.
+
+    `limits` has the limits of one quota key by entity. Kafka's precedence applies: user and client id together, then
+    the user, then the client id, each before its default.
+    """
     if not limits:
         return None
     for user_name in (user, None):

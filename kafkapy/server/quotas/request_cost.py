@@ -40,7 +40,10 @@ class Sensors(Protocol):
 
 
 class RequestCost:
-    """The measurement of one request. Reactor thread only, except for the work that `timed` returns."""
+    """Measures the bytes and the threads' time of one request, and charges them to the quotas of its client.
+
+    Reactor thread only, except for the work that `timed` returns.
+    """
 
     __slots__ = (
         "_client_id",
@@ -70,13 +73,13 @@ class RequestCost:
         self.is_exempt = is_exempt
 
     def pause(self) -> None:
-        """Ends a stretch of work, because the handler has returned and will respond later."""
+        """Stops the measurement of time, because the handler has returned and will respond later."""
         if self._started_ns:
             self._used_ns += perf_counter_ns() - self._started_ns
             self._started_ns = 0
 
     def timed(self, work: Work) -> Work:
-        """Returns `work` for the handler pool, with the measurement of its time.
+        """Returns a function that runs `work` on the handler pool and adds the time it takes to the request's time.
 
         The function that `work` returns, which the reactor's thread runs afterwards, is measured too.
         """
@@ -98,8 +101,11 @@ class RequestCost:
         return run
 
     def charge_time(self) -> int:
-        """Records the time that the request has used so far, and returns the throttle time, which is at most the length
-        of one sample. Further calls do nothing and return 0."""
+        """Charges the time that the request has used so far to the request quota.
+
+        Returns the throttle time in milliseconds, at most the length of one sample; 0 if the request is exempt from
+        the quota. Further calls do nothing and return 0.
+        """
         if self._is_charged:
             return 0
         self._is_charged = True
@@ -110,8 +116,10 @@ class RequestCost:
         return self._record(REQUEST, percent)
 
     def end(self) -> None:
-        """Ends a stretch of work. If `charge_time` was called before, records the time that was used since that call,
-        which may delay later requests of the client."""
+        """Stops the measurement of time. If `charge_time` was called before, charges the time used since that call.
+
+        That charge does not delay this request, but may delay later requests of the client.
+        """
         self.pause()
         if self._is_charged and self._used_ns:
             percent = self._take_percent()
@@ -129,12 +137,14 @@ class RequestCost:
         return used_ns * PERCENT_PER_NS
 
     def charge_produce(self) -> int:
-        """Records the size of a produce request, and returns the throttle time."""
+        """Charges the size of a produce request to producer_byte_rate; returns the throttle time in milliseconds."""
         return self._record(PRODUCE, self._size)
 
     def charge_fetch(self, size: int) -> int:
-        """Records the size of the response to a fetch, and returns the throttle time. A throttled response is sent
-        without records, so that the caller has to call `refund_fetch`."""
+        """Charges a fetch response of `size` bytes to consumer_byte_rate; returns the throttle time in milliseconds.
+
+        If the result is not 0, the caller sends a response without records and calls `refund_fetch(size)`.
+        """
         return self._record(FETCH, size)
 
     def refund_fetch(self, size: int) -> None:
@@ -146,8 +156,10 @@ class RequestCost:
         return self._quotas.largest_fetch(self._principal, self._client_id, max_bytes)
 
     def note_delay(self, throttle_ms: int) -> bool:
-        """Counts the delay of the client under the quota that demands it. Returns False if none of the quotas that this
-        object has charged demands the delay."""
+        """Counts a delay of the client in the statistics of the quota whose charge returned `throttle_ms`.
+
+        Returns False, and counts nothing, if `throttle_ms` is not the longest throttle time that a charge returned.
+        """
         longest_ms, key = self._delay
         if throttle_ms != longest_ms:
             return False
