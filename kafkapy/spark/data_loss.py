@@ -15,7 +15,7 @@ _REASON = (
 
 
 class DataLossError(KafkapyError, RuntimeError):
-    """Records are missing, and failOnDataLoss is true."""
+    """Raised if records that a query has to read are missing, and the option failOnDataLoss is true."""
 
 
 def report_loss(what: str, *, fails: bool) -> None:

@@ -210,10 +210,11 @@ def _nearest(written: str, names: list[str]) -> str:
 def _client_properties(
     given: Mapping[str, str], refused: Mapping[str, str], rows: Mapping[str, Row]
 ) -> ClientProperties:
-    """Returns the keys below `kafka.` that this kind of client has.
+    """Returns the client properties among the options: the options kafka.*, without this prefix.
 
-    `given` are the options, `refused` the keys that the data source sets itself, each with the reason, and `rows` the
-    keys of the client. Raises ConfigError for a refused key and for a value that the client does not accept.
+    `given` has all options, `refused` maps keys that the user must not set to the reason, and `rows` describes each key
+    that the client has; other keys are left out. Raises ConfigError if kafka.bootstrap.servers is missing, for a
+    refused key and for a value that the client does not accept.
     """
     properties = {name.removeprefix("kafka."): given[name] for name in given if name.startswith("kafka.")}
     if not properties.get("bootstrap.servers"):

@@ -39,7 +39,10 @@ def partition_progress(progress: Mapping[str, Any]) -> dict[TopicPartition, Part
 
 
 def _offsets(offset: Any) -> dict[TopicPartition, int]:
-    """Parses an offset, which Spark reports as an object or as a text with its JSON."""
+    """Returns the offset of each partition in a stream offset that Spark reports, as a dict or as its JSON text.
+
+    Returns {} for anything else, such as None.
+    """
     if isinstance(offset, str):
         offset = json.loads(offset)
     return flatten("Progress", offset) if isinstance(offset, dict) else {}

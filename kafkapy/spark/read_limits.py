@@ -14,7 +14,7 @@ except ImportError:  # Spark 4.0 and 4.1
 
 
 class _Unmarked:
-    """An empty base class, used instead of a base class that this version of Spark lacks."""
+    """An empty class, from which a reader inherits if this version of Spark lacks the intended base class."""
 
 
 SupportsAvailableNow: Any = _Unmarked if pyspark_datasource is None else pyspark_datasource.SupportsTriggerAvailableNow
@@ -32,11 +32,10 @@ def check_limits(options: ReadOptions) -> None:
 
 
 def default_limit(options: ReadOptions) -> Any:
-    """Returns the limit of a batch, which Spark passes to `latestOffset`.
+    """Returns Spark's ReadMaxRows, ReadMinRows or ReadAllAvailable; Spark passes it to `latestOffset` for each batch.
 
-    Only the class of the limit matters: `is_unlimited` examines it, and `StreamPosition` takes the numbers from the
-    options. Spark accepts one limit only. If the options have a maximum and a minimum, the maximum is returned, and
-    `TriggerDelay` applies the minimum.
+    It is ReadMaxRows if maxOffsetsPerTrigger is set, otherwise ReadMinRows if minOffsetsPerTrigger is set. Only its
+    class matters, because the numbers are read from the options again; a minimum applies together with a maximum too.
     """
     if options.max_offsets_per_trigger is not None:
         return pyspark_datasource.ReadMaxRows(options.max_offsets_per_trigger)
@@ -46,5 +45,8 @@ def default_limit(options: ReadOptions) -> Any:
 
 
 def is_unlimited(limit: Any) -> bool:
-    """Returns whether a batch has to read everything that is available, in spite of the options."""
+    """Returns whether a batch has to read everything that is available, in spite of the limits in the options.
+
+    `limit` is the argument of `latestOffset`; the result is True if it is Spark's ReadAllAvailable or None.
+    """
     return pyspark_datasource is None or limit is None or isinstance(limit, pyspark_datasource.ReadAllAvailable)

@@ -24,7 +24,7 @@ class Decoder:
     """Decodes values by the schemas that they name. Any thread."""
 
     def __init__(self, registry: RegistryClient, form: str) -> None:
-        """Takes the client of a registry and one of FORMATS."""
+        """Creates a decoder of values of the format `form`: avro, protobuf or json-schema."""
         kinds: dict[str, Any] = {
             "avro": AvroDeserializer, "protobuf": ProtobufDeserializer, "json-schema": JsonDeserializer,
         }  # fmt: skip
@@ -78,7 +78,7 @@ def decoder(url: str, form: str) -> Decoder:
 def registry_text(column: Any, url: str, form: str) -> Any:
     """Returns a column with the struct (text, error) of each value: JSON text, or why the value cannot be decoded.
 
-    For `url` and `form` see `decoder`.
+    `url` is the address of the schema registry, and `form` is avro, protobuf or json-schema.
     """
     from pyspark.sql import functions
 

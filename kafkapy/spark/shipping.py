@@ -15,7 +15,10 @@ from typing import Any
 
 
 class Shipped:
-    """A base class for objects that are restored on an executor, with the state that `__getstate__` returns."""
+    """A base class for objects that Spark pickles on the driver and restores on executors.
+
+    The state is what `__getstate__` returns.
+    """
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         state = pickle.dumps(self.__getstate__())  # bytes, because loading it imports our classes

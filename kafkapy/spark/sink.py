@@ -72,7 +72,10 @@ def task_query_id() -> str:
 
 
 def task_transactional_id(transactional_id: str) -> str:
-    """Appends the number of the task, so that a repeated task fences its earlier attempt, which may still run."""
+    """Returns the transactional id with "-" and the number of the task, which is equal for each attempt of the task.
+
+    A repeated task therefore fences its earlier attempt, which may still run.
+    """
     context = TaskContext.get()
     return f"{transactional_id}-{0 if context is None else context.partitionId()}"
 

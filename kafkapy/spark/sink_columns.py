@@ -39,8 +39,8 @@ class SinkColumns(NamedTuple):
 class SinkRecords(NamedTuple):
     """Records of one topic and partition, in columns.
 
-    `keys` and `headers` are None if the rows lack the column. If `partition` is None, the keys determine the
-    partitions.
+    `keys` and `headers` are None if the rows lack the column. If `partition` is None, the producer's partitioner
+    chooses the partition of each record, by its key.
     """
 
     topic: str

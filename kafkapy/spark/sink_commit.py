@@ -41,7 +41,10 @@ _ALREADY_ENDED = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH,
 
 
 class LedgerEntry(NamedTuple):
-    """The last batch that was decided, with its transactions that may still be open."""
+    """The id of the last micro-batch that the driver has decided to commit, and its transactions to be committed.
+
+    `pending` is empty once all of them are committed.
+    """
 
     batch_id: int
     pending: list[PreparedTransaction]
@@ -52,7 +55,7 @@ class SinkError(KafkapyError, RuntimeError):
 
 
 def commit_tasks(options: WriteOptions, messages: Iterable[Any]) -> None:
-    """Commits the transactions that the tasks of a batch query have prepared."""
+    """Commits the transactions that the tasks of a batch query have prepared; `messages` has a message of each task."""
     end_transactions(client_properties(options), transactions_of(messages), committed=True)
 
 
@@ -64,16 +67,20 @@ def abort_tasks(options: WriteOptions, messages: Iterable[Any]) -> None:
 
 
 def is_batch_pending(options: WriteOptions) -> bool:
-    """Returns whether a batch is decided and not done, so that the batch that runs now is its repetition."""
+    """Returns whether the ledger has a batch whose transactions are not all committed.
+
+    The driver has decided to commit that batch before; the batch that runs now is its repetition.
+    """
     with SinkLedger(options) as ledger:
         entry = ledger.read()
     return entry is not None and bool(entry.pending)
 
 
 def commit_batch(options: WriteOptions, messages: Iterable[Any], batch_id: int) -> None:
-    """Commits a micro-batch exactly once.
+    """Commits the micro-batch `batch_id` exactly once; `messages` has a message of each of its tasks.
 
-    Raises SinkError if the ledger is ahead of the checkpoint or a transaction was aborted.
+    If the ledger has this batch already, its earlier transactions are committed and the new ones are aborted. Raises
+    SinkError if the ledger has a later batch or an earlier uncommitted one, or if a transaction was aborted.
     """
     mine = transactions_of(messages)
     with SinkLedger(options) as ledger:
@@ -122,9 +129,10 @@ def client_properties(options: WriteOptions) -> dict[str, str]:
 
 
 class SinkLedger:
-    """The ledger of one transactional id, which is the committed offset of a group. For one thread.
+    """The ledger of one transactional id: the last batch, stored as the committed offset of a group. For one thread.
 
-    It is a context manager, and has a consumer that never joins the group.
+    The group is named as the transactional id; the offset is the batch id, and its metadata has the transactions. The
+    object is a context manager, and owns a consumer, which never joins the group.
     """
 
     def __init__(self, options: WriteOptions) -> None:
@@ -140,7 +148,7 @@ class SinkLedger:
         self._consumer.close()
 
     def read(self) -> LedgerEntry | None:
-        """Returns the last entry; None before the first batch is decided."""
+        """Returns the entry of the last batch; None if no batch has been written to the ledger yet."""
         found = self._consumer.committed([self._partition])[self._partition]
         if found is None:
             return None

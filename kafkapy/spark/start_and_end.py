@@ -14,7 +14,10 @@ EARLIEST, LATEST = -2, -1  # in the options' JSON and in ListOffsets
 
 
 class SpecKind(Enum):
-    """The forms in which an option gives an offset."""
+    """The forms in which an option gives the start or the end of a query.
+
+    OFFSETS and TIMESTAMPS are one number for each partition, TIMESTAMP is one timestamp for all partitions.
+    """
 
     EARLIEST = "earliest"
     LATEST = "latest"

@@ -24,7 +24,11 @@ INITIAL, FROM, IDS = "$initial", "$from", "$ids"
 
 
 class StreamOffset(NamedTuple):
-    """The offset of the next record in each partition, with the values of the three other keys. Not changed."""
+    """A position of a stream: in each partition the offset of the next record to read. Immutable.
+
+    `ids` has the topic ids by name. `starts` has the offset at which the batch that ends at this position begins in a
+    partition, where the preceding position does not say so. `is_initial` is True for the first position of a query.
+    """
 
     positions: dict[TopicPartition, int]
     ids: dict[str, str] = {}
@@ -52,7 +56,10 @@ class StreamOffset(NamedTuple):
         )
 
     def is_same_topic(self, other: StreamOffset, topic: str) -> bool:
-        """Returns False if the topic was deleted and created again between the two offsets."""
+        """Returns False if the topic was deleted and created again between the two positions: its ids differ.
+
+        Returns True if one of the positions has no id of the topic.
+        """
         mine, theirs = self.ids.get(topic), other.ids.get(topic)
         return mine is None or theirs is None or mine == theirs
 
@@ -70,9 +77,9 @@ class OffsetRange(NamedTuple):
 
 
 class BatchPlan(NamedTuple):
-    """The ranges of a micro-batch, its `unknown` partitions, and a description of each loss of records.
+    """The ranges of offsets of a micro-batch, the partitions without a known start, and the losses of records as texts.
 
-    An unknown partition is one for which neither of the two stream offsets contains the start of its range.
+    A partition is in `unknown` if neither of the two stream offsets between which the batch is contains its start.
     """
 
     ranges: list[OffsetRange]
@@ -81,7 +88,7 @@ class BatchPlan(NamedTuple):
 
 
 def plan_micro_batch(start: StreamOffset, end: StreamOffset) -> BatchPlan:
-    """Returns the plan of the micro-batch between two offsets of a stream."""
+    """Returns the plan of the micro-batch from the stream offset `start` up to the stream offset `end`."""
     plan = BatchPlan([], [], [])
     gone = sorted(set(start.positions) - set(end.positions))
     if gone:
@@ -101,8 +108,10 @@ def plan_micro_batch(start: StreamOffset, end: StreamOffset) -> BatchPlan:
 
 
 def first_offset(start: StreamOffset, end: StreamOffset, partition: TopicPartition) -> int | None:
-    """Returns the offset at which the batch from `start` to `end` begins in a partition, or None if neither of the two
-    contains this offset."""
+    """Returns the offset at which the batch from `start` to `end` begins in a partition.
+
+    Returns None if neither `start` nor `end` contains this offset.
+    """
     offset = end.starts.get(partition)
     if offset is not None and (
         start.is_initial or partition not in start.positions or not start.is_same_topic(end, partition.topic)

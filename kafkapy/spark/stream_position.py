@@ -52,7 +52,10 @@ class StreamPosition:
         return self._initial
 
     def stop_at_latest(self) -> None:
-        """Makes the current ends of the partitions the end of this run, which reads no later records."""
+        """Makes the present ends of the partitions the end of the query: no batch reads later records.
+
+        This is for Spark's trigger availableNow.
+        """
         self._target = self._cluster.latest(self._cluster.partitions().partitions)
 
     def latest_seen(self) -> dict[str, dict[str, int]] | None:
@@ -138,7 +141,10 @@ class StreamPosition:
         report_loss(loss, fails=self._options.fail_on_data_loss)
 
     def _until_target(self, latest: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Returns the ends that this run may read up to: `latest`, limited to the ends of `stop_at_latest`."""
+        """Returns the offset, by partition, up to which the query may read: at most `latest`.
+
+        If `stop_at_latest` was called, this is at most the partition's end at that time, and 0 for a later partition.
+        """
         if self._target is None:
             return latest
         return {partition: min(end, self._target.get(partition, 0)) for partition, end in latest.items()}
@@ -150,10 +156,10 @@ class StreamPosition:
         starts: dict[TopicPartition, int],
         latest: dict[TopicPartition, int],
     ) -> dict[TopicPartition, int]:
-        """Returns the end of the batch in each partition.
+        """Returns the greatest possible end of a batch in each partition, which `latest` has, after checking it.
 
-        An end before the start, and a partition that no longer exists, are reported as a loss. `latest` are the
-        greatest possible ends.
+        Reports a loss (raises DataLossError if failOnDataLoss is true, else logs a warning) if an end is before the
+        partition's offset in `starts`, or if the topic of a partition of `start` no longer exists.
         """
         fails = self._options.fail_on_data_loss
         ends: dict[TopicPartition, int] = {}

@@ -71,7 +71,10 @@ class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
 
 
 class RefusingStreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
-    """A reader that stands for wrong options: each of its methods raises the ConfigError that explains the mistake."""
+    """A reader that Spark gets instead of a StreamReader if the options are wrong.
+
+    Each of its methods raises the ConfigError that explains the mistake.
+    """
 
     def __init__(self, error: ConfigError) -> None:
         self._error = error

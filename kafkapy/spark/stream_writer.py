@@ -16,7 +16,7 @@ from kafkapy.spark.stream_sink import StreamSink
 class StreamWriter(Shipped, DataSourceStreamArrowWriter):
     """The writer of a streaming query, which writes every record at least once.
 
-    With `kafka.transactional.id` it writes every record exactly once (see `sink_commit`).
+    With `kafka.transactional.id` it writes every record exactly once: the driver commits the tasks' transactions.
     """
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
