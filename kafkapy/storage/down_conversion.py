@@ -38,11 +38,12 @@ class DownConverted(NamedTuple):
 def down_convert(
     data: bytes, magic: int, fetch_offset: int, max_bytes: int, max_decompressed_bytes: int
 ) -> DownConverted:
-    """Converts the entries of `data` to messages of magic `magic` or lower; returns about `max_bytes` bytes.
+    """Converts the batches and messages in `data` to messages of magic `magic` or lower; returns about `max_bytes`.
 
-    The result has at least one message, even if that is larger. Raises ApiError UNSUPPORTED_COMPRESSION_TYPE if the
-    first entry is compressed with zstd, and CORRUPT_MESSAGE if the first entry cannot be read; a later entry of either
-    kind ends the result. Ignores an incomplete last entry. Any thread may call it.
+    Records of a batch before `fetch_offset` are left out. The result has at least one message, even if that is larger.
+    An entry (batch or message) may decompress to at most `max_decompressed_bytes`. Raises ApiError
+    UNSUPPORTED_COMPRESSION_TYPE if the first entry is compressed with zstd, and CORRUPT_MESSAGE if it cannot be read;
+    a later such entry ends the result. Ignores an incomplete last entry. Any thread may call it.
     """
     converted = bytearray()
     max_bytes = max(1, max_bytes)
@@ -82,11 +83,10 @@ def is_old_enough(data: bytes, magic: int) -> bool:
 def _converted(
     entry: bytes, magic: int, fetch_offset: int, room: int, max_decompressed_bytes: int
 ) -> tuple[bytes, int]:
-    """Converts one entry (a batch or message) to messages of magic `magic` or lower; returns them and the offset after
-    the entry.
+    """Converts one batch or message to messages of magic `magic` or lower; returns (their bytes, offset after `entry`).
 
-    Of an uncompressed batch, converts only the messages from `fetch_offset` on that fit into `room` bytes, but at least
-    one.
+    If `entry` is an uncompressed batch, converts only the records from `fetch_offset` on that fit into `room` bytes,
+    but at least one. A compressed entry may decompress to at most `max_decompressed_bytes`.
     """
     if entry[MAGIC_AT] == BATCH_MAGIC:
         batch = RecordBatch(entry)

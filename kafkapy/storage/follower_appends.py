@@ -34,7 +34,10 @@ AccountForBatch = Callable[[BatchSummary, Records], None]
 
 
 class FetchedRun(Protocol):
-    """Batches in ascending order of offsets that fit into one segment; borrows their bytes."""
+    """Consecutive fetched batches with ascending offsets, few enough for one segment.
+
+    The object refers to the bytes of the fetched response, which must not change while it is used.
+    """
 
     @property
     def base_offset(self) -> int: ...
@@ -54,12 +57,15 @@ class FetchedRun(Protocol):
         """Writes and indexes the run. Raises OSError, in which case no batch is visible."""
 
     def account_for(self, producers: ProducerStateManager, account_for_batch: AccountForBatch) -> None:
-        """Updates the producers with the batches of the run. Raises OSError if an aborted transaction cannot be
-        recorded."""
+        """Updates the state of the producers with the batches of the run.
+
+        An implementation either changes `producers` itself or calls `account_for_batch(batch, records)` for each batch.
+        Raises OSError if an aborted transaction cannot be written to the transaction index.
+        """
 
 
 class SummarizedRun:
-    """A run with one object for each batch. Immutable."""
+    """A FetchedRun that stores a summary (offsets, size, epoch, producer) of each batch as an object. Immutable."""
 
     __slots__ = ("_batches", "_records")
 
@@ -207,9 +213,9 @@ class FollowerAppends(LogReader):
     def append_runs(self, runs: Sequence[FetchedRun]) -> AppendInfo | None:
         """Appends runs with their offsets and epochs, each with one write; returns None if `runs` is empty.
 
-        Raises StorageError, and ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset. If the log
-        is empty and starts within the first batch, because of DeleteRecords, its first segment is replaced by one that
-        begins with this batch.
+        Raises StorageError, and ApiError OFFSET_OUT_OF_RANGE if the batches begin below the log end offset. But if this
+        log is empty and its start offset is inside the first batch, which DeleteRecords causes, the log's only segment
+        is replaced by one that begins with this batch.
         """
         if not runs:
             return None
@@ -264,10 +270,9 @@ class FollowerAppends(LogReader):
         return True
 
     def follow_log_start_offset(self, log_start_offset: int) -> bool:
-        """Raises the log start offset to the leader's; returns whether it changed.
+        """Raises the log start offset to `log_start_offset`, that of the leader; returns whether it changed.
 
-        A leader's start above the high watermark is ignored until this log has fetched the records up to it, or is
-        restarted there because the leader no longer has them.
+        An offset above this log's high watermark is ignored, because the log has not fetched the records before it yet.
         """
         if not self.log_start_offset < log_start_offset <= self.high_watermark:
             return False

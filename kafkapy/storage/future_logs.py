@@ -36,7 +36,7 @@ IsAssigned = Callable[[bytes, TopicPartition, bytes], bool]
 def assigned_everywhere(topic_id: bytes, partition: TopicPartition, directory_id: bytes) -> bool:
     """Returns True: every replica counts as assigned to every log directory.
 
-    Callers that have no metadata pass this function as the argument `is_assigned` of `FutureLogs.settle`.
+    This is for tools that open log directories without the cluster metadata, which has the real assignments.
     """
     return True
 
@@ -145,10 +145,10 @@ class FutureLogs:
         del self._logs[log.topic_partition]
 
     def discard_files(self, log: Log, *, close: bool = True) -> None:
-        """Renames the directory of a log that is no longer in a table to `-delete`; its files are deleted after
-        file.delete.delay.ms.
+        """Renames the directory of a log to a name that ends in `-delete`; deletes it after file.delete.delay.ms.
 
-        With `close` the owner thread closes the files before they are deleted. Raises OSError.
+        The log must not be in a table of logs any more. With `close` the owner thread closes the log's files before
+        they are deleted. Raises OSError.
         """
         ports = self._ports
         log.mark_deleted()

@@ -17,11 +17,10 @@ logger = logging.getLogger("kafka.server.ReplicaAlterLogDirsThread")
 
 
 class FutureReplica:
-    """A copy in progress. It owns the future log until that becomes the current log, and a descriptor of the segment
-    being read.
+    """The copying of a log to another log directory. It owns the future log until that becomes the current log.
 
-    Used by one thread, which is not the current log's owner: it reads that log's offsets, and its files through
-    descriptors of its own. Only `finish` is called on the owner's thread, while the other thread waits for it.
+    Used by one thread, which is not the current log's owner thread: it reads the offsets of the current log, and its
+    files through descriptors of its own. Only `finish` is called on the owner thread, while the copying thread waits.
     """
 
     def __init__(self, current: Log, future: Log) -> None:
@@ -114,7 +113,10 @@ class FutureReplica:
         return False
 
     def _take_place(self) -> bool:
-        """Prepares the future log to replace the current log; returns False if it does not have all records yet."""
+        """Copies the current log's high watermark, producers and leader epochs to the future log; returns True.
+
+        Returns False, and copies nothing of this, if the future log does not have all records yet.
+        """
         current, future = self.current, self.future
         active = current.segments.active
         if future.log_end_offset < current.log_end_offset and not active.size:

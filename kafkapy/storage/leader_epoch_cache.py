@@ -51,9 +51,10 @@ class LeaderEpochCache(EpochsState):
         return tuple(self._entries)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Records that `epoch` begins at `start_offset` and removes entries that contradict it.
+        """Records that `epoch` begins at `start_offset`; removes entries with an epoch or offset not below these.
 
-        Returns False if nothing has changed. Raises ValueError if `epoch` or `start_offset` is negative.
+        Changes nothing and returns False if `epoch` is the newest epoch and begins at or before `start_offset` already.
+        Raises ValueError if `epoch` or `start_offset` is negative.
         """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"epoch {epoch} at offset {start_offset} in {self.directory}")

@@ -51,9 +51,9 @@ RENAME_LOCK = Lock()
 class Log(FollowerAppends):
     """The log of one partition; owns the files of its directory.
 
-    Invariants: log_start_offset <= high_watermark <= log_end_offset; recovery_point <= log_end_offset; offsets are
-    dense where this broker assigned them. Only the owner thread changes a published log, but any thread may call
-    `flush`. After an I/O error the whole log directory is offline and every append raises StorageError.
+    Invariants: log_start_offset <= high_watermark <= log_end_offset; recovery_point <= log_end_offset; offsets that
+    this broker assigned have no gaps. Only the owner thread changes a log that is in the log manager's table, but any
+    thread may call `flush`. After an I/O error the whole log directory is offline and every append raises StorageError.
     """
 
     __slots__ = (
@@ -234,11 +234,10 @@ class Log(FollowerAppends):
             self.flush()
 
     def append_copy(self, records: memoryview, batches: Sequence[BatchSummary]) -> None:
-        """Appends whole batches, of any format, which a move between directories copies from the partition's current
-        log. Raises StorageError.
+        """Appends whole batches, of any format, to a future log, when they are copied from the current log.
 
-        Begins a new segment only if an index is full. The caller calls `roll_at` at the base offsets of the segments of
-        the current log.
+        Begins a new segment only if an index is full. The caller calls `roll_at` with the base offset of each segment
+        of the current log, so that the segments of both logs begin at the same offsets. Raises StorageError.
         """
         assert batches[0].base_offset >= self.log_end_offset, (self, batches[0].base_offset)
         if not self.directory.is_online:
@@ -648,8 +647,8 @@ class Log(FollowerAppends):
                 segment.moved_to(path)
 
     def take_over(self, current: "Log") -> None:
-        """Copies the state that the records do not contain, such as the high watermark, from `current`, a log with the
-        same records.
+        """Copies the configuration, producers, leader epochs, log start offset and high watermark from `current`, a log
+        with the same records.
 
         Only the owner thread of both logs may call it.
         """
@@ -670,7 +669,7 @@ class Log(FollowerAppends):
     def _fail(self, action: str, error: OSError) -> NoReturn:
         """Takes the directory offline, unless the log is being deleted, and raises StorageError.
 
-        `action` is the verb of its message, such as "append to".
+        `action` is the verb in the message of the StorageError, such as "append to".
         """
         directory = self.directory.path
         if not self._is_deleted:

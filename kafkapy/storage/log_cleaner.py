@@ -125,7 +125,10 @@ class LogCleaner:
         logger.critical("%s died: it compacts no log until the broker restarts", name, exc_info=True)
 
     def worker(self) -> "CleanerWorker":
-        """Returns a worker whose map and buffers have one thread's part of the configured memory."""
+        """Returns a new worker for one thread.
+
+        Its map from keys to offsets and its read buffer have the configured sizes divided by the number of threads.
+        """
         config, threads = self._config, max(1, self._config.log_cleaner_threads)
         throttle = IoThrottle(
             lambda: config.log_cleaner_io_max_bytes_per_second,
@@ -150,7 +153,7 @@ class LogCleaner:
 
 
 class CleanerWorker:
-    """A worker that cleans one log at a time with the buffers and the map of one thread."""
+    """Cleans one log at a time, with the read buffer and the map from keys to offsets of one cleaner thread."""
 
     def __init__(self, log_manager: LogManager, clock: Clock, tools: CleaningTools) -> None:
         self._log_manager = log_manager

@@ -21,10 +21,10 @@ class SegmentSizes(NamedTuple):
 def group_segments(
     segments: Sequence[SegmentSizes], max_size: int, max_index_size: int, end_offset: int
 ) -> list[list[SegmentSizes]]:
-    """Returns the segments in groups, in the same order; `end_offset` is above the last offset of the last segment.
+    """Divides the segments, in order, into groups; `end_offset` is above the last offset of the last segment.
 
-    If no segment grows, the merged files of a group do not exceed the limits, and the offsets in a group are less than
-    2^31 above its base offset. A segment that exceeds a limit alone is a group of its own.
+    The files of a group have together at most `max_size` bytes, and its indexes of each kind `max_index_size` bytes;
+    its offsets are less than 2^31 above its base offset. A segment that exceeds a limit alone is a group of its own.
     """
     groups: list[list[SegmentSizes]] = []
     log, offset_index, time_index = 0, 0, 0

@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 class CleaningState(Enum):
-    """The state of the cleaning of one partition."""
+    """The state of the cleaning of one partition: it runs, it has been asked to stop, or it must not begin."""
 
     IN_PROGRESS = "in progress"
     ABORTED = "aborted"
@@ -118,7 +118,7 @@ class LogCleanerManager:
     # -- states --------------------------------------------------------------------------------------------------
 
     def check(self, partition: TopicPartition) -> None:
-        """Raises CleaningAborted if the pass over the partition must stop."""
+        """Raises CleaningAborted if `pause` has been called since the pass over the partition began."""
         if self._states.get(partition) is CleaningState.ABORTED:
             raise CleaningAborted(f"cleaning of {partition} was aborted")
 
@@ -270,9 +270,9 @@ def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
 
 
 def describe(log: Log) -> CompactedLog | None:
-    """Returns the facts by which the cleaner chooses a log, or None if nothing in the log can be cleaned.
+    """Returns the offsets, the inactive segments and the limits of a log, by which the cleaner chooses a log.
 
-    Only the owner thread may call it.
+    Returns None if nothing in the log can be cleaned. Only the owner thread may call it.
     """
     config = log.config
     segments = list(log.segments)

@@ -29,9 +29,10 @@ def collect_old_message(
 def filter_old_message(
     batch_filter: BatchFilter, message: bytes, cleaned: CleanedSegment, *, keeps_tombstones: bool
 ) -> int:
-    """Writes the records of a message that `batch_filter` keeps to `cleaned`; returns the number of bytes written.
+    """Writes the records of a message that have to be kept to `cleaned`; returns the number of bytes written.
 
-    `keeps_tombstones` is True if the segment is younger than delete.retention.ms, because these formats have no delete
+    `batch_filter` decides which records are kept, by key and offset; records without a value (tombstones) are kept only
+    if `keeps_tombstones` is True: the segment is younger than delete.retention.ms, because these formats have no delete
     horizon. Raises ApiError if the message is corrupt, or OSError.
     """
     records = list(iterate_records(message))

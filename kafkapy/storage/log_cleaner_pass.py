@@ -43,7 +43,11 @@ class ActiveProducer(NamedTuple):
 
 
 class LogSnapshot(NamedTuple):
-    """The state of a log at the beginning of a pass; `segments` does not contain the active segment."""
+    """The state of a log at the beginning of a pass.
+
+    `segments` has the segments without the active one, `aborted` the aborted transactions that overlap them, and
+    `producers` the producers by producer id; `truncations` counts the truncations of the log so far.
+    """
 
     segments: Sequence[LogSegment]
     aborted: Sequence[AbortedTransaction]
@@ -54,8 +58,9 @@ class LogSnapshot(NamedTuple):
 class CleaningTools(NamedTuple):
     """The buffers and functions that all passes of a cleaner thread share.
 
-    `count_bytes(n)` counts n bytes read or written, and waits if they exceed the rate. `check()` raises CleaningAborted
-    when the thread must stop.
+    `offsets` maps the keys of one pass to their newest offsets. `count_bytes(n)` counts n bytes read or written, and
+    waits if they exceed the rate. `check()` raises CleaningAborted when the thread must stop. `schedule(ms, work)` runs
+    `work` after a delay.
     """
 
     offsets: OffsetMap

@@ -44,7 +44,8 @@ class CompactedLog(NamedTuple):
 class LogToClean(NamedTuple):
     """The part of a log that may be cleaned: the offsets [first_dirty_offset, first_uncleanable_offset).
 
-    `must_clean` is True if a dirty record is older than max.compaction.lag.ms.
+    `cleanable_bytes` is the size of the segments with these offsets, `clean_bytes` that of the segments before them.
+    `must_clean` is True if a record in this part is older than max.compaction.lag.ms.
     """
 
     partition: TopicPartition
@@ -78,10 +79,10 @@ def first_dirty_offset(log: CompactedLog, checkpoint: int | None) -> int:
 
 
 def first_uncleanable_offset(log: CompactedLog, first_dirty: int, wall_ms: int) -> int:
-    """Returns the end of the part that may be cleaned.
+    """Returns the end (exclusive) of the offsets that may be cleaned, which begin at `first_dirty`.
 
     It is the least of the base offset of the active segment, the last stable offset, and the base offset of the first
-    segment with a record younger than min.compaction.lag.ms.
+    segment with a record younger than min.compaction.lag.ms at `wall_ms`.
     """
     bounds = [log.active_base_offset, log.last_stable_offset]
     if log.min_compaction_lag_ms > 0:

@@ -35,7 +35,10 @@ class CleanedTransactions:
                 heapq.heappush(self._aborted, (transaction.first_offset, transaction))
 
     def is_aborted(self, batch: RecordBatch) -> bool:
-        """Returns whether a data batch belongs to an aborted transaction."""
+        """Returns whether a data batch belongs to an aborted transaction.
+
+        Also records that the transaction has records. The pass calls this method once for each data batch.
+        """
         self._advance(batch.last_offset)
         if not batch.is_transactional:
             return False
@@ -47,7 +50,10 @@ class CleanedTransactions:
         return True
 
     def is_useless(self, batch: RecordBatch) -> bool:
-        """Returns whether a control batch ends a transaction of which no record is left."""
+        """Returns whether a control batch ends a transaction of which the pass has read no record, or is empty.
+
+        Also records that the transaction has ended. The pass calls this method once for each control batch.
+        """
         self._advance(batch.last_offset)
         if batch.record_count == 0:
             return True  # an earlier pass has removed the marker and kept the batch for its producer

@@ -57,8 +57,11 @@ IsStray = Callable[[bytes | None, TopicPartition], bool]
 
 
 class DirectoryDescription(NamedTuple):
-    """The description of a log directory for DescribeLogDirs. Sizes are in bytes. An offline directory has the sizes -1
-    and no logs."""
+    """The description of a log directory for DescribeLogDirs. An offline directory has the sizes -1 and no logs.
+
+    `total_bytes` and `usable_bytes` are those of its file system, `sizes` the bytes of each current log, and `futures`
+    the future logs in the directory, to which logs are being moved.
+    """
 
     directory: LogDirectory
     total_bytes: int
@@ -142,8 +145,10 @@ class LogManager:
         return epochs.pop() if is_complete else UNKNOWN_BROKER_EPOCH
 
     def _refuse_foreign_directories(self) -> None:
-        """Raises StorageError if a log directory contains a directory that no broker creates, as Kafka does: the entry
-        of `log.dirs` may be a mistake."""
+        """Raises StorageError if a log directory contains a directory whose name no broker gives, except lost+found.
+
+        An entry of `log.dirs` may then be a mistake. Kafka refuses such a directory too.
+        """
         for directory in self._online():
             try:
                 names = sorted(entry.name for entry in os.scandir(directory.path) if entry.is_dir())
@@ -274,10 +279,10 @@ class LogManager:
     def _partition_in(
         self, directory: LogDirectory, name: str, is_stray: IsStray
     ) -> tuple[TopicPartition, bytes] | None:
-        """Returns the partition and the topic id of the partition directory `name` if it has to be loaded, otherwise
-        None.
+        """Returns (partition, topic id) of the partition directory `name` if it has to be loaded, otherwise None.
 
-        Renames a stray directory, and deletes a directory whose deletion or creation was not finished. Raises OSError.
+        Renames the directory if `is_stray` returns True, that is if this broker has no such replica. Deletes it if its
+        deletion or creation was not finished. Raises OSError.
         """
         path = os.path.join(directory.path, name)
         if name.endswith(DELETE_SUFFIX):
@@ -329,7 +334,7 @@ class LogManager:
                 log.mark_flushed()
 
     def _attempt(self, directory: LogDirectory, action: Callable[[], None]) -> None:
-        """Runs an action on a directory; takes the directory offline if the action fails."""
+        """Runs an action on a directory; takes the directory offline if the action raises OSError or StorageError."""
         try:
             action()
         except StorageError as error:
@@ -374,7 +379,11 @@ class LogManager:
         *,
         is_new: bool = True,
     ) -> Log:
-        """Creates one log as `create_logs` does, and returns it. Raises StorageError."""
+        """Returns the log of a partition, which is created if it does not exist.
+
+        It is created in the log directory with the id `directory_id` if that is online. Pass `is_new=False` if this
+        broker may have had the log before. Raises StorageError.
+        """
         (found,) = self.create_logs([NewLog(partition, topic_id, topic_config, directory_id, is_new)])
         if isinstance(found, StorageError):
             raise found
@@ -446,8 +455,11 @@ class LogManager:
             raise StorageError(offline[0], f"no log of {partition} was found, and it may be in {', '.join(offline)}")
 
     def _directory_for_new_log(self, wanted: NewLog, counts: Mapping[LogDirectory, int]) -> LogDirectory:
-        """Returns the directory for a new log; `counts` is the number of logs in each online directory. Raises
-        StorageError."""
+        """Returns the preferred directory of a new log, the directory with its `directory_id`, or that with fewest logs.
+
+        `counts` has the number of logs in each online directory. Raises StorageError if no directory is online, or if
+        `wanted.is_new` is False and any directory is offline.
+        """
         if not wanted.is_new:
             self._require_all_online(wanted.topic_partition)
         self._require_online()
@@ -566,9 +578,9 @@ class LogManager:
         return sum(self.retention_steps())
 
     def retention_steps(self) -> Iterator[int]:
-        """Applies retention to one log per step, so that the owner can do other work in between.
+        """Applies retention to one log for each item that is requested of the iterator.
 
-        Yields the number of segments deleted in each log.
+        Each item is the number of segments deleted in that log. The owner thread can do other work between two items.
         """
         for log in self.logs():
             try:

@@ -87,7 +87,7 @@ class LogLoader:
         self.snapshots_taken: list[str] = []
 
     def load(self) -> Log:
-        """Returns the log, ready for use. Raises OSError or StorageError."""
+        """Reads the directory, recovers segments if needed, and returns the log. Raises OSError or StorageError."""
         wall_ms = self.ports.clock.wall_ms()
         self._list_files()
         self._load_segments(wall_ms)

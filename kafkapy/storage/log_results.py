@@ -54,7 +54,9 @@ class AppendInfo:
 
 
 class FetchData(NamedTuple):
-    """The result of a read. `records` may end with an incomplete batch, as in Kafka, and pins the segment's file.
+    """The result of a read. `records` may end with an incomplete batch, as in Kafka.
+
+    A FileRange in `records` keeps the segment's file readable after the segment is closed or deleted.
 
     `first_entry_incomplete` is True if the first batch is larger than max_bytes, and min_one_message was False.
     """

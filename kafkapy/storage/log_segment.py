@@ -277,7 +277,7 @@ class LogSegment(SegmentState):
         """Reads the headers of the batches after the last index entry, without leaving the file open. Raises OSError.
 
         Returns (end of the last batch, next offset, greatest timestamp, last offset of the batch with this timestamp,
-        bytes of the last batch); see `scan_to_end`.
+        bytes of the last batch).
         """
         position = self._last_indexed_position()
         if self._file is not None:

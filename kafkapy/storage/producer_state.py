@@ -28,8 +28,8 @@ class CompletedTransaction(NamedTuple):
 class ProducerStateManager(ProducersState):
     """The producers of one log; owns its `.snapshot` files.
 
-    All batches below `map_end_offset` are accounted for. Invariants: every offset in `_ongoing` is the
-    `transaction_first_offset` of an entry; snapshot offsets rise. Only the log's owner thread changes it.
+    The entries of the producers reflect all batches below `map_end_offset`. Invariants: every offset in `_ongoing` is
+    the first offset of the open transaction of an entry; snapshot offsets rise. Only the log's owner thread changes it.
     """
 
     __slots__ = (
