@@ -40,7 +40,7 @@ class LeaderHints:
         self._leaders: dict[int, None] = {}
 
     def find(self, topic_partition: TopicPartition) -> LeaderHint:
-        """Returns the hint for a partition."""
+        """Returns the leader of a partition, -1 if unknown, and remembers it for `endpoints`."""
         found = self._services.replica_manager.find_partition(topic_partition)
         if not isinstance(found, Error):
             hint = LeaderHint(found.leader_id, found.leader_epoch)
@@ -54,7 +54,7 @@ class LeaderHints:
         return hint
 
     def endpoints(self, entry_type: EndpointType[Entry]) -> list[Entry]:
-        """Returns the addresses of the leaders that `find` returned."""
+        """Returns an entry with id and address of each leader that `find` has returned, for `node_endpoints`."""
         brokers = self._services.metadata.image.brokers
         entries = []
         for leader_id in self._leaders:

@@ -53,8 +53,7 @@ class ControllerChannels(NamedTuple):
 
     @classmethod
     def open(cls, config: BrokerConfig, thread: NodeThread, find_controller: FindController) -> ControllerChannels:
-        """Creates the channels, which connect when they are first used, to the address that `find_controller` returns.
-        """
+        """Creates the channels, which connect at their first use, to the address that `find_controller` returns."""
 
         def channel(name: str, retry_timeout_ms: int | None) -> ControllerChannel:
             return ControllerChannel(
@@ -93,9 +92,9 @@ class RemoteAlterPartition:
         post: Post,
         schedule: Schedule,
     ) -> None:
-        """`post` and `schedule` run work on the reactor's thread, at once or later.
+        """`post(work)` runs work on the reactor's thread soon, `schedule(delay_ms, work)` after a delay.
 
-        `node_id` and the result of `broker_epoch` identify this broker in the requests.
+        `node_id` and the result of `broker_epoch()` identify this broker in the requests.
         """
         self._channel = channel
         self._node_id = node_id

@@ -221,8 +221,7 @@ class Services(ControllerServices):
             self.loaded_shares.connection_closed(connection)
 
     def features_changed(self) -> None:
-        """Removes all share sessions and share partitions if the feature share.version no longer permits share groups.
-        """
+        """Removes all share sessions and share partitions if the feature share.version was switched off."""
         if self.loaded_shares is not None:
             self.loaded_shares.features_changed()
 

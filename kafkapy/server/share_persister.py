@@ -58,7 +58,7 @@ class RemoteShareCoordinators(Protocol):
 
 
 class ClusterPersister(Persister):
-    """The Persister of a broker. Reactor thread only."""
+    """Stores the state of share partitions at their coordinators, on this broker and on others. Reactor thread only."""
 
     def __init__(
         self,

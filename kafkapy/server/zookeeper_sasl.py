@@ -23,8 +23,8 @@ _SERVICE, _REALM = "zookeeper", "zk-sasl-md5"
 
 
 def make_digest_md5(config: BrokerConfig, environment: Mapping[str, str] = os.environ) -> MakeExchange:
-    """Returns the constructor of exchanges with the users of the JAAS configuration. Raises ConfigError, without a
-    password in its text, if there are no users."""
+    """Returns a function that creates the server's part of a DIGEST-MD5 exchange, with the users of the JAAS
+    configuration. Raises ConfigError, without a password in its text, if there are no users."""
     entries = _jaas_entries(config, environment)
     options: dict[str, str] = {}
     for entry in reversed(entries):  # the first module that has an option counts

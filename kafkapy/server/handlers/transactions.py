@@ -159,8 +159,10 @@ def _partitions(topics: _Topics) -> list[TopicPartition]:
 
 
 def _refused(known: TopicsImage, topics: _Topics, denied: AbstractSet[str]) -> dict[TopicPartition, Error]:
-    """Returns an error for every partition of the request if one of them may not be added, otherwise an empty
-    dictionary. The topics `denied` may not be written to by the client."""
+    """Returns an error for every partition of the request if any of them cannot be added, otherwise {}.
+
+    The client may not write to the topics `denied`. Partitions that could be added get OPERATION_NOT_ATTEMPTED.
+    """
     errors: dict[TopicPartition, Error] = {}
     requested = _partitions(topics)
     for partition in requested:

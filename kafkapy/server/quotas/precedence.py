@@ -57,8 +57,9 @@ def limits_of_key(quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -
 def find_limit(limits: Mapping[QuotaEntity, float], user: str, client_id: str) -> Limit | None:
     """Returns the limit that applies to the client, or None if there is none.
 
-    `limits` has the limits of one quota key by entity. Kafka's precedence applies: user and client id together, then
-    the user, then the client id, each before its default.
+    `limits` has the limits of one quota key by entity. In Kafka's order of precedence, the first that is set applies:
+    the user with the client id, with the default client id, and alone; the default user in the same three ways; the
+    client id; the default client id.
     """
     if not limits:
         return None
