@@ -40,8 +40,8 @@ def down_convert(
 ) -> DownConverted:
     """Converts the batches and messages in `data` to messages of magic `magic` or lower; returns about `max_bytes`.
 
-    Records of a batch before `fetch_offset` are left out. The result has at least one message, even if that is larger.
-    An entry (batch or message) may decompress to at most `max_decompressed_bytes`. Raises ApiError
+    Leaves out control batches, and records of uncompressed batches before `fetch_offset`. Returns at least one message,
+    even if it is larger. An entry (batch or message) may decompress to `max_decompressed_bytes`. Raises ApiError
     UNSUPPORTED_COMPRESSION_TYPE if the first entry is compressed with zstd, and CORRUPT_MESSAGE if it cannot be read;
     a later such entry ends the result. Ignores an incomplete last entry. Any thread may call it.
     """

@@ -45,8 +45,8 @@ class ActiveProducer(NamedTuple):
 class LogSnapshot(NamedTuple):
     """The state of a log at the beginning of a pass.
 
-    `segments` has the segments without the active one, `aborted` the aborted transactions that overlap them, and
-    `producers` the producers by producer id; `truncations` counts the truncations of the log so far.
+    `segments` has the segments without the active one, `aborted` all aborted transactions of the log, and `producers`
+    the producers by producer id; `truncations` counts the truncations of the log so far.
     """
 
     segments: Sequence[LogSegment]

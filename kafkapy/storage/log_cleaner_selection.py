@@ -45,7 +45,7 @@ class LogToClean(NamedTuple):
     """The part of a log that may be cleaned: the offsets [first_dirty_offset, first_uncleanable_offset).
 
     `cleanable_bytes` is the size of the segments with these offsets, `clean_bytes` that of the segments before them.
-    `must_clean` is True if a record in this part is older than max.compaction.lag.ms.
+    `must_clean` is True if a segment from first_dirty_offset on begins with records older than max.compaction.lag.ms.
     """
 
     partition: TopicPartition

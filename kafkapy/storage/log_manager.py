@@ -455,10 +455,11 @@ class LogManager:
             raise StorageError(offline[0], f"no log of {partition} was found, and it may be in {', '.join(offline)}")
 
     def _directory_for_new_log(self, wanted: NewLog, counts: Mapping[LogDirectory, int]) -> LogDirectory:
-        """Returns the preferred directory of a new log, the directory with its `directory_id`, or that with fewest logs.
+        """Returns the online directory in which a new log is to be created.
 
-        `counts` has the number of logs in each online directory. Raises StorageError if no directory is online, or if
-        `wanted.is_new` is False and any directory is offline.
+        This is the one that `prefer_directory` set, the one with the id `wanted.directory_id`, or the one with the
+        fewest logs, whose number `counts` has. Raises StorageError if no directory is online, or if `wanted.is_new` is
+        False and any directory is offline.
         """
         if not wanted.is_new:
             self._require_all_online(wanted.topic_partition)

@@ -104,9 +104,10 @@ def restore_batches(segments: LogSegments, producers: ProducerStateManager, wall
 
 
 def _runs(batches: Iterable[BatchSummary], recent: Mapping[int, ProducerEntry]) -> dict[int, list[BatchMetadata]]:
-    """Returns the last batches with consecutive sequence numbers of each producer, by producer id.
+    """Returns the last batches of each producer that have consecutive sequence numbers, by producer id.
 
-    `recent` has the producers by id; only the batches of these producers with their present epoch count.
+    `recent` has the state of the producers by id. Control batches, and batches of other producers or with another than
+    the producer's present epoch, are left out.
     """
     runs: dict[int, list[BatchMetadata]] = {}
     for batch in batches:

@@ -198,7 +198,7 @@ class ProducerStateManager(ProducersState):
 
     @property
     def has_transactions(self) -> bool:
-        """True if a transaction is open, or its end is not known to be below the high watermark."""
+        """True if a transaction is open, or has ended at an offset that is not known to be below the high watermark."""
         found = self.may_have_transactions = bool(self._ongoing or self._unreplicated)
         return found
 
@@ -211,7 +211,8 @@ class ProducerStateManager(ProducersState):
         return min([*self._ongoing, *self._unreplicated], default=None)
 
     def forget_replicated(self, high_watermark: int) -> None:
-        """Drops the transactions that ended below `high_watermark`."""
+        """Removes ended transactions whose marker is below `high_watermark`; they no longer hold back the last stable
+        offset."""
         replicated = [first for first, last in self._unreplicated.items() if last < high_watermark]
         if replicated:
             for first_offset in replicated:
@@ -219,11 +220,14 @@ class ProducerStateManager(ProducersState):
             self._mirror()
 
     def _mirror(self) -> None:
-        """Copies the transactions to the base class, from whose fields the gate computes the last stable offset."""
+        """Copies the offsets of the transactions to the compiled base class, which computes the last stable offset."""
         self.set_transactions(next(iter(self._ongoing), -1), self._unreplicated)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """Returns the last stable offset after `completed` has ended, to be stored in the transaction index."""
+        """Returns the last stable offset after `completed` has ended, which its entry in the transaction index stores.
+
+        This is the first offset of the oldest other open transaction, or else the offset after the marker.
+        """
         others = [first for first in self._ongoing if first != completed.first_offset]
         return min(others, default=completed.last_offset + 1)
 
@@ -258,8 +262,10 @@ class ProducerStateManager(ProducersState):
                 self._snapshots.remove(offset)
 
     def keep_snapshots_of(self, base_offsets: Iterable[int]) -> None:
-        """Drops the snapshots whose offset is not in `base_offsets`, except the last snapshot; `delete_strays` deletes
-        their files."""
+        """Keeps only the last snapshot and those whose offset is in `base_offsets`, the base offsets of the segments.
+
+        The files of the other snapshots are deleted later, by `delete_strays`.
+        """
         wanted = {*base_offsets, *self._snapshots[-1:]}
         self._strays += [offset for offset in self._snapshots if offset not in wanted]
         self._snapshots = [offset for offset in self._snapshots if offset in wanted]
@@ -324,7 +330,7 @@ class ProducerStateManager(ProducersState):
         self._mirror()
 
     def on_log_start_offset(self, log_start_offset: int) -> None:
-        """Drops transactions that ended below the new log start offset."""
+        """Removes ended transactions whose marker is below the new log start offset; raises `map_end_offset` to it."""
         self.forget_replicated(log_start_offset)
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 

@@ -37,10 +37,9 @@ def deletable_segments(
     high_watermark: int,
     log_end_offset: int,
 ) -> int:
-    """Returns how many of the oldest segments to delete. If all are to be deleted, the caller begins a new segment
-    first.
+    """Returns how many of the oldest segments to delete; if these are all segments, the caller first begins a new one.
 
-    A segment is deleted only if all of it is below the high watermark. An empty last segment is never deleted.
+    Only segments that are completely below the high watermark count. An empty last segment is never deleted.
     """
     limit = len(segments)
     while limit and (log_end_offset if limit == len(segments) else segments[limit].base_offset) > high_watermark:
@@ -77,7 +76,10 @@ def breached_by_time(segments: Sequence[SegmentFacts], limit: int, retention_ms:
 
 
 def breached_by_size(segments: Sequence[SegmentFacts], limit: int, retention_bytes: int) -> int:
-    """Returns how many of the first `limit` segments can be deleted so that at least `retention_bytes` remain."""
+    """Returns how many of the oldest segments, at most `limit`, can be deleted while `retention_bytes` or more remain.
+
+    Returns 0 if `retention_bytes` is negative, which means no limit.
+    """
     if retention_bytes < 0:
         return 0
     excess = sum(segment.size for segment in segments) - retention_bytes
