@@ -160,7 +160,10 @@ class Broker:
         return name
 
     def admin(self, **settings: Any) -> Admin:
-        """Returns a new admin client of this broker, which the caller closes; `settings` are its configuration."""
+        """Returns a new admin client that is connected to this broker; the caller closes it.
+
+        `settings` are keys of the client's configuration in addition to `bootstrap_servers`.
+        """
         from kafkapy.client.admin import Admin
 
         return Admin(bootstrap_servers=self.bootstrap_servers, **settings)

@@ -93,7 +93,10 @@ def run(arguments: Arguments) -> int:
 
 
 def add_acls(admin: Admin, added: Permits) -> None:
-    """Prints the ACLs that exist already, and prints and creates the others."""
+    """Creates and prints the ACLs in `added` that do not exist yet, and prints a line for each that exists.
+
+    `added` maps each resource pattern to its ACLs.
+    """
     for pattern, granted in added.items():
         existing = set(admin.describe_acls(AclFilter(*pattern)))
         new = []
@@ -108,7 +111,10 @@ def add_acls(admin: Admin, added: Permits) -> None:
 
 
 def remove_acls(admin: Admin, arguments: Arguments, removed: Permits) -> None:
-    """Deletes ACLs after a confirmation."""
+    """Deletes ACLs, for each resource pattern in `removed` after asking the user; --force answers the question.
+
+    A pattern with an empty list loses all its ACLs.
+    """
     for pattern, granted in removed.items():
         if granted:
             question = (
@@ -216,7 +222,10 @@ def check_arguments(arguments: Arguments) -> None:
 
 
 def new_permits(arguments: Arguments) -> Permits:
-    """Returns the ACLs to add. Raises UsageError if the flags name no principal or a filter's pattern type."""
+    """Returns the ACLs to add, by resource pattern.
+
+    Raises UsageError if the flags name no principal, or a pattern type that only filters may have (ANY, MATCH).
+    """
     pattern_type = _pattern_type(arguments)
     if pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
         raise UsageError(f"A '--resource-pattern-type' value of '{pattern_type.name}' is not valid when adding acls.")

@@ -30,16 +30,17 @@ class ArgumentParser:
     ) -> None:
         """Accepts at most one of the options with the same `Option.group`; exactly one if `groups` contains the group.
 
-        `fill_in` adds flags to those that were found, before required flags are checked.
+        `fill_in(found)` is called before required flags are checked, and may add to `found`: {option name: values}.
         """
         self._options = tuple(options)
         self._groups = tuple(groups)
         self._fill_in = fill_in
 
     def parse(self, words: Sequence[str], command: str = "") -> Arguments:
-        """Returns the arguments; `command` is the subcommand that they are stored with, if there is one.
+        """Parses the words of a command line after the name of the tool and of the subcommand.
 
-        Raises UsageError with argparse4j's text.
+        `command` is the name of the subcommand, which the result contains; "" if there is none. Raises UsageError, with
+        argparse4j's text, if the words are not valid.
         """
         parser = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
         for option in self._options:

@@ -86,7 +86,7 @@ def broker_loads(partitions: Iterable[PartitionLoad], resource: str) -> Counter[
 
 
 class _Planner:
-    """The replicas and loads while the plan is made."""
+    """Computes a plan, and has the replicas of each partition and the load of each broker after the planned moves."""
 
     def __init__(self, brokers: Iterable[BrokerState], partitions: Iterable[PartitionLoad], rules: Rules) -> None:
         self._rules = rules
@@ -274,10 +274,11 @@ class _Planner:
     def _first_path(
         self, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
     ) -> list[tuple[TopicPartition, int]]:
-        """Returns the `_path` of the broker with the most leaders among the brokers with a path; [] if there is none.
+        """Returns a chain of changes of leaders after which one broker leads one partition less; [] if there is none.
 
-        `counts` is the number of partitions of which each broker is the preferred leader. `led` has those of these
-        partitions that may be changed.
+        Each element is (partition, its new leader). The broker is the one with the most preferred leaders that has such
+        a chain. `counts` has the number of partitions that each broker leads as preferred leader, and `led` has those
+        of these partitions that may be changed.
         """
         for source in sorted(counts, key=lambda each: (-counts[each], each)):
             if path := self._path(source, counts, led):
@@ -287,11 +288,12 @@ class _Planner:
     def _path(
         self, source: int, counts: Counter[int], led: Mapping[int, Collection[TopicPartition]]
     ) -> list[tuple[TopicPartition, int]]:
-        """Returns the shortest chain of changes of leaders by which `source` leads one partition less, as pairs.
+        """Returns the shortest chain of changes of leaders after which `source` leads one partition less.
 
-        A pair is a partition and its new leader. The new leader passes on another partition in the next pair; the last
-        one is the broker with the fewest leaders that can be reached. Returns [] unless that broker leads at least two
-        partitions fewer than `source`. See `_first_path` for the other arguments.
+        Each element is (partition, its new leader). The new leader passes on another partition in the next element; the
+        last new leader is the broker with the fewest leaders that can be reached, and leads one partition more. Returns
+        [] unless that broker leads at least two partitions fewer than `source`. `counts` has the number of partitions
+        that each broker leads as preferred leader, and `led` has those of these partitions that may be changed.
         """
         steps: dict[int, tuple[int, TopicPartition]] = {}
         queue = deque([source])

@@ -38,7 +38,10 @@ to the user's directory of the shell, which it creates, and prints what it has w
 
 
 class _Place(NamedTuple):
-    """A position on the command line where flags may follow, after the name of a tool and of its subcommand, if any."""
+    """The beginning of a command line, a tool and its subcommand (or ""), with the options that may follow.
+
+    `completes` is the kind of word that may follow too, such as "topic"; "" if there is none.
+    """
 
     tool: str
     command: str
@@ -227,7 +230,7 @@ def _bash(subject: _Subject) -> Iterator[str]:
 
 
 def _bash_values(option: Option) -> str:
-    """Returns the statements that complete the value of an option; "" if no value has to follow."""
+    """Returns the bash statements that complete the value of an option; "" if its value is optional or it has none."""
     if option.choices:
         return f'COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word"));'
     if _kind(option):

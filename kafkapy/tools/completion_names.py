@@ -29,9 +29,10 @@ _OPTIONS = (
 
 
 def print_names(arguments: Sequence[str]) -> int:
-    """Prints the names, one in each line; returns the exit code.
+    """Prints the names of topics or groups, one in each line; returns the exit code.
 
-    Prints nothing if no broker answers soon, since a message would be in the way of the command that the user types.
+    `arguments` are "topic" or "group", "--", and the words of the command line that the user types, which name the
+    cluster. Prints nothing and returns 1 if no broker answers soon, because a message would disturb the user.
     """
     kind, words = (arguments[0] if arguments else ""), arguments[2:]
     if kind not in ("topic", "group") or arguments[1:2] != ["--"]:
@@ -74,7 +75,10 @@ def client_properties(words: Sequence[str]) -> dict[str, str]:
 
 
 def read_names(kind: str, properties: dict[str, str]) -> list[str]:
-    """Returns the names of all topics or groups. Raises an error if no broker answers within ANSWER_S."""
+    """Returns the names of all topics (`kind` is "topic") or groups ("group") of the cluster.
+
+    Raises ToolError, ApiError or TimeoutError if no broker answers within ANSWER_S seconds.
+    """
     await_broker(properties, 0.0)
     with Admin({**properties, "default.api.timeout.ms": str(int(ANSWER_S * 1000))}) as admin:
         if kind == "topic":

@@ -103,7 +103,10 @@ def _check_alter(arguments: Arguments, entities: Entities) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the action; errors are printed to standard error without the usage."""
+    """Carries out --describe or --alter; returns 0, the exit code.
+
+    Raises UsageError for a wrong command line, and ToolError, which is printed without the usage, for wrong values.
+    """
     try:
         entities = check(arguments)
         with Admin(admin_properties(arguments)) as admin:

@@ -85,9 +85,10 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def named_group(arguments: Arguments, from_file: dict[str, str], extra: dict[str, str], config_flag: str) -> str | None:
-    """Returns the group that the user named, in one or in several places; None if the user named no group.
+    """Returns the group id that the user named by --group or as group.id in a property; None if there is none.
 
-    `from_file` and `extra` are properties that may contain group.id; `config_flag` names the file for the error.
+    `from_file` and `extra` are the properties of the configuration file and of the command line. Raises UsageError if
+    they and --group name different groups; its text names the file's flag `config_flag`.
     """
     named = [arguments["group"], from_file.get("group.id"), extra.get("group.id")]
     groups = list(dict.fromkeys(name for name in named if name is not None))

@@ -64,7 +64,7 @@ KEYS_OF_FLAGS = {
 
 
 def codec_of(arguments: Arguments) -> str:
-    """Returns the compression type; `--compression-codec` without a value is gzip."""
+    """Returns the value of --compression-codec: "gzip" if the flag has no value, "none" without the flag."""
     if not arguments.has("compression-codec"):
         return "none"
     return arguments["compression-codec"] or "gzip"

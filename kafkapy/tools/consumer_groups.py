@@ -97,7 +97,10 @@ def _check_reset(arguments: Arguments, has_group: bool, scope: str) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the action; returns the exit code."""
+    """Carries out the action that the flags name, such as --list; returns the exit code.
+
+    The code is 0, or 1 after an error; under the name of Apache Kafka's script it is always 0, as there.
+    """
     if arguments.has("zookeeper"):
         return _run_with_zookeeper(arguments)
     check(arguments)
@@ -117,7 +120,10 @@ def run(arguments: Arguments) -> int:
 
 
 def _run_with_zookeeper(arguments: Arguments) -> int:
-    """Carries out the action on the groups that use ZooKeeper; returns the exit code."""
+    """Carries out the action on the groups that use ZooKeeper; returns the exit code.
+
+    The code is 0, or 1 after an error; under the name of Apache Kafka's script it is always 0, as there.
+    """
     from kafkapy.tools.zookeeper.errors import ZooKeeperRequestError  # seldom needed
     from kafkapy.tools.zookeeper.group_command import run as run_with_zookeeper
 
@@ -145,7 +151,7 @@ def validate_regex(expression: str) -> int:
 
 
 class ConsumerGroups(GroupActions):
-    """The actions of the tool. Not thread-safe."""
+    """The actions of kafka-consumer-groups on the groups that the flags name. Not thread-safe."""
 
     def __init__(self, admin: Admin, arguments: Arguments, *, read_committed: bool) -> None:
         super().__init__(admin, arguments)
@@ -320,15 +326,18 @@ def _group_id(group: GroupListing) -> str:
 
 
 def _column_width(least: int, texts: list[str]) -> int:
-    """Returns 10 plus the length of the longest of `texts`, or plus `least` if that is more: the width of a column."""
+    """Returns the width of a column of `texts`: 10 more than the greatest length of a text, or 10 more than `least`.
+
+    The greater of the two widths is returned.
+    """
     return max([least, *map(len, texts)]) + 10
 
 
 def _chosen(words: list[str], known: tuple[str, ...], what: str, plural: str) -> list[str]:
-    """Returns the names of `known` that `words` contains; case is ignored.
+    """Returns the names in `words`, in the spelling of `known`; case is ignored.
 
-    A word may be a list with commas. Raises UsageError for an unknown name; the message calls the names `what` and
-    `plural`.
+    A word may be several names with commas. Raises UsageError for a name that is not in `known`; `what` and `plural`
+    are the nouns for the names in its message, such as "state" and "states".
     """
     wanted = [each.strip() for word in words for each in word.split(",")]
     by_name = {each.lower(): each for each in known}

@@ -81,7 +81,7 @@ class JoinTimes:
 
 
 def per_second(amount: float, elapsed_ms: int) -> float:
-    """Returns the rate as Java's division does: infinite or NaN if no time has passed."""
+    """Returns `amount` divided by the time in seconds. If `elapsed_ms` is 0, returns infinity, or NaN if both are 0."""
     if elapsed_ms:
         return amount * 1000.0 / elapsed_ms
     return float("inf") if amount else float("nan")

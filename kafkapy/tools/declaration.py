@@ -14,7 +14,10 @@ from kafkapy.tools.option import Arguments, Option
 
 
 class Grammar(Enum):
-    """The parsers of Apache Kafka's tools; they differ in abbreviations, errors and usage."""
+    """The libraries with which Apache Kafka's tools parse their flags: joptsimple and argparse4j.
+
+    They differ in the abbreviations that they accept, the texts of errors, and the usage.
+    """
 
     JOPTSIMPLE = "joptsimple"
     ARGPARSE4J = "argparse4j"
@@ -31,7 +34,7 @@ class Command(NamedTuple):
     """A subcommand, such as `format` of `kafkapy storage format`.
 
     Of the options in each of `required_groups` exactly one must be given. `completes` is the kind of word that shell
-    completion offers apart from flags, such as "topic" (see Option). `accepts_profile` is False if the command reads
+    completion offers apart from flags, such as "topic" or "file". `accepts_profile` is False if the command reads
     more than a client's configuration from the file of `--command-config`, so that a profile of the user cannot replace
     it.
     """
@@ -63,7 +66,7 @@ class Tool:
     required_groups: the groups of options of which exactly one must be given (ARGPARSE4J only).
     needs_arguments: whether an empty command line prints the help instead of running the tool.
     usage_line: the text for a wrong command line instead of the usage, with `{}` for the error.
-    completes: the kind of word that completion offers apart from flags, as in Option.
+    completes: the kind of word that shell completion offers apart from flags, such as "topic" or "file"; "" for none.
     not_here: flags of Apache Kafka's tool that this tool does not accept, each with the reason.
     """
 

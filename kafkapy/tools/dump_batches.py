@@ -43,7 +43,7 @@ _CONTROL_TEXTS: dict[int, tuple[str, Any]] = {
 
 
 class ShownRecord(NamedTuple):
-    """A record of any message format."""
+    """A record of any message format; `legacy` is the message of magic 0 or 1, or None for a record of magic 2."""
 
     offset: int
     timestamp: int

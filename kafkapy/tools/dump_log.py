@@ -28,7 +28,7 @@ _STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 
 
 def decoder_of(arguments: Arguments) -> RecordDecoder | None:
-    """Returns the decoder of keys and values; None if they are not printed."""
+    """Returns the decoder of keys and values that the flags choose; None if the flags do not ask to print records."""
     if arguments["offsets-decoder"]:
         return coordinator_decoder(Coordinator.GROUP)
     if arguments["transaction-log-decoder"]:

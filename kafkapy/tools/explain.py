@@ -31,7 +31,7 @@ _SOURCES = ("bootstrap-server", "bootstrap-controller", "directory")
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the history, or the state at a time; returns 1 if the partition never existed."""
+    """Prints the history of the partition, or its state at a time; returns the exit code, 1 if it never existed."""
     if sum(map(arguments.has, _SOURCES)) != 1:
         raise UsageError("Exactly one of --bootstrap-server, --bootstrap-controller and --directory is required")
     if len(arguments.positionals) > 1 or not (arguments.positionals or arguments.has("at")):

@@ -25,7 +25,10 @@ def check_views(arguments: Arguments) -> None:
 
 
 def choose_states(arguments: Arguments, known: Sequence[str]) -> list[str]:
-    """Returns the states of `--state` as `known` spells them; case is ignored. Raises UsageError for others."""
+    """Returns the states that --state names, in the spelling of `known`; case is ignored.
+
+    Raises UsageError for a state that is not in `known`.
+    """
     by_name = {each.lower(): each for each in known}
     words = arguments.values("state")
     wanted = [each.strip().lower() for word in words for each in word.split(",") if word]

@@ -48,7 +48,10 @@ class Attribute(NamedTuple):
 
     @property
     def bean(self) -> str:
-        """The bean's name as far as the page has it, `base` and the labels; its original spelling is not known."""
+        """The name of the bean in the spelling of the metrics page: `base` and the labels, as `base{label=value}`.
+
+        The spelling of Apache Kafka's bean cannot be derived from the page.
+        """
         labels = ",".join(f"{name}={value}" for name, value in self.labels.items())
         return f"{self.base}{{{labels}}}" if labels else self.base
 
@@ -98,7 +101,10 @@ def _glob(text: str) -> str:
 
 
 def _pattern(text: str) -> str:
-    """Returns the regular expression for a part of a bean's name, in the spelling of the metrics page."""
+    """Returns the regular expression that finds `text`, a part of a bean's name, in the names on the metrics page.
+
+    These are written in lower case with underscores. `*` and `?` in `text` stand for any characters.
+    """
     plain = re.sub(r"[^a-z0-9*?]", "_", re.sub("(?<=[a-z])Percent$", "_percent", text).lower())
     return _glob(plain)
 
@@ -205,7 +211,8 @@ def run(arguments: Arguments) -> int:
 def _first_look(address: PageAddress, queries: list[Query], wanted: frozenset[str], *, waits: bool) -> dict[str, str]:
     """Returns the values of the first reading.
 
-    With `waits`, reads again until each query has a value. Raises ToolError if that takes too long.
+    With `waits`, reads again until each query has a value, unless a query has wildcards. Raises ToolError if a query
+    has none after _FIRST_LOOK_S seconds.
     """
     end_s = time.monotonic() + _FIRST_LOOK_S
     while True:

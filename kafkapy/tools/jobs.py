@@ -127,7 +127,10 @@ def submit(words: Sequence[str]) -> int:
 
 
 def generate(arguments: Arguments) -> int:
-    """Sends sample data to a topic until the wanted number of records was sent, or until Ctrl-C."""
+    """Sends sample data to a topic until the wanted number of records was sent, or until Ctrl-C.
+
+    Returns the exit code.
+    """
     make, topic, _ = sample_data.GENERATORS[arguments["data"]]
     properties = read_properties(arguments["producer.config"]) if arguments.has("producer.config") else {}
     properties["bootstrap.servers"] = arguments["bootstrap-server"]
@@ -191,7 +194,10 @@ TOOL = Tool(
 
 
 def main(words: list[str]) -> int:
-    """Runs the tool. The words after `submit` are for spark-submit and the job, and are not parsed here."""
+    """Runs the tool with the words of its command line; returns the exit code.
+
+    The words after the subcommand `submit` or `new` are passed on to it without being parsed as flags of this tool.
+    """
     with_words = {"submit": submit, "new": jobs_new.new_job}.get(words[0]) if words else None
     if with_words is not None:
         rest = words[1:]

@@ -87,7 +87,7 @@ def _broker(arguments: Arguments, directory: Path) -> Iterator[str]:
 
 @contextmanager
 def _searches(server: str, rate: float) -> Iterator[None]:
-    """Sends search terms to the topic from a thread, until the context ends."""
+    """Sends `rate` search terms per second to the demo's topic, from a thread, until the `with` block ends."""
     stopped = threading.Event()
     with Producer({"bootstrap.servers": server, "linger.ms": 20}) as producer:
         samples = sample_data.search_terms()
@@ -103,7 +103,10 @@ def _searches(server: str, rate: float) -> Iterator[None]:
 
 
 def _hot_search(program: Path, arguments: Arguments, server: str, directory: Path) -> int:
-    """Runs the job and prints its output; Spark's log is written to a file and printed only if the job fails."""
+    """Runs the job and prints its output; returns 0 when it has printed the wanted number of windows.
+
+    Spark's log is written to a file in `directory`. Raises ToolError with the end of this log if the job ends before.
+    """
     environment = spark_submit.spark_environment(program, os.environ)
     words = ["--bootstrap-server", server, "--window", arguments["window"], "--slide", arguments["slide"]]
     words += ["--lateness", "1 s", "--top", str(arguments["top"]), "--shuffle-partitions", "2"]
@@ -127,10 +130,10 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
 
 
 def _pass_on(output: IO[bytes], windows: int | None, page: str = "") -> bool:
-    """Prints lines as they are received; with the first of them a browser opens the `page`, if a terminal is attached.
+    """Prints the lines of `output` as they are received, until the tables of `windows` windows are complete.
 
-    Returns True after the tables of `windows` windows, and False if the output ends before; None means all windows. A
-    table has two horizontal rules.
+    Returns True then, and False if the output ends before that; None means no limit. A table is complete after its
+    second horizontal rule. At the first line a browser opens the URL `page`, if standard output is a terminal.
     """
     rules = 0
     is_open = not page or not sys.stdout.isatty()

@@ -157,7 +157,10 @@ class LineReader:
 
 
 def _lines(raw: bytes) -> list[bytes]:
-    """Divides a line at carriage returns, which end a line in Java, and replaces invalid UTF-8."""
+    """Returns the parts of `raw`, without its line end, between carriage returns, each of which ends a line in Java.
+
+    Invalid UTF-8 is replaced.
+    """
     line = raw.removesuffix(b"\n").removesuffix(b"\r")
     try:
         line.decode()

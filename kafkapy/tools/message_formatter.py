@@ -58,7 +58,7 @@ class MessageFormatter(Protocol):
 
 
 class DefaultFormatter:
-    """A formatter that prints the parts that the properties select, with a separator between them.
+    """A formatter that prints the fields of a record that the properties select, with a separator between them.
 
     Like Kafka's, it prints a placeholder for the epoch, and for the delivery count outside of share groups.
     """
@@ -140,7 +140,7 @@ class NoOpFormatter:
 class CoordinatorFormatter:
     """A formatter that prints records of a coordinator's internal topic as JSON, and nothing for other records.
 
-    `types` are the types of keys whose records are printed, as the versions of their key schemas.
+    Only records whose key has one of the `types` are printed; the type of a key is the version number of its schema.
     """
 
     def __init__(self, coordinator: Coordinator, types: frozenset[int]) -> None:

@@ -23,7 +23,7 @@ class Refusal(Exception):
 
 
 class Exit(Exception):
-    """The command `exit`."""
+    """Raised by the command `exit`, which ends the shell."""
 
 
 class _Command(NamedTuple):

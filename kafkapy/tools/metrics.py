@@ -66,7 +66,7 @@ class Series(NamedTuple):
 
     @property
     def only_grows(self) -> bool:
-        """Returns whether the series is a counter, or a counter of a histogram, according to its name."""
+        """Returns whether the series only grows: its name ends like that of a counter, or of a histogram's counts."""
         return self.name.endswith(COUNTED)
 
 
@@ -83,9 +83,9 @@ class PageAddress(NamedTuple):
 
 
 def page_address(arguments: Arguments) -> PageAddress:
-    """Returns the address of the metrics page that the arguments name, or the default address.
+    """Returns the address of the metrics page that --url or the file of --config names, or the default address.
 
-    Raises UsageError if --url and --config are combined, and ToolError if the file names no valid listener.
+    Raises UsageError if both flags are given, and ToolError if the file names no valid metrics listener.
     """
     if arguments.has("url") and arguments.has("config"):
         raise UsageError("--url and --config cannot be used together")
@@ -177,7 +177,10 @@ def _shown(url: str) -> str:
 
 
 def read_series(text: str, wanted: re.Pattern[str]) -> list[Series]:
-    """Returns the wanted series of a page. Raises ToolError if the page is not in Prometheus's format."""
+    """Returns the series of a page in which `wanted` matches a part of `name{labels}`.
+
+    Raises ToolError if the page is not in Prometheus's format.
+    """
     found: list[Series] = []
     try:
         for family in text_string_to_metric_families(text):

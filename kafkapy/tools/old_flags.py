@@ -33,16 +33,19 @@ def _renamed(name: str) -> OldFlag:
 
 
 def _property(key: str, flag: str = "command-property", values: Mapping[str, str] | None = None) -> OldFlag:
-    """Returns an old flag whose value is given today as `key=VALUE` of the flag `flag`.
+    """Returns an old flag that is written today as `--<flag> <key>=VALUE`, with the old flag's value as VALUE.
 
-    `values` maps old values to those of today.
+    `values` maps old values to the present ones; other values do not change.
     """
     known = values or {}
     return OldFlag(True, f"--{flag} {key}=VALUE", lambda value: [f"--{flag}", f"{key}={known.get(value, value)}"])
 
 
 def _all_but(value: str) -> list[str]:
-    """Returns the words that select all topics except those that match `value`; its commas separate alternatives."""
+    """Returns --include with a regular expression for all topics except those that match `value`.
+
+    Commas in `value`, the list of an old flag such as --blacklist, separate regular expressions.
+    """
     return ["--include", f"(?!(?:{value.replace(',', '|')})$).*"]
 
 

@@ -19,7 +19,7 @@ class OptionParser:
     def __init__(
         self, options: Iterable[Option], fill_in: Callable[[dict[str, list[Any]]], None] | None = None
     ) -> None:
-        """`fill_in` adds flags to those that were found, before required flags are checked."""
+        """`fill_in(found)` is called before required flags are checked; it may change `found`, {flag name: values}."""
         self._options = tuple(options)
         self._fill_in = fill_in
         self._by_name = {name: option for option in self._options for name in (option.name, *option.aliases)}

@@ -113,8 +113,11 @@ def _super_users(config: BrokerConfig, stored: MetadataImage | None) -> Findings
 
 
 def _known_users(config: BrokerConfig, stored: MetadataImage | None) -> set[str] | None:
-    """Returns the names of all users; None if a listener has users that are listed nowhere, such as those of
-    certificates."""
+    """Returns the names of all users: those with SCRAM credentials in `stored`, and those in JAAS configurations.
+
+    Returns None if there may be others, because a listener accepts certificates or tokens, whose users are not listed,
+    or if `stored` is None.
+    """
     authenticating = [listener for listener in config.listeners if listener.security_protocol != "PLAINTEXT"]
     if stored is None or not {listener.security_protocol for listener in authenticating} <= _SASL_PROTOCOLS:
         return None

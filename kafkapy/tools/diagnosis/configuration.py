@@ -52,9 +52,9 @@ def _copies(config: BrokerConfig) -> Findings:
 
 
 def _copies_in_a_cluster(config: BrokerConfig) -> Findings:
-    """Yields findings on replication factors that would be too small in a cluster of several brokers.
+    """Yields findings on replication factors that are too small if the node's cluster has several brokers.
 
-    The node is in a cluster whose number of brokers the configuration does not contain.
+    This number is not known, because the configuration does not contain it.
     """
     if not config.is_broker:
         return

@@ -24,10 +24,11 @@ FLOCK = "hhqqi0q"
 
 
 class Inventory(NamedTuple):
-    """The partitions in the log directories.
+    """The number of partitions in the log directories, and the state of the broker that uses the directories.
 
     last_change_s: the time (seconds since 1970) of the last write to each topic, or of its creation if that is later.
-    Internal topics are left out.
+    Internal topics are left out. is_running: whether a broker has locked a directory. was_stopped_cleanly: whether the
+    directories have the marker of a clean stop.
     """
 
     partitions: int
