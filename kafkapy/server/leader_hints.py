@@ -16,7 +16,7 @@ Entry = TypeVar("Entry", covariant=True)
 
 
 class EndpointType(Protocol[Entry]):
-    """The type of the entries of `node_endpoints` in a response."""
+    """The class of the entries of `node_endpoints` in a response, which is called to construct an entry."""
 
     def __call__(self, *, node_id: int, host: str, port: int, rack: str | None) -> Entry: ...
 
@@ -29,7 +29,7 @@ class LeaderHint(NamedTuple):
 
 
 class LeaderHints:
-    """The hints of one response, and the addresses of the leaders that the hints name.
+    """Looks up the leaders of partitions for one response, and collects the addresses of these leaders.
 
     `listener` is the name of the client's listener; a leader that is not reachable there has no address.
     """

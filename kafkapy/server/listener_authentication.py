@@ -46,7 +46,7 @@ class ListenerAuthentication:
         handler_pool: HandlerPool,
         clock: Clock,
     ) -> None:
-        """`makers` has the enabled mechanisms in their order."""
+        """`makers` maps the name of each enabled mechanism, in the configured order, to its constructor."""
         self.makers = dict(makers)
         self.max_receive_bytes = settings.max_receive_bytes
         self.failure_delay_ms = settings.failure_delay_ms

@@ -61,10 +61,10 @@ class MetadataPublisher:
 
         `post(work)` runs work on the reactor's thread later; `run_on_owner(work)` runs work on that thread and waits.
         `disk_thread` is the thread for log directories; without it, the caller of `on_metadata` creates and deletes
-        logs. `on_topics_deleted` is called on the reactor's thread after the replicas were removed.
-        `report_directories` is called, on any thread, with the directories of new logs, if the metadata has assigned no
-        directory to them. `on_broker_config` is called, on the thread that applies the change, when a request has set
-        keys of brokers, even to the same values.
+        logs. `on_topics_deleted` is called with the deleted topics, on the reactor's thread, after their replicas were
+        removed. `report_directories` is called, on any thread, with {(topic id, partition): directory id} of new logs,
+        if the metadata assigns no directory to them. `on_broker_config` is called, on the thread that applies the
+        change, when a request has set keys of brokers, even to the same values.
         `on_features` is called on the reactor's thread when the level of a feature was set.
         """
         self._config = config

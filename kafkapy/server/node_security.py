@@ -63,7 +63,7 @@ class ListenerClientTls:
     """
 
     def __init__(self, config: BrokerConfig, listener_name: str) -> None:
-        """Reads the stores. Raises ConfigError."""
+        """Reads the key store and the trust store. Raises ConfigError if they cannot be used."""
         self._config = config
         self._name = listener_name
         self._protocol = config.security_protocols[listener_name]

@@ -30,9 +30,9 @@ def open_ahead(
 ) -> None:
     """Validates batches on the handler pool if that takes long, and calls `on_opened` on the reactor's thread.
 
-    `on_opened` gets the result of `Log.check_records` for each partition whose batches were validated. If validation is
-    quick, `on_opened` is called at once, with no results. `submit` runs work on the handler pool. `entries`
-    must not change until `on_opened` is called. Reactor thread only.
+    `on_opened` gets a dict with the batch headers, or the ApiError, of each partition whose batches were validated. If
+    validation is quick, `on_opened({})` is called at once, and nothing was validated. `submit` runs work on the handler
+    pool. `entries` must not change until `on_opened` is called. Reactor thread only.
     """
     work = {topic_partition: work_to_open(records) for topic_partition, records in entries.items()}
     if sum(work.values()) <= LARGEST_WORK:

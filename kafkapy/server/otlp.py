@@ -44,14 +44,17 @@ class Point(NamedTuple):
 
 
 class Points(NamedTuple):
-    """The points of a push, and the number of dropped points."""
+    """The points of a push that are used, and the number of the others, which are not numeric or beyond a limit."""
 
     points: list[Point]
     dropped: int
 
 
 def read_metrics(data: bytes | memoryview, limit: int) -> Points:
-    """Returns at most `limit` points, and the number of dropped points. Raises MalformedMetrics."""
+    """Returns the first `limit` numeric points in `data`, and the number of the other points.
+
+    Raises MalformedMetrics if `data` is not a valid MetricsData message.
+    """
     points: list[Point] = []
     dropped = 0
     for resource in _messages(memoryview(data), 1):

@@ -43,8 +43,8 @@ class RemoteTransactionCoordinators:
     def ask(self, broker_id: int, partitions: TransactionPartitions, on_result: OnResult) -> None:
         """Sends `partitions` to the coordinator on a broker; calls `on_result` once, with the error of each partition.
 
-        In addition to the coordinator's errors, these may be the errors of `BrokerRequests.send`, and INVALID_TXN_STATE
-        if this broker may not send such requests.
+        In addition to the coordinator's errors, these may be BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, REQUEST_TIMED_OUT
+        or UNSUPPORTED_VERSION, and INVALID_TXN_STATE if this broker may not send such requests.
         """
         self._unsent.setdefault(broker_id, []).append((partitions, on_result))
         self._send(broker_id)

@@ -27,7 +27,10 @@ def is_enabled() -> bool:
 
 
 def follow_level(gate: DataGate) -> None:
-    """Shuts the gate if requests are logged, and opens it otherwise. Called after a change of the level."""
+    """Shuts the gate, compiled code that serves requests without a log line, if requests are logged; else opens it.
+
+    Called after a change of the logger's level.
+    """
     if is_enabled():
         gate.shut(_SHUT_REASON)
     elif _SHUT_REASON in gate.shut_by:

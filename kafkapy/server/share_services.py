@@ -19,7 +19,10 @@ from kafkapy.server.share_sessions import SessionKey, ShareSession, ShareSession
 
 
 class ShareServices:
-    """The parts of a broker that serve share groups. Reactor thread only."""
+    """The objects with which a broker serves share groups: groups, offsets, coordinator, partitions and sessions.
+
+    Reactor thread only.
+    """
 
     def __init__(
         self,
@@ -54,12 +57,12 @@ class ShareServices:
                     self.acknowledged[each] += 1
 
     def on_leadership(self, led: list[Partition], followed: list[Partition]) -> None:
-        """Handles a change of the partitions that this broker leads and follows."""
+        """Notifies the coordinator and the share partitions of the partitions that this broker now leads or follows."""
         self.coordinator.on_leadership(led, followed)
         self.partitions.on_leadership(led, followed)
 
     def forget_topics(self, topic_ids: Collection[bytes]) -> None:
-        """Deletes the states of deleted topics, and their share partitions."""
+        """Deletes the share partitions of deleted topics, and the states that the coordinator has stored for them."""
         self.partitions.forget_topics(topic_ids)
         self.coordinator.forget_topics(topic_ids)
 

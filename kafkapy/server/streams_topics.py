@@ -55,7 +55,10 @@ class StreamsTopics:
         return {name: self._errors[name][0] for name in names if name in self._errors}
 
     def _finish(self, name: str, error_ttl_ms: int, result: ErrorMessage | BaseException) -> None:
-        """Handles the result of one request. Any thread may call it."""
+        """Records that the request for topic `name` has ended, and its error, if it failed, for `error_ttl_ms`.
+
+        Any thread may call it.
+        """
         self._requested.pop(name, None)
         if isinstance(result, BaseException):
             message = str(result)

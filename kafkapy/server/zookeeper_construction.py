@@ -135,7 +135,10 @@ def start_mirror(services: Services, mirror: ZooKeeperMirror) -> None:
 
 
 def start_zookeeper(services: Services, service: ZooKeeperService) -> None:
-    """Makes the quorum notify the service of each new image, and starts the service, which creates its topic."""
+    """Makes the quorum notify the service of each new image, and starts the service.
+
+    The service creates the topic that stores its znodes.
+    """
     following = services.quorum.follow(ViewFollower(services, service))
     # The tree may have been loaded before, and would miss what has changed in between.
     following.add_done_callback(lambda done: services.reactor.post(service.on_image))

@@ -123,7 +123,10 @@ def _failed_topic(name: str, failure: ErrorMessage) -> TopicResult:
 
 
 def _topic_result(services: Services, name: str, created: CreatedTopic, hidden: AbstractSet[str]) -> TopicResult:
-    """Returns the result for a topic; the client may not see the configuration of the topics `hidden`."""
+    """Returns the result for the topic `name`: its error, or its topic id, size and configuration.
+
+    If `name` is in `hidden`, the client may not see the configuration, and gets TOPIC_AUTHORIZATION_FAILED instead.
+    """
     if created.error.error:
         return _failed_topic(name, created.error)
     if name in hidden:

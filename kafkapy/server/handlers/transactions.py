@@ -100,8 +100,10 @@ def handle_add_partitions_to_txn(context: RequestContext, request: AddPartitions
 
 
 def _add_batched(context: RequestContext, request: AddPartitionsToTxnRequest) -> None:
-    """Handles version 4 and later, which brokers send: adds partitions to several transactions, or only verifies
-    them."""
+    """Handles version 4 and later, which brokers send for several transactions; responds when all are handled.
+
+    Adds the partitions to each transaction or, if its `verify_only` is set, verifies that they are in it.
+    """
     results: dict[int, Mapping[TopicPartition, Error]] = {}
 
     def done(position: int, errors: Mapping[TopicPartition, Error]) -> None:

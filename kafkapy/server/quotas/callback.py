@@ -33,7 +33,10 @@ class QuotaCallback(Protocol):
         ...
 
     def quota_limit(self, quota: str, tags: Mapping[str, str]) -> float | None:
-        """Returns the limit of a bucket, or None if it has none."""
+        """Returns the limit of the clients with these tags, or None if they have none.
+
+        The unit is that of `quota`: bytes per second, percent of a thread's time, or changes per second.
+        """
 
     def update_quota(self, quota: str, entity: Mapping[str, str | None], value: float) -> None:
         """Is called for each quota that is stored in the cluster, at the start and at each change. `entity` maps `user`

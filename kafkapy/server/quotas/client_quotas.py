@@ -74,7 +74,7 @@ class _Kind:
             self.delays.add(limit.bucket, throttle_ms, monotonic_ms)
 
     def drop_idle(self, monotonic_ms: int) -> bool:
-        """Drops the sensors in which nothing was recorded for an hour; returns whether there were any."""
+        """Drops the sensors in which nothing was recorded for an hour; returns whether any was dropped."""
         idle = [bucket for bucket, each in self.sensors.items() if monotonic_ms - each.last_record_ms > BUCKET_IDLE_MS]
         for bucket in idle:
             del self.sensors[bucket]
@@ -86,8 +86,8 @@ class _Kind:
 class ClientQuotas:
     """Measures and limits the requests of clients. Reactor thread only.
 
-    `is_limiting` is True while at least one quota of a client is set, and `measures_time` while the time of one is
-    limited; nothing is measured before.
+    `is_limiting` is True while at least one quota of clients is set, and `measures_time` while at least one
+    request_percentage is set. Nothing is measured while `is_limiting` is False.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class ClientQuotas:
         self._invalidate_limits()
 
     def _invalidate_limits(self) -> None:
-        """Makes the gate ask for the limits of all clients again."""
+        """Makes the gate, the compiled code that serves usual requests, ask for the limits of all clients again."""
         self._shared.clear()
         self._gate.limit(self.is_limiting, measures_time=self.measures_time)
 
@@ -147,9 +147,10 @@ class ClientQuotas:
         return RequestCost(self, principal, name, size, started_ns, is_exempt=api_key in EXEMPT_APIS)
 
     def charge_held(self, connection: Connection, elapsed_ns: int) -> None:
-        """Records the time of the Python code that presented a fetch to the gate again, which then held or answered it.
+        """Charges the time of Python code that passed a held fetch to the gate again to the client's request quota.
 
-        The time is charged to the request quota of the connection's client, unless the connection is exempt from it.
+        The gate has then answered the fetch or holds it again. The time of a connection that is exempt from the quota
+        is recorded as exempt. Does nothing if the client has no limit.
         """
         limits = self._gate.limits_of(connection)
         sensor = None if limits is None else limits.exempt if connection.is_exempt else limits.request

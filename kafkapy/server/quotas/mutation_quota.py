@@ -78,7 +78,7 @@ class MutationBucket:
             return self.tokens >= self._rate * self._window_s
 
     def throttle_ms(self, monotonic_ms: int) -> int:
-        """Returns the time until the bucket has no debt, at most INT_MAX; 0 if the rate is not a number."""
+        """Returns the ms until the bucket has at least 0 tokens, at most INT_MAX; 0 if the rate is not a number."""
         with self._lock:
             self._refill(monotonic_ms)
             if not self.tokens < 0:
@@ -150,7 +150,7 @@ class MutationQuotas:
         self._buckets: dict[Bucket, MutationBucket] = {}
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """Applies the quotas of a metadata image."""
+        """Applies controller_mutation_rate in the quotas of a metadata image, which are {entity: {key: value}}."""
         self._limits.apply(quotas)
         if self._limits.is_empty:
             self._buckets.clear()
