@@ -21,8 +21,9 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: Any) -> None:
-    """Registers the format in a session, unless Spark has found it among the installed packages, and enables filters
-    for data sources in Python (Spark 4.1 and later), which the option `pushFilters` needs.
+    """Registers the data source `kafkapy` in a Spark session, unless Spark has found it among the installed packages.
+
+    Also enables filters for data sources in Python (Spark 4.1 and later), which the option `pushFilters` needs.
     """
     from pyspark.errors import AnalysisException
     from pyspark.sql.datasource import DataSourceReader  # PySpark is not installed everywhere
@@ -60,6 +61,6 @@ def registry_columns(rows: Any, schema: str, url: str, form: str, *, column: str
 
 
 def _is_known(spark: Any) -> bool:
-    """Returns whether Spark knows the format; False for a session of Spark Connect, which cannot be asked."""
+    """Returns whether the session knows the data source `kafkapy`; False for Spark Connect, which cannot be asked."""
     session = getattr(spark, "_jsparkSession", None)
     return session is not None and bool(session.sessionState().dataSourceManager().dataSourceExists(FORMAT))

@@ -30,10 +30,10 @@ def schema_text(*, include_headers: bool) -> str:
 
 
 def chosen_columns(schema: Any) -> tuple[str, ...]:
-    """Returns the names of the columns of a schema, which the user may have given.
+    """Returns the names of the columns of `schema`, which is the source's schema or one that the user has given.
 
-    A schema may have any of the source's columns in any order; the other columns are not decoded. Raises ConfigError
-    for an unknown column or another type.
+    The user's schema may have any of the source's columns in any order; the other columns are not decoded. Raises
+    ConfigError for a column that the source does not have, or has with another type.
     """
     for field in schema.fields:
         expected = _TYPES.get(field.name)

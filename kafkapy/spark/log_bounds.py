@@ -15,9 +15,9 @@ def unknown_topics(missing: list[str]) -> ApiError:
 
 
 def within_log(cluster: SourceCluster, ranges: list[OffsetRange], *, fails: bool) -> list[OffsetRange]:
-    """Limits the ranges to the offsets that the log holds.
+    """Returns the ranges that are not empty, each limited to the offsets that the log holds.
 
-    Raises DataLossError if offsets are missing and `fails` is true; otherwise logs a warning.
+    If the log does not hold all offsets of a range, raises DataLossError if `fails` is true, else logs a warning.
     """
     wanted = [each for each in ranges if each.size]
     first = cluster.earliest([each.partition for each in wanted])

@@ -33,16 +33,17 @@ class RowFilters(NamedTuple):
     first_ms: int | None = None
 
     def keeps(self, partition: TopicPartition) -> bool:
-        """Returns whether rows of this partition can pass."""
+        """Returns whether rows of this partition can pass the filters, by its topic and number."""
         is_topic = self.topics is None or partition.topic in self.topics
         is_partition = self.partitions is None or partition.partition in self.partitions
         return is_topic and is_partition and self.first_partition <= partition.partition < self.end_partition
 
 
 def row_filters(filters: Iterable[Any]) -> RowFilters:
-    """Combines the filter objects (`pyspark.sql.datasource`) that narrow the ranges.
+    """Returns the combination of those filters that restrict topics, partitions, offsets or timestamps.
 
-    The classes of filters are recognised by their names, and other filters are ignored.
+    `filters` are objects of the filter classes in `pyspark.sql.datasource`, recognised by the names of the classes.
+    Other filters are ignored.
     """
     found = RowFilters()
     for each in filters:
