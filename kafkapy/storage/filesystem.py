@@ -39,7 +39,7 @@ class Filesystem:
         return SegmentFile(path, create=create, preallocate=preallocate)
 
     def sync_file(self, fd: int) -> None:
-        """Makes the content and the size of the file durable, but not its name (see sync_directory)."""
+        """Makes the content and the size of the file durable, but not its name, for which use `sync_directory`."""
         os.fdatasync(fd)
 
     def sync_path(self, path: str) -> None:

@@ -206,7 +206,8 @@ class FollowerAppends(LogReader):
     def append_as_follower(self, records: Records, leader_epoch: int = HIGHEST_EPOCH) -> AppendInfo | None:
         """Appends the leader's batches with epochs up to `leader_epoch`; returns None if there is no whole batch.
 
-        Raises the errors of `examine_fetched` and `append_runs`.
+        Raises StorageError, and ApiError CORRUPT_MESSAGE for a damaged batch or OFFSET_OUT_OF_RANGE for offsets that do
+        not ascend or are below the log end offset.
         """
         return self.append_runs(examine_fetched(records, leader_epoch, self.config.segment_bytes))
 

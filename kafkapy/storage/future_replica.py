@@ -100,9 +100,10 @@ class FutureReplica:
         return valid
 
     def finish(self, most_bytes: int) -> bool:
-        """Copies the remaining batches if they are at most `most_bytes`; returns whether both logs are equal now.
+        """Copies the remaining batches; returns True if the future log now has all records and can become current.
 
-        Runs on the owner's thread, so that nothing is appended at the same time. Raises the errors of `copy_some`.
+        Returns False if some are left after more than `most_bytes` bytes were copied. Runs on the owner thread, so that
+        nothing is appended at the same time. Raises ApiError CORRUPT_MESSAGE, StorageError or OSError.
         """
         copied = 0
         while copied <= most_bytes:

@@ -260,7 +260,10 @@ class Log(FollowerAppends):
         self.producers.map_end_offset = self.log_end_offset = batches[-1].last_offset + 1
 
     def report_failed_append(self, error_number: int) -> NoReturn:
-        """Takes the directory offline and raises StorageError, after an append of the gate failed with this errno."""
+        """Takes the directory offline and raises StorageError, because an append by compiled code has failed.
+
+        `error_number` is the errno of the failed append.
+        """
         self._fail("append to", OSError(error_number, os.strerror(error_number)))
 
     # -- producers -----------------------------------------------------------------------------------------------

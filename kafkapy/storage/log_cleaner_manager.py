@@ -74,7 +74,10 @@ class LogCleanerManager:
     # -- choosing ------------------------------------------------------------------------------------------------
 
     def take_filthiest(self) -> tuple[Log, LogToClean] | None:
-        """Returns the log to clean next and marks it as in progress; returns None if no log is due."""
+        """Chooses the log to clean next and marks its partition as in progress.
+
+        Returns the log and the offsets of it that are cleaned, or None if no log is due.
+        """
         found: dict[TopicPartition, tuple[Log, LogToClean]] = {}
         for log in self._candidates():
             described = self.on_owner(lambda of=log: describe(of))  # type: ignore[misc]
@@ -183,7 +186,7 @@ class LogCleanerManager:
             return sorted(self._uncleanable)
 
     def uncleanable_logs(self) -> list[Log]:
-        """Returns the uncleanable logs."""
+        """Returns the logs that `mark_uncleanable` has excluded from cleaning."""
         with self._condition:
             return list(self._uncleanable.values())
 

@@ -133,8 +133,10 @@ class CleaningPass:
     # -- the map -------------------------------------------------------------------------------------------------
 
     def _build_map(self) -> int:
-        """Puts the keys of dirty records into the map; returns the offset at which the map ends. All records at or
-        above this offset are kept."""
+        """Maps the keys of dirty records (not cleaned before) to their newest offsets, until the map is full.
+
+        Returns the offset before which all dirty records are in the map; records from it on are kept.
+        """
         start, end = self._to_clean.first_dirty_offset, self._to_clean.first_uncleanable_offset
         offsets = self._tools.offsets
         offsets.clear(end - start)
@@ -273,9 +275,11 @@ class GroupCleaner:
         self.tombstones_before_ms = 0  # tombstones of magic 0 and 1 in an older segment are removed
 
     def clean(self, segments: Sequence[LogSegment]) -> None:
-        """Merges the segments and replaces them with the result in the log. Raises the errors of CleaningPass.run.
+        """Merges the segments into a cleaned segment, by which it replaces them in the log.
 
-        After an error `.cleaned` files are left, which the next pass or start deletes.
+        Raises CleaningAborted or SegmentsChanged if a later pass must repeat the work, OSError if the disk failed, and
+        CorruptSegment, ApiError or ValueError if the log cannot be cleaned. After an error `.cleaned` files are left,
+        which the next pass or start deletes.
         """
         log, filesystem = self._log, self._tools.filesystem
         base_offset = segments[0].base_offset

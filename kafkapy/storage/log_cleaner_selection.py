@@ -64,7 +64,7 @@ class LogToClean(NamedTuple):
 
     @property
     def is_due(self) -> bool:
-        """True if the log is dirty enough, or must be cleaned because of its age."""
+        """True if there are bytes to clean, and `must_clean` is True or `cleanable_ratio` is above the minimum."""
         return self.cleanable_bytes > 0 and (self.must_clean or self.cleanable_ratio > self.min_cleanable_ratio)
 
 
@@ -94,7 +94,10 @@ def first_uncleanable_offset(log: CompactedLog, first_dirty: int, wall_ms: int) 
 
 
 def must_be_cleaned(log: CompactedLog, first_dirty: int, wall_ms: int) -> bool:
-    """Returns whether the dirty part contains a segment whose first batch is older than max.compaction.lag.ms."""
+    """Returns whether the first batch of a segment from offset `first_dirty` on is older than max.compaction.lag.ms.
+
+    `wall_ms` is the present time.
+    """
     if log.max_compaction_lag_ms == NO_LAG_LIMIT:
         return False
     dirty = segments_from(log, first_dirty)

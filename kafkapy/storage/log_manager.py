@@ -73,7 +73,7 @@ class DirectoryDescription(NamedTuple):
 class LogManager:
     """The log directories and the table of logs, which it owns.
 
-    A lock guards the table, which any thread may use; a Log belongs to its owner thread once published.
+    A lock guards the table, which any thread may use; a Log in the table belongs to its owner thread.
     `on_directory_failure` is called on the thread on which the error occurred, after the directory's logs have been
     removed from the table; it must not block. Any thread may call `schedule(delay_ms, work)`. `run_on_owner(work)`
     waits until the owner thread of the logs has run the work; that thread must not call it.

@@ -297,10 +297,9 @@ class LogLoader:
     def _suspects(self) -> list[LogSegment]:
         """Returns the segments to recover, oldest first.
 
-        After an unclean stop, recovery begins at the segment of the recovery point, or at an earlier segment without
-        usable indexes; segments without content are left out. After a clean stop, recovery begins at the first segment
-        without usable indexes. If all segments have usable indexes, only the active segment is recovered, because it
-        ends with an incomplete batch.
+        After an unclean stop, these are the segments from the one of the recovery point on, or from an earlier one
+        without usable indexes on, except empty ones. After a clean stop, they are the segments from the first one
+        without usable indexes on, or else only the active segment, which then ends with an incomplete batch.
         """
         first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
         if self.is_clean:

@@ -50,7 +50,10 @@ def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode_snapshot(path: str, content: bytes) -> Iterator[ProducerEntry]:
-    """Returns the entries of a snapshot. Raises CorruptSnapshot before it yields the first entry."""
+    """Yields the entries in the `content` of a snapshot file; raises CorruptSnapshot before the first if it is invalid.
+
+    `path` names the file in the error.
+    """
     if len(content) < HEADER.size:
         raise CorruptSnapshot(f"{path}: {len(content)} bytes")
     version, crc, count = HEADER.unpack_from(content)
@@ -86,6 +89,6 @@ def write_snapshot(
 
 
 def read_snapshot(directory: str, offset: int) -> Iterator[ProducerEntry]:
-    """Returns the producers in the snapshot before `offset`. Raises CorruptSnapshot or OSError."""
+    """Returns the producers in the file `<offset>.snapshot`. Raises CorruptSnapshot or OSError."""
     path = snapshot_path(directory, offset)
     return decode_snapshot(path, read_small_file(path))

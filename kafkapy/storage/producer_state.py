@@ -276,7 +276,10 @@ class ProducerStateManager(ProducersState):
         return bool(self._strays)
 
     def delete_strays(self) -> None:
-        """Deletes the files of dropped snapshots; any thread that may wait for the disk may call it. Raises OSError."""
+        """Deletes the files of the snapshots that `keep_snapshots_of` has not kept. Raises OSError.
+
+        Any thread that may wait for the disk may call it.
+        """
         while self._strays:
             offset = self._strays.pop()
             if offset not in self._snapshots:
@@ -285,9 +288,9 @@ class ProducerStateManager(ProducersState):
     def reload(self, log_start_offset: int, log_end_offset: int, wall_ms: int, expiration_ms: int) -> None:
         """Restores the newest valid snapshot above the log start offset and at or below the log end offset.
 
-        Without such a snapshot there are no producers. Damaged and other snapshots are deleted. Producers that have no
-        open transaction, and have appended nothing for `expiration_ms` at the present time `wall_ms`, are left out. The
-        caller replays the batches from `map_end_offset` on. Raises OSError.
+        Without such a snapshot there are no producers. Snapshots that are damaged or outside of these offsets are
+        deleted. Producers that have no open transaction, and have appended nothing for `expiration_ms` at the present
+        time `wall_ms`, are left out. The caller replays the batches from `map_end_offset` on. Raises OSError.
         """
         self.delete_snapshots(before=log_start_offset + 1, after=log_end_offset)
         self.clear(log_start_offset)
