@@ -154,7 +154,7 @@ class _Planner:
     # -- replicas that have to move
 
     def move_from_forbidden(self) -> None:
-        """Moves replicas away from brokers that may not have them, the largest partitions first."""
+        """Moves replicas away from brokers that the rules forbid, such as `emptied` ones; largest partitions first."""
         self._replica_counts = Counter(each for replicas in self._replicas.values() for each in replicas)
         for partition in sorted(self._movable, key=lambda each: (-self._weight(each), each)):
             for source in self._replicas[partition]:
@@ -324,5 +324,5 @@ class _Planner:
 
 
 def _led_by(replicas: tuple[int, ...], leader: int) -> tuple[int, ...]:
-    """Returns the replicas with the leader and the first one exchanged."""
+    """Returns the replicas after exchanging `leader` with the first replica, so that it is the preferred leader."""
     return tuple(leader if each == replicas[0] else replicas[0] if each == leader else each for each in replicas)

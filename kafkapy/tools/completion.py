@@ -157,10 +157,10 @@ def _places(tools: Iterable[Tool]) -> Iterator[_Place]:
 
 
 def _kind(option: Option) -> str:
-    """Returns the kind of an option's value that completion offers: `Option.completes`, if it is not empty.
+    """Returns the kind of value that completion offers for an option: `Option.completes`, if it is not empty.
 
-    Otherwise the option's name decides whether the value is the name of a topic or group on the broker; "" if it is
-    not.
+    Otherwise the option's name decides: "topic" or "group" if its value is the name of a topic or group on the broker,
+    else "".
     """
     return option.completes or (NAMES_BY_OPTION.get(option.name, "") if option.argument is not None else "")
 

@@ -42,7 +42,7 @@ def check(arguments: Arguments) -> None:
 
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the consumer's configuration."""
+    """Returns the consumer's configuration: the properties that the flags name, and the group, fetch size and reset."""
     properties = read_configuration(arguments, "perf-consumer-client")
     group = arguments["group"] if arguments.has("group") else f"perf-consumer-{random.randrange(100000)}"
     return properties | {

@@ -59,7 +59,7 @@ class Tool:
     description: the purpose of the tool, printed at the head of `--help`.
     run: carries out the arguments and returns the exit code; None is 0. It may raise UsageError, ToolError, ApiError,
         ConfigError, OSError (TimeoutError included) or KeyboardInterrupt: `run_tool` prints each as one line.
-    options: the tool's own flags; `all_options` adds `--help` and `--version`.
+    options: the tool's own flags; `all_options` adds `--help` and, unless the grammar is ARGPARSE4J, `--version`.
     commands: the subcommands, each with options of its own (ARGPARSE4J only).
     kafka_name: the program's name in the usage of Apache Kafka's tool, if it is not the script's name.
     error_prefix: the text before the message of a failure other than ToolError, as in Apache Kafka's tool.
@@ -87,6 +87,6 @@ class Tool:
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """The tool's options and those that every tool has."""
+        """The tool's options, and --help, which every tool has, and --version, which tools with argparse4j lack."""
         shared = (HELP, VERSION) if self.grammar is Grammar.JOPTSIMPLE else (ARGPARSE_HELP,)
         return (*self.options, *shared)

@@ -92,7 +92,10 @@ class LineReader:
         self._line_number = 0
 
     def read_records(self, stream: BinaryIO) -> Iterator[InputRecord]:
-        """Yields the record of each line of a stream. Raises ToolError for a line without a separator."""
+        """Yields the record of each line of a stream.
+
+        Raises ToolError for a line without a separator, unless ignore.error is set.
+        """
         while True:
             self._prompt()
             raw = stream.readline()

@@ -60,7 +60,7 @@ class Provenance(NamedTuple):
 def tree_of(image: MetadataImage, provenance: Provenance, local: Mapping[str, str]) -> Mapping[str, Node]:
     """Returns the root of the tree: a directory is a mapping of names, and a file a function that returns its text.
 
-    `local` maps the names of the files in the directory `local` to their texts.
+    The tree has a directory named "local", for facts about this program; `local` maps its files' names to their texts.
     """
     return {
         "image": {

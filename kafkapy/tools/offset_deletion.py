@@ -23,7 +23,7 @@ Outcomes = dict[TopicPartition, ApiError | None]
 def existing_partitions(admin: Admin, words: Sequence[str], outcomes: Outcomes) -> list[TopicPartition]:
     """Returns the partitions that words such as `topic` and `topic:0,1` name.
 
-    Topics that do not exist are left out, and their errors are added to `outcomes`.
+    Topics that do not exist are left out, and their errors are added to `outcomes`, with the partition number -1.
     """
     whole = [word for word in words if ":" not in word]
     missing = admin.describe_topics(whole).errors if whole else {}

@@ -54,7 +54,11 @@ class OptionParser:
         self._add(self._option(name), value, rest, found)
 
     def _parse_short(self, word: str, rest: list[str], found: dict[str, list[Any]]) -> None:
-        """Parses `-topic x`, `-t x`, `-tx`, or several switches of one letter in one word."""
+        """Parses `-topic x`, `-t x`, `-tx`, or several switches of one letter in one word.
+
+        `word` is the word without its dash. `rest` has the words after it in reverse order; the value of a flag may be
+        taken from its end. Adds the values to `found`, by the name of the flag.
+        """
         name, _, value = word.partition("=")
         if name in self._by_name:
             self._add(self._by_name[name], value, rest, found)

@@ -25,7 +25,7 @@ _MOST_MISSING_SHOWN = 5
 
 
 class ShareGroupFacts(NamedTuple):
-    """The state of a share group, and the number of records that it has not finished."""
+    """The state and the number of members of a share group, and its lag: the records that it has yet to process."""
 
     state: str
     members: int
