@@ -47,7 +47,7 @@ class PartitionLag(NamedTuple):
 class GroupLag(NamedTuple):
     """The lag of a group in those of the partitions asked for of which the group has committed an offset.
 
-    `lag` is the sum over these partitions, and `partitions` is their number.
+    `partitions` is the number of these partitions. `lag` is the sum of their known lags, None if no lag is known.
     """
 
     group: str
@@ -104,8 +104,8 @@ def lags_of(view: ClusterView, partitions: Collection[TopicPartition]) -> tuple[
     for each in asked:
         committed = {key: value.offset for key, value in offsets.get(each.group_id, {}).items() if key in wanted}
         if committed:
-            lags = [max((ends[key].end or 0) - offset, 0) for key, offset in committed.items()]
-            found.append(GroupLag(each.group_id, each.state, each.type, sum(lags), len(committed)))
+            lags = [PartitionLag(key, offset, ends[key], None) for key, offset in committed.items()]
+            found.append(GroupLag(each.group_id, each.state, each.type, total(lags), len(committed)))
     return sorted(found, key=lambda lag: -(lag.lag or 0)), len(groups) - len(asked)
 
 

@@ -40,7 +40,7 @@ class Progress:
     is a sentence on why the search has ended, "" before.
     """
 
-    __slots__ = ("bytes", "end_reason", "matches", "offsets", "records", "seconds", "total")
+    __slots__ = ("end_reason", "matches", "offsets", "records", "seconds", "total")
 
     def __init__(self) -> None:
         self.records = self.matches = self.offsets = self.total = 0

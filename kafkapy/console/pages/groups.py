@@ -84,11 +84,11 @@ def show(visit: Visit) -> Page:
         return _streams_group(visit, group, values)
     described = _describe(visit, group)
     values["described"] = described
-    values["members"] = described.members if described is not None else ()
+    values["members"] = described.members
     return Page("group", values | _lag_values(visit, group, described, with_times=visit.text("times") != "0"))
 
 
-def _describe(visit: Visit, group: str) -> GroupDescription | None:
+def _describe(visit: Visit, group: str) -> GroupDescription:
     """Returns the description of a group with the consumer protocol, or else of a classic group of any protocol type.
 
     Raises Problem if the group does not exist, and ApiError if it cannot be described.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from kafkapy.client.admin import GroupDescription, MemberDescription, Node
+from kafkapy.client.admin import GroupDescription, GroupListing, MemberDescription, Node, OffsetAndMetadata
 from kafkapy.console.cluster_view import Ends
-from kafkapy.console.group_lag import LagHistory, PartitionLag, Sample, verdicts
+from kafkapy.console.group_lag import LagHistory, PartitionLag, Sample, lags_of, verdicts
 from kafkapy.types import TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -67,3 +69,15 @@ def test_a_history_is_bounded():
     assert [each.seen_s for each in samples] == [3, 4, 5]
     assert len(history.add("a", sample(9, 0, 0))) == 1
     assert len(history.add("a", sample(9.5, 0, 0))) == 1
+
+
+@pytest.mark.parametrize(("ends", "lag"), [({A: 7, B: 9}, 6), ({A: 7, B: None}, 2), ({A: None, B: None}, None)])
+def test_an_end_that_cannot_be_read_does_not_count_as_read(ends, lag):
+    committed = {A: OffsetAndMetadata(5), B: OffsetAndMetadata(5)}
+    view = SimpleNamespace(
+        groups=lambda: [GroupListing("g", "consumer", "Stable", "Classic")],
+        ends=lambda keys: {key: Ends(0, ends[key]) for key in keys},
+        admin=SimpleNamespace(list_group_offsets=lambda groups: SimpleNamespace(values={"g": committed})),
+    )
+    ((found,), omitted) = lags_of(view, [A, B])
+    assert (found.lag, found.partitions, omitted) == (lag, 2, 0)
