@@ -47,15 +47,15 @@ def warn_of_deprecated_flags(arguments: Arguments) -> None:
 
 
 def record_count(arguments: Arguments) -> int:
-    """Returns the number of records to read."""
+    """Returns the number of records to read: the value of --num-records, or else of the deprecated --messages."""
     return int(arguments["num-records" if arguments.has("num-records") else "messages"])
 
 
 def read_configuration(arguments: Arguments, client_id: str) -> dict[str, Any]:
-    """Returns the configuration of a consumer whose keys and values are bytes.
+    """Returns the consumer's configuration: a file, then --command-property, then the tool's own flags; the last wins.
 
-    A flag such as --bootstrap-server takes precedence over --command-property, which takes precedence over the file.
-    `client_id` is the client's id unless the user chooses another.
+    The file is the one of --command-config or --consumer.config. Keys and values are read as bytes. `client_id` is used
+    as `client.id` unless the file or --command-property sets one.
     """
     config = "consumer.config" if arguments.has("consumer.config") else "command-config"
     properties: dict[str, Any] = read_properties(arguments[config]) if arguments.has(config) else {}

@@ -15,7 +15,10 @@ _PASSED_ON = ("bootstrap-server", "path-to-json-file", "admin.config", "command-
 
 
 def run(arguments: Arguments) -> int:
-    """Elects the preferred replicas of the partitions in a file, or of all partitions; returns the exit code."""
+    """Elects the preferred replicas of the partitions in a file, or of all partitions if no file is given.
+
+    Returns the exit code of `kafka-leader-election`, which does the work.
+    """
     words = ["--election-type", "preferred"]
     for name in _PASSED_ON:
         if arguments.has(name):

@@ -59,9 +59,10 @@ OPTIONS = (
 
 
 class Outcome(NamedTuple):
-    """The outcome of one record: the seconds until it was acknowledged and until it was read.
+    """The outcome of one record: the seconds from sending until it was acknowledged and until it was read.
 
-    A time is None if that did not happen within the timeout.
+    A time is None if that did not happen within the timeout, or failed; `reason` then has the error's text, and is ""
+    otherwise.
     """
 
     produced_s: float | None
@@ -70,7 +71,10 @@ class Outcome(NamedTuple):
 
 
 class Path(Protocol):
-    """The path of a record from sending to reading: a `BrokerPath`, or a simulation in tests."""
+    """The way of a record from sending to reading: a `BrokerPath`, or a simulation in tests.
+
+    `send` sends the record with a number and returns its outcome; `close` frees what the path uses.
+    """
 
     def send(self, number: int) -> Outcome: ...
 
@@ -111,7 +115,10 @@ class BrokerPath:
         self._is_reading = False
 
     def send(self, number: int) -> Outcome:
-        """Sends record `number` and waits until it is read, at most for the timeout."""
+        """Sends record `number` and waits until it is read, at most for the timeout.
+
+        Returns the times that were measured. An error or the end of the timeout is part of the outcome, not raised.
+        """
         deadline_s = time.monotonic() + self._timeout_s
         try:
             if not self._is_reading:
@@ -132,7 +139,10 @@ class BrokerPath:
         return Outcome(produced_s, None, "the record was acknowledged and could not be read in time")
 
     def _begin_reading(self) -> None:
-        """Assigns all partitions at their ends, which are looked up before the first record is sent."""
+        """Assigns all partitions of the topic to the consumer, and looks up their end offsets.
+
+        It does so before the first record is sent, so that the consumer reads only records that were sent later.
+        """
         partitions = [
             TopicPartition(self._topic, each.partition) for each in self._producer.partitions_for(self._topic)
         ]
@@ -188,7 +198,7 @@ class Measurements:
 
 
 class Report:
-    """Prints a line for each record."""
+    """Prints a line for each record, as text or CSV, to standard output."""
 
     def __init__(self, *, as_csv: bool, only_failures: bool) -> None:
         self._csv = csv.writer(sys.stdout, lineterminator="\n") if as_csv else None
@@ -197,7 +207,10 @@ class Report:
             self._csv.writerow(("time", "outcome", "produce_ms", "end_to_end_ms", "reason"))
 
     def print_line(self, outcome: Outcome, wall_s: float) -> None:
-        """Prints the line of a record, unless it succeeded and only failures are printed."""
+        """Prints the outcome of one record, with the time `wall_s` in seconds since 1970.
+
+        Prints nothing for a record that was read if the report was created with `only_failures`.
+        """
         is_good = outcome.read_s is not None
         if is_good and self._only_failures:
             return
@@ -225,9 +238,9 @@ def probe(
     count: int | None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Sends `count` records by `path`, one each `interval_s` seconds, and returns how many failed.
+    """Sends `count` records by `path`, one each `interval_s` seconds, and returns how many were not read in time.
 
-    Sends records without end if `count` is None. Adds each outcome to the measurements and prints it by `report`.
+    Sends records without end if `count` is None. Adds each outcome to `measurements`, and prints it by `report`.
     """
     number = 0
     while count is None or number < count:
@@ -242,7 +255,7 @@ def probe(
 
 
 def run(arguments: Arguments) -> int:
-    """Probes the broker; returns 1 if a record failed."""
+    """Probes the broker; returns the exit code: 1 if at least one record was not read in time, otherwise 0."""
     arguments.require("bootstrap-server")
     for name in ("interval", "timeout"):
         if arguments[name] <= 0:

@@ -28,7 +28,7 @@ _SOURCES = ("bootstrap-server", "command-property", "producer-props", "producer.
 
 
 def check(arguments: Arguments) -> None:
-    """Raises UsageError, with Kafka's text, for invalid values."""
+    """Raises UsageError, with Apache Kafka's message, if flags have invalid values or exclude each other."""
     if arguments["num-records"] <= 0:
         raise UsageError("--num-records should be greater than zero.")
     if max(arguments["warmup-records"], 0) >= arguments["num-records"]:
@@ -90,7 +90,10 @@ def read_payloads(path: str, delimiter: str) -> list[bytes]:
 
 
 def payloads_of(arguments: Arguments) -> Callable[[int], bytes]:
-    """Returns the function that makes the value of the record with a given number."""
+    """Returns a function of a record's number that returns the record's value.
+
+    The value is one of --payload-file at random, or --record-size random letters, or else the number as text.
+    """
     generator = random.Random(0)
     if arguments.has("payload-file"):
         payloads = read_payloads(arguments["payload-file"], arguments["payload-delimiter"])
@@ -118,7 +121,10 @@ class ProducerTest:
         self.failures = 0
 
     def send_all(self, payload_of: Callable[[int], bytes]) -> None:
-        """Sends all records, at most at the wanted rate; does not wait for their delivery."""
+        """Sends all records, at most as many per second as the flags allow; does not wait for their delivery.
+
+        `payload_of` returns the value of the record with a given number.
+        """
         with Progress(self._count, "records") as progress:
             self.stats.before_output = progress.clear
             for number in self._transactions(range(self._count)):
@@ -137,7 +143,10 @@ class ProducerTest:
                 progress.advance()
 
     def _transactions(self, numbers: range) -> Iterator[int]:
-        """Yields the numbers of records; begins transactions, and commits each when its duration has passed."""
+        """Yields `numbers`, the numbers of the records to send, and encloses them in transactions if the test has any.
+
+        A transaction begins before its first number, and is committed when its duration has passed.
+        """
         if self._transaction_ms is None:
             yield from numbers
             return

@@ -33,7 +33,10 @@ class ProducerStats:
         self._window_count = self._window_bytes = self._window_sum = self._window_max = 0
 
     def record(self, latency_ms: int, size: int, monotonic_ms: int) -> None:
-        """Adds a record that was delivered at `monotonic_ms`, and prints a line if an interval has ended."""
+        """Adds a record of `size` bytes that was delivered at `monotonic_ms`, `latency_ms` after it was sent.
+
+        Prints a line about the interval since the last line if that interval has reached its length.
+        """
         if self.count % self._sampling == 0:
             self._latencies.append(latency_ms)
         self.count += 1
@@ -59,7 +62,7 @@ class ProducerStats:
         self._window_count = self._window_bytes = self._window_sum = self._window_max = 0
 
     def window_line(self, monotonic_ms: int) -> str:
-        """Returns the line of the present interval, which ends at `monotonic_ms`."""
+        """Returns the line about the records of the current reporting interval, which ends at `monotonic_ms`."""
         elapsed_s = max(monotonic_ms - self._window_start_ms, 1) / 1000
         return (
             f"{self._window_count} records sent, {self._window_count / elapsed_s:.1f} records/sec "
@@ -69,7 +72,7 @@ class ProducerStats:
         )
 
     def totals(self) -> dict[str, Any]:
-        """Returns the values of `total_line` by name."""
+        """Returns the values that `total_line` shows, by names such as "records", "averageLatencyMs" and "p99Ms"."""
         elapsed_s = max(time.monotonic_ns() // 1_000_000 - self._start_ms, 1) / 1000
         latencies = sorted(self._latencies)
         found = {

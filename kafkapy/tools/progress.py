@@ -15,8 +15,9 @@ _BAR_WIDTH = 24
 class Progress:
     """A progress bar. Not thread-safe.
 
-    `total` is in units of `unit`. `advance` may be called for each record; it writes at most ten times a second. The
-    bar is erased at the end, so that no part of it remains between lines of output.
+    `total` is the count at which the bar is full, in units of `unit`. `advance` may be called for each record; it
+    writes at most ten times a second. The bar is erased at the end, so that no part of it remains between lines of
+    output.
     """
 
     def __init__(self, total: int, unit: str, stream: TextIO | None = None) -> None:
@@ -39,7 +40,7 @@ class Progress:
             self._stream.flush()
 
     def clear(self) -> None:
-        """Erases the bar before a line of output; a later `advance` draws it again."""
+        """Erases the bar, so that a line of output can be printed; a later `advance` draws the bar again."""
         if self._is_shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -63,7 +63,10 @@ _PAUSE_S = 0.1
 
 
 class _Broker(NamedTuple):
-    """A live broker as a candidate for replicas."""
+    """A live broker to which replicas may be assigned, in the form that the placement of replicas expects.
+
+    `rack` is None if the broker has no rack, or if racks are to be ignored. The other fields keep their defaults here.
+    """
 
     broker_id: int
     rack: str | None
@@ -94,7 +97,7 @@ def check(arguments: Arguments) -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the action that the flags name; returns the exit code, which is 1 after an error."""
+    """Carries out the action that the flags name; returns the exit code: 1 after an error, otherwise 0."""
     action = _ACTION_FUNCTIONS[check(arguments)]
     with Admin(admin_properties(arguments)) as admin:
         try:
@@ -109,7 +112,10 @@ def run(arguments: Arguments) -> int:
 
 
 def generate(admin: Admin, arguments: Arguments) -> None:
-    """Prints the present replicas of topics, and a plan that places their replicas on the given brokers instead."""
+    """Carries out --generate: prints the present replicas of the topics, and a plan for new ones, as JSON.
+
+    The plan places the replicas of the topics in --topics-to-move-json-file on the brokers of --broker-list.
+    """
     brokers = _broker_list(arguments["broker-list"])
     topics = read_topics(arguments["topics-to-move-json-file"])
     described = admin.describe_topics(topics)
@@ -159,7 +165,7 @@ def candidates(admin: Admin, brokers: Sequence[int], *, is_rack_aware: bool) -> 
 
 
 def execute(admin: Admin, arguments: Arguments) -> None:
-    """Begins the reassignments of a file, and the moves between log directories that the file names."""
+    """Carries out --execute: begins the reassignments and the directory moves in the user's JSON file."""
     plan = read_plan(arguments["reassignment-json-file"])
     check_plan(plan)
     ongoing = admin.list_partition_reassignments()
@@ -197,7 +203,7 @@ def execute(admin: Admin, arguments: Arguments) -> None:
 def _check_existing(
     admin: Admin, wanted: Mapping[TopicPartition, Sequence[int]]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Returns the present replicas of the partitions in `wanted`, which has their new replicas.
+    """Returns the present replicas of the partitions in `wanted`, whose values are the new replicas' broker ids.
 
     Raises ToolError if a new replica is on an unknown broker, and ApiError for a partition that does not exist.
     """
@@ -216,10 +222,10 @@ def _check_existing(
 
 
 def verify(admin: Admin, arguments: Arguments) -> None:
-    """Prints the state of the reassignments, and of the moves between log directories, that a file names.
+    """Carries out --verify: prints how far the reassignments and the moves of log directories in the JSON file are.
 
-    Removes all throttles if no reassignment of the cluster and no move of the file is in progress, unless
-    --preserve-throttles is given.
+    Removes all throttles if the cluster has no reassignment in progress and none of the file's replicas is being moved
+    to another directory, unless --preserve-throttles is given.
     """
     plan = read_plan(arguments["reassignment-json-file"])
     ongoing = admin.list_partition_reassignments()
@@ -233,7 +239,10 @@ def verify(admin: Admin, arguments: Arguments) -> None:
 
 
 def cancel(admin: Admin, arguments: Arguments) -> None:
-    """Cancels the reassignments and moves of a file that are in progress, and removes the throttles."""
+    """Carries out --cancel: cancels those reassignments and directory moves of the JSON file that are in progress.
+
+    Removes the throttles too, unless --preserve-throttles is given.
+    """
     plan = read_plan(arguments["reassignment-json-file"])
     active = sorted(admin.list_partition_reassignments(plan.replicas)) if plan.partitions else []
     if active:
@@ -273,9 +282,10 @@ _ACTION_FUNCTIONS: dict[str, Callable[[Admin, Arguments], None]] = {
 
 
 def _move_between_directories(admin: Admin, wanted: Mapping[Replica, str], timeout_ms: int) -> None:
-    """Asks the brokers to move replicas into other directories, until all moves have begun.
+    """Asks the brokers to move replicas into other log directories, until all moves have begun.
 
-    A broker that does not have a replica yet is asked again. Raises ToolError after `timeout_ms`.
+    `wanted` has the path of the new directory of each replica. A broker that does not have a replica yet is asked
+    again. Raises ToolError after `timeout_ms`.
     """
     pending = dict(wanted)
     deadline = time.monotonic() + timeout_ms / 1000

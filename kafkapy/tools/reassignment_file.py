@@ -24,14 +24,20 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 class PlannedPartition(NamedTuple):
-    """A partition and its replicas in a file, the preferred leader first; the file may contain duplicates."""
+    """A partition and the brokers of its replicas in a plan file, the preferred leader first.
+
+    A file may name a partition or a broker more than once; `check_plan` refuses it.
+    """
 
     partition: TopicPartition
     replicas: tuple[int, ...]
 
 
 class Plan(NamedTuple):
-    """A file with new replicas: the partitions in the order of the file, and the replicas with a log directory."""
+    """The content of a reassignment file: its partitions in the order of the file, and new log directories.
+
+    `directories` has the path of the log directory of each replica for which the file names one instead of "any".
+    """
 
     partitions: list[PlannedPartition]
     directories: dict[Replica, str]
@@ -73,7 +79,10 @@ def read_plan(path: str) -> Plan:
 
 
 def check_plan(plan: Plan) -> None:
-    """Raises ToolError unless the plan can be executed: it has partitions, all with replicas, without duplicates."""
+    """Raises ToolError unless the plan can be executed.
+
+    It must have partitions, all with replicas, and no partition, replica or broker may occur twice in the same list.
+    """
     if not plan.partitions:
         fail("Partition reassignment list cannot be empty")
     if not all(planned.replicas for planned in plan.partitions):
@@ -91,7 +100,10 @@ def check_plan(plan: Plan) -> None:
 
 
 def read_topics(path: str) -> list[str]:
-    """Returns the topics of a file for --generate. Raises ToolError if it is not valid, or names a topic twice."""
+    """Returns the topics in the file of --topics-to-move-json-file.
+
+    Raises ToolError if the file is not valid, or names a topic twice.
+    """
     topics = [_value(entry, "topic", str, "String") for entry in _read_entries(path, "topics")]
     twice = duplicates(topics)
     if twice:
@@ -114,7 +126,7 @@ def plan_text(replicas: Mapping[TopicPartition, Sequence[int]], directories: Map
 
 
 def duplicates(items: Iterable[Item]) -> list[Item]:
-    """Returns the items that occur more than once, each once, in order."""
+    """Returns the items that occur more than once, each once, in the order of their first occurrence."""
     return [item for item, count in Counter(items).items() if count > 1]
 
 
@@ -124,12 +136,12 @@ def plural(items: Sized) -> str:
 
 
 def fail(message: str) -> NoReturn:
-    """Raises ToolError with the message of an exception of Apache Kafka's tool."""
+    """Raises ToolError with `message`, in the form in which Apache Kafka's tool prints an exception."""
     raise ToolError(f"Error: {message}")
 
 
 def _read_entries(path: str, name: str) -> list[Any]:
-    """Returns the entries of the array `name` in a file; none if the file does not have it."""
+    """Returns the entries of the array that is the member `name` of a JSON file; [] if the file has no such member."""
     try:
         content = json.loads(Path(path).read_text())
     except OSError:

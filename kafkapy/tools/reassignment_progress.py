@@ -13,14 +13,17 @@ from kafkapy.types import TopicPartition
 
 
 class Directories(NamedTuple):
-    """The log directory of a replica, and the one to which it is being moved; None if there is none."""
+    """The log directory of a replica, and the one to which it is being moved.
+
+    `current` is None if the broker reports no such replica, and `future` is None if the replica is not being moved.
+    """
 
     current: str | None
     future: str | None
 
 
 def current_replicas(admin: Admin, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, ...]]:
-    """Returns the replicas of the partitions that exist."""
+    """Returns the broker ids of the replicas of each of the `partitions`; partitions that do not exist are left out."""
     described = admin.describe_topics({partition.topic for partition in partitions}) if partitions else None
     if described is None:
         return {}
@@ -48,7 +51,11 @@ def replica_directories(admin: Admin, replicas: Iterable[Replica]) -> dict[Repli
 
 
 def present_directories(admin: Admin, replicas: Mapping[TopicPartition, Sequence[int]]) -> dict[Replica, str]:
-    """Returns the current log directory of each replica on a live broker, as far as its broker reports one."""
+    """Returns the path of the current log directory of each replica of the partitions.
+
+    `replicas` has the broker ids of each partition. Replicas on dead brokers, and those that the broker does not
+    report, are left out.
+    """
     live = {node.node_id for node in admin.describe_cluster().brokers}
     wanted = [Replica(*partition, broker) for partition in replicas for broker in replicas[partition] if broker in live]
     found = replica_directories(admin, wanted)
@@ -62,8 +69,9 @@ def partition_lines(
 ) -> list[str]:
     """Returns a title, and a line with the state of each partition's reassignment, ordered by partition.
 
-    `targets` has the new replicas of the partitions, and `ongoing` the reassignments in progress. `current` has the
-    replicas of the partitions without a reassignment in progress; a partition that does not exist has no replicas.
+    `targets` has the broker ids of the new replicas of the partitions, and `ongoing` the reassignments in progress.
+    `current` has the broker ids of the partitions without a reassignment in progress, as they are now; a partition that
+    does not exist is missing in it.
     """
     lines = ["Status of partition reassignment:"]
     for partition in sorted(targets):
@@ -83,7 +91,8 @@ def partition_lines(
 def directory_lines(targets: Mapping[Replica, str], found: Mapping[Replica, Directories]) -> list[str]:
     """Returns a line with the state of each move between log directories, ordered by broker and partition.
 
-    `targets` has the path to which each replica is to be moved, and `found` the present directories of each replica.
+    `targets` has the path to which each replica is to be moved, and `found` the current and the future directory of
+    each replica, as its broker reports them.
     """
     return [
         _directory_line(replica, targets[replica], found[replica])
@@ -113,7 +122,8 @@ def _directory_line(replica: Replica, target: str, found: Directories) -> str:
 
 
 def ongoing_lines(ongoing: Mapping[TopicPartition, Reassignment]) -> list[str]:
-    """Returns the reassignments in progress, as `--list` prints them."""
+    """Returns the lines that `--list` prints: a title and a line for each reassignment in progress, or one if there is
+    none."""
     if not ongoing:
         return ["No partition reassignments found."]
     lines = ["Current partition reassignments:"]

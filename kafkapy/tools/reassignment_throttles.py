@@ -24,7 +24,7 @@ from kafkapy.types import TopicPartition
 
 
 class Move(NamedTuple):
-    """The brokers from which a partition is moved, and the brokers that are added."""
+    """The brokers that have the replicas of a partition before its reassignment, and the brokers that are added."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
@@ -35,10 +35,11 @@ def moves_of(
     wanted: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> dict[TopicPartition, Move]:
-    """Returns the moves in progress and those to `wanted`, because a broker's rate applies to all of its moves.
+    """Returns the moves of all partitions in `ongoing`, the reassignments in progress, and in `wanted`.
 
-    `current` has the present replicas of the partitions in `wanted`. The sources of a partition whose reassignment is
-    replaced are those of the ongoing reassignment.
+    `wanted` has the new, and `current` the present replicas of the partitions to reassign, as broker ids. A partition
+    that is in `ongoing` and in `wanted` moves from the sources of the ongoing reassignment to the replicas in `wanted`.
+    Ongoing moves are included because the rate of a broker applies to all of its moves.
     """
     moves = {
         partition: Move(frozenset(each.replicas).difference(each.adding), frozenset(each.adding))
@@ -51,9 +52,9 @@ def moves_of(
 
 
 def throttled_replicas(moves: Mapping[TopicPartition, Move]) -> dict[str, tuple[str, str]]:
-    """Returns, by topic, the replicas that are throttled as leaders and those that are throttled as followers.
+    """Returns, by topic, the values of two configuration keys: the throttled replicas of leaders and of followers.
 
-    Both are texts `PARTITION:BROKER,...`.
+    Each value is a list in text, `PARTITION:BROKER,...`; leaders are the sources of moves, followers the destinations.
     """
     leaders: dict[str, set[str]] = {}
     followers: dict[str, set[str]] = {}
@@ -85,7 +86,7 @@ def throttle_log_dirs(admin: Admin, moving: Iterable[Replica], rate: int) -> Non
 
 
 def clear_throttles(admin: Admin, topics: Iterable[str], targets: Iterable[int]) -> None:
-    """Removes the throttles of the topics, and of all live brokers and the `targets`.
+    """Removes the throttles of the topics `topics`, of all live brokers, and of the brokers with the ids in `targets`.
 
     The brokers from which partitions were moved are no longer known, so the throttles of all brokers are removed.
     """

@@ -64,7 +64,7 @@ def _check_controller_flags(arguments: Arguments) -> None:
 
 
 def rules_of(arguments: Arguments) -> Rules:
-    """Returns the rules of the command line. Raises UsageError."""
+    """Returns the goals, limits and exceptions that the flags name. Raises UsageError for invalid values."""
     goals = arguments["goals"].split(",")
     unknown = sorted(set(goals) - set(_GOALS))
     if unknown:
@@ -121,7 +121,10 @@ def check_rules(rules: Rules, brokers: Sequence[BrokerState], partitions: Sequen
 
 
 def read_cluster(admin: Admin, sample_s: float) -> tuple[list[BrokerState], list[PartitionLoad]]:
-    """Returns the live brokers and all partitions. Blocks for `sample_s` to measure by how much the logs grow."""
+    """Returns the live brokers, and all partitions with their size and their traffic.
+
+    The traffic is the bytes per second by which a log grows; the call blocks for `sample_s` seconds to measure it.
+    """
     nodes = admin.describe_cluster().brokers
     live = [each.node_id for each in nodes]
     before = admin.describe_log_dirs(live).check()
@@ -148,7 +151,10 @@ def read_cluster(admin: Admin, sample_s: float) -> tuple[list[BrokerState], list
 
 
 def _sizes(directories: Directories) -> Counter[TopicPartition]:
-    """Returns the bytes of the largest replica of each partition."""
+    """Returns the size of each partition in bytes: that of its largest replica, without future replicas.
+
+    `directories` has the log directories of each broker, by broker id and path.
+    """
     sizes: Counter[TopicPartition] = Counter()
     for found in directories.values():
         for directory in found.values():
@@ -161,8 +167,10 @@ def _sizes(directories: Directories) -> Counter[TopicPartition]:
 def traffic(
     before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int], seconds: float
 ) -> dict[TopicPartition, float]:
-    """Returns the bytes per second by which logs have grown; 0 for a log that has shrunk because segments were
-    deleted.
+    """Returns the bytes per second by which the log of each partition has grown.
+
+    `before` and `after` have the sizes in bytes, `seconds` apart. The rate is 0 for a log that has shrunk because
+    segments were deleted.
     """
     return {key: max(size - before.get(key, size), 0) / seconds for key, size in after.items()}
 
@@ -172,8 +180,8 @@ def plan_lines(
 ) -> list[str]:
     """Returns the lines to print for a plan.
 
-    They are a table of the brokers' loads before and after the plan, a line for each partition that changes or that
-    cannot be moved, and a summary.
+    They are a table of the loads of the brokers before and after the plan, a line for each partition that changes or
+    that cannot be moved, and a summary.
     """
     after = [each._replace(replicas=plan.replicas.get(each.partition, each.replicas)) for each in partitions]
     names = [name for name in ("disk", "traffic") if name in rules.resources]

@@ -15,7 +15,10 @@ from kafkapy.tools.tool import run_tool, sentence
 
 
 def records_of(consumer: Consumer, topic: str, limit: int) -> Iterator[list[ConsumerRecord]]:
-    """Yields the records of a topic that exist at the call, at most `limit` of them (-1: all)."""
+    """Yields the records of a topic that exist at the call, in lists, one for each poll, which may be empty.
+
+    Stops after `limit` records; -1 means all.
+    """
     partitions = partitions_of(consumer, [topic], [])
     consumer.assign(partitions)
     ends = consumer.end_offsets(partitions)
@@ -30,9 +33,9 @@ def records_of(consumer: Consumer, topic: str, limit: int) -> Iterator[list[Cons
 
 
 class Replay:
-    """Copies records and counts those that could not be written. Not thread-safe.
+    """Copies records to the topic `topic`, and counts those that could not be written. Not thread-safe.
 
-    With `is_synchronous` each record is delivered before the next one is sent.
+    If `is_synchronous` is set, each record must be delivered before the next one is sent.
     """
 
     def __init__(self, producer: Producer, topic: str, *, is_synchronous: bool) -> None:
@@ -43,7 +46,8 @@ class Replay:
         self.failures: list[str] = []
 
     def copy(self, record: ConsumerRecord) -> None:
-        """Sends a record with its key, value, headers and timestamp; the key decides the partition."""
+        """Sends a record with the same key, value, headers and timestamp; the key, not the old partition, decides the
+        partition."""
         future = self._producer.send(
             self._topic,
             record.value,

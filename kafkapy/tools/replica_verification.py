@@ -27,7 +27,8 @@ _PAUSE_S = 1.0
 class ReplicaComparison:
     """Compares the replicas of partitions, batch by batch, from the given offsets on. Not thread-safe.
 
-    `offsets` has the offset up to which all replicas of each partition are equal.
+    `offsets` has the offset at which the comparison of each partition begins. The attribute of this name has, later,
+    the offset up to which each partition was compared.
     """
 
     def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -61,7 +62,7 @@ class ReplicaComparison:
             self.offsets[partition] = one.next_offset
 
     def report(self) -> str:
-        """Returns the line on the partition whose comparison is farthest behind the high watermark."""
+        """Returns a line about the partition whose comparison is the most records behind its high watermark."""
         lags = {partition: self._high_watermarks[partition] - offset for partition, offset in self.offsets.items()}
         slowest = max(lags, key=lambda partition: lags[partition])
         return (
@@ -85,7 +86,7 @@ def _print(text: str) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Compares until it is interrupted; returns 1 if there is nothing to compare."""
+    """Compares until it is interrupted; returns the exit code: 1 if there is no topic to compare, otherwise 0."""
     arguments.require("broker-list")
     check_servers(arguments["broker-list"])
     try:
@@ -132,7 +133,11 @@ def _fetch(
     topic_ids: Mapping[str, bytes],
     arguments: Arguments,
 ) -> dict[TopicPartition, dict[int, ReplicaBatches]]:
-    """Returns the batches of each partition by broker, without those of replicas that do not answer."""
+    """Fetches batches from all replicas, and returns them by partition and then by broker id.
+
+    `replicas` has the broker ids of each partition, and `offsets` the offset to fetch from. A replica that answers with
+    an error, or not at all, is left out of the result, and a line about it is printed.
+    """
     found: dict[TopicPartition, dict[int, ReplicaBatches]] = {partition: {} for partition in replicas}
     for broker in sorted({each for ids in replicas.values() for each in ids}):
         wanted = {partition: offsets[partition] for partition, ids in replicas.items() if broker in ids}

@@ -48,12 +48,15 @@ class Sample(NamedTuple):
 
 
 def zipf_weights(count: int, exponent: float = _ZIPF_EXPONENT) -> list[float]:
-    """Returns cumulative weights of ranks, the nth of which is 1 / n ** exponent times as frequent as the first."""
+    """Returns, for Zipf's law, the cumulative weights of the ranks 1 to `count`.
+
+    The weight of rank n itself is 1 / n ** exponent.
+    """
     return list(accumulate(1 / (rank**exponent) for rank in range(1, count + 1)))
 
 
 def search_terms(seed: int = 0) -> Iterator[Sample]:
-    """Yields search terms in Chinese and English, by Zipf's law."""
+    """Yields search terms in Chinese and English without end; their frequencies follow Zipf's law."""
     chance = random.Random(seed)
     terms = [term + tail for tail in _TAILS for term in TERMS]
     weights = zipf_weights(len(terms))
@@ -79,9 +82,9 @@ def quotes(seed: int = 0) -> Iterator[Sample]:
 
 
 def _prices_of_day(chance: random.Random, previous_close: float) -> tuple[float, ...]:
-    """Returns the previous close, and the open, high, low and close of a day, which are random.
+    """Returns the previous close, and the random open, high, low and close of a day.
 
-    All prices are from the low to the high, and within the daily limit of a change.
+    None of the four differs from the previous close by more than the limit for one day.
     """
     low_limit, high_limit = previous_close * (1 - _DAILY_LIMIT), previous_close * (1 + _DAILY_LIMIT)
     moves = [previous_close * (1 + chance.gauss(0, 0.015)) for _ in range(4)]
@@ -98,7 +101,7 @@ def _quote(name: str, code: str, day: datetime.date, prices: tuple[float, ...]) 
 
 
 def accesses(seed: int = 0) -> Iterator[Sample]:
-    """Yields addresses of a web server's clients, by Zipf's law."""
+    """Yields IP addresses of a web server's clients without end; their frequencies follow Zipf's law."""
     chance = random.Random(seed)
     addresses = [f"10.{chance.randrange(256)}.{chance.randrange(256)}.{chance.randrange(1, 255)}" for _ in range(500)]
     weights = zipf_weights(len(addresses))

@@ -27,8 +27,8 @@ class ScramArgument(NamedTuple):
 def parse_scram(text: str) -> ScramArgument:
     """Returns the credential that the argument describes.
 
-    A password without a salt gets a random salt, and takes precedence over a salted password. Raises ToolError, with
-    Kafka's text, for an invalid argument.
+    If it has a password, that password is salted, with a random salt unless the argument has one, and takes precedence
+    over a salted password in the argument. Raises ToolError, with Kafka's text, for an invalid argument.
     """
     mechanism_name, equals, config = text.strip().partition("=")
     if not equals:
@@ -57,7 +57,10 @@ def parse_scram(text: str) -> ScramArgument:
 
 
 def _values(config: str) -> dict[str, str]:
-    """Returns the names and values between the brackets; values may be in quotes."""
+    """Returns the values by name in a text such as `[name=alice,password="secret"]`, without brackets and quotes.
+
+    Raises ToolError if a bracket or an equals sign is missing.
+    """
     for is_present, how, bracket in (
         (config.startswith("["), "start", "["),
         (config.endswith("]"), "end", "]"),

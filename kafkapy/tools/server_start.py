@@ -31,7 +31,7 @@ def program_command() -> tuple[list[str], dict[str, str]]:
 
 
 def broker_words(arguments: Arguments) -> list[str]:
-    """Returns the arguments of `kafkapy` that correspond to a command line of kafka-server-start.
+    """Returns the arguments with which `kafkapy` starts the same broker as a command line of kafka-server-start.
 
     Raises UsageError for an invalid command line.
     """
@@ -44,10 +44,7 @@ def broker_words(arguments: Arguments) -> list[str]:
 
 
 def log_directory() -> Path:
-    """Returns the directory for a daemon's output.
-
-    This is $LOG_DIR, as in Kafka's scripts, or a directory in the user's state home.
-    """
+    """Returns the directory for a daemon's output: $LOG_DIR, or one in $XDG_STATE_HOME or ~/.local/state."""
     if os.environ.get("LOG_DIR"):
         return Path(os.environ["LOG_DIR"])
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
@@ -55,9 +52,10 @@ def log_directory() -> Path:
 
 
 def start_daemon(command: Sequence[str], environment: dict[str, str], directory: Path) -> None:
-    """Starts the broker in a session of its own, and returns when it serves or after `_WATCHED_S` seconds.
+    """Starts the broker in a session of its own, and returns when it serves, or after ten seconds.
 
-    Raises ToolError with the last line of the broker's output if the broker has ended.
+    The broker's output goes to a file in `directory`. Raises ToolError with the last line of that output if the broker
+    ends before.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / OUTPUT_NAME

@@ -26,7 +26,7 @@ class BrokerProcess(NamedTuple):
     words: list[str]
 
     def properties(self) -> dict[str, str]:
-        """Returns the broker's configuration from its file and overrides.
+        """Returns the broker's configuration: its file, overridden by the options `--override` of its command line.
 
         A file that cannot be read counts as empty.
         """
@@ -51,9 +51,10 @@ class BrokerProcess(NamedTuple):
 
 
 def find_brokers(proc: Path = PROC, user_id: int | None = None) -> Iterator[BrokerProcess]:
-    """Yields the brokers of a user (None: this user), by the command lines in `proc`.
+    """Yields the brokers that run as the user `user_id` (None: the effective user of this process).
 
-    An ephemeral broker belongs to the tests that have started it, and is left out.
+    Recognizes them by their command lines in `proc`, the process file system. An ephemeral broker belongs to the tests
+    that have started it, and is left out.
     """
     user_id = os.geteuid() if user_id is None else user_id
     for entry in sorted((each for each in proc.iterdir() if each.name.isdigit()), key=lambda each: int(each.name)):
@@ -72,9 +73,10 @@ def find_brokers(proc: Path = PROC, user_id: int | None = None) -> Iterator[Brok
 
 
 def _matches(broker: BrokerProcess, arguments: Arguments) -> bool:
-    """Returns whether the options select a broker: by its node.id, or else by exactly its roles (KIP-979).
+    """Returns whether the options select a broker (KIP-979).
 
-    Without these options every broker is selected.
+    --node-id selects by the broker's node.id. Without it, --process-role selects by the value of process.roles, which
+    must be equal. Without both every broker is selected.
     """
     node_id, role = arguments["node-id"], arguments["process-role"]
     if node_id is not None:
@@ -84,10 +86,10 @@ def _matches(broker: BrokerProcess, arguments: Arguments) -> bool:
 
 
 def stop(arguments: Arguments, brokers: Iterator[BrokerProcess], kill: Callable[[int, int], None]) -> int:
-    """Sends $SIGNAL, by default TERM, to the brokers that the arguments select; returns 0, the exit code.
+    """Sends $SIGNAL, TERM by default, to those of `brokers` that the arguments select; returns 0, the exit code.
 
-    `kill(process_id, signal_number)` sends a signal. Raises ToolError if no broker is selected, or for an unknown
-    signal.
+    `kill(process_id, signal_number)` sends a signal. Raises ToolError if no broker is selected, or if the name of the
+    signal is unknown.
     """
     name = os.environ.get("SIGNAL", "TERM").removeprefix("SIG")
     number = getattr(signal, f"SIG{name}", None)

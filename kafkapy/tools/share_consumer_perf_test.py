@@ -35,7 +35,7 @@ def check(arguments: Arguments) -> None:
 
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the configuration of the share consumers."""
+    """Returns the configuration of the share consumers, with the group and the fetch size that the flags name."""
     properties = read_configuration(arguments, "perf-share-consumer-client")
     return properties | {"group.id": arguments["group"], "fetch.max.bytes": str(arguments["fetch-size"])}
 
@@ -108,15 +108,15 @@ class ShareConsumerTest:
 
     @property
     def wants_more(self) -> bool:
-        """Returns whether the readers continue."""
+        """Returns whether the readers should poll again: too few records have been read, and `stop` was not called."""
         return self.count < self._wanted and not self._is_stopped
 
     def stop(self) -> None:
-        """Ends the readers."""
+        """Makes all readers stop after their current poll."""
         self._is_stopped = True
 
     def add(self, count: int, size: int) -> None:
-        """Adds the number of records and bytes that one poll of a reader has returned. Any thread."""
+        """Adds `count` records of `size` bytes in total that one poll of a reader returned. Any thread may call it."""
         with self._lock:
             self.count += count
             self.bytes += size
@@ -124,16 +124,16 @@ class ShareConsumerTest:
                 self._progress.advance(count)
 
     def print(self, line: str) -> None:
-        """Prints a line of a reader, after erasing the progress bar. Any thread."""
+        """Prints a reader's line of output, after erasing the progress bar. Any thread may call it."""
         with self._lock:
             if self._progress is not None:
                 self._progress.clear()
             print(line, flush=True)
 
     def run(self) -> None:
-        """Reads until the wanted number of records was delivered, or no record arrives in time, or until `stop`.
+        """Runs all readers until the wanted number of records was read, no record arrives in time, or `stop` is called.
 
-        Raises the first error of a reader.
+        Prints a warning if no record arrived in time. Raises the first error of a reader.
         """
         self.start_ms = wall_ms()
         with Progress(self._wanted, "records") as self._progress:
@@ -156,7 +156,8 @@ class ShareConsumerTest:
     def summary(self, count: int, size: int) -> str:
         """Returns the line for `count` records of `size` bytes in all.
 
-        Its cells are the start and the end, MB, MB per second, records per second, records, and elapsed ms.
+        Its cells are the times of the start and the end, MB, MB per second, records per second, records, and the ms
+        from start to end.
         """
         elapsed_ms = self.end_ms - self.start_ms
         megabytes = size / MEGABYTE

@@ -80,7 +80,10 @@ def _check_reset(arguments: Arguments) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the action; returns the exit code."""
+    """Carries out the action that the flags name; returns the exit code.
+
+    It is 1 after an error, but 0 under the name of Apache Kafka's script, which exits with 0 after errors too.
+    """
     check(arguments)
     with Admin(admin_properties(arguments)) as admin:
         service = ShareGroups(admin, arguments)
@@ -102,7 +105,7 @@ class ShareGroups(GroupActions):
         print_listing(self._arguments, found, shows_states=self._arguments.has("state"))
 
     def describe(self) -> None:
-        """Carries out `--describe`: prints the offsets, members or states of groups."""
+        """Carries out `--describe`: prints the offsets, members or states of the share groups that the flags name."""
         groups = self._groups()
         described = self._admin.describe_share_groups(groups, timeout=self._timeout).check()
         ordered = [described[group] for group in sorted(described)]
@@ -176,7 +179,7 @@ class ShareGroups(GroupActions):
             print(f"\nThese share groups were deleted successfully: {deleted}")
 
     def delete_offsets(self) -> None:
-        """Carries out `--delete-offsets`: deletes the offsets of topics."""
+        """Carries out `--delete-offsets`: deletes the group's start offsets in the topics that the flags name."""
         group, topics = self._arguments["group"], self._arguments.values("topic")
         outcomes: dict[str, ApiError | None] = {}
         try:
@@ -231,9 +234,10 @@ class ShareGroups(GroupActions):
 
 
 def _is_shown(group: ShareGroupDescription, count: int) -> bool:
-    """Returns whether the table of a group's `count` rows is printed: it needs rows, and a group that exists.
+    """Returns whether the table about a group, which has `count` rows, is to be printed.
 
-    Prints a message for a group that does not exist or has no members.
+    It is printed if it has rows and the group exists. Prints a message about a group that does not exist or has no
+    members.
     """
     if group.state == "Dead":
         print(f"\nError: Share group '{group.group_id}' does not exist.")

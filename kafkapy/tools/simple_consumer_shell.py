@@ -22,7 +22,8 @@ _SHELL_FORMATTER = "kafka.tools.DefaultMessageFormatter"
 
 
 class _NextOffsetFormatter:
-    """A formatter that prints the offset after each record before the record, as --print-offsets does."""
+    """A formatter for --print-offsets: prints the offset after a record, that is its own offset + 1, and then the
+    record."""
 
     def __init__(self, formatter: MessageFormatter) -> None:
         self._formatter = formatter
@@ -35,7 +36,10 @@ class _NextOffsetFormatter:
 
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the consumer's configuration."""
+    """Returns the consumer's configuration: a file, overridden by the tool's own flags.
+
+    Keys and values are read as bytes.
+    """
     from kafkapy.config.properties import read_properties
 
     properties: dict[str, Any] = {}
@@ -54,7 +58,10 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
-    """Prints the records to `output`, None for standard output; returns the exit code."""
+    """Prints the records to `output`, None for standard output; returns the exit code.
+
+    It is 0, or 128 and the signal's number if a signal ended the tool.
+    """
     arguments.require("bootstrap-server", "topic")
     if arguments["offset"] < _EARLIEST:
         raise UsageError(f"Invalid starting offset: {arguments['offset']}")
@@ -88,7 +95,7 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
 
 
 def start_offset(consumer: Consumer, partition: TopicPartition, offset: int) -> int:
-    """Returns the offset that --offset names; -1 is the end, -2 the start."""
+    """Returns the start offset for `offset`, the value of --offset: -1 is the partition's end, -2 its start."""
     if offset == _LATEST:
         return consumer.end_offsets([partition])[partition]
     return consumer.beginning_offsets([partition])[partition] if offset == _EARLIEST else offset

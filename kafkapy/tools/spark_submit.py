@@ -49,7 +49,7 @@ _NO_SPARK = (
 
 
 def find_spark_submit(environment: Mapping[str, str]) -> Path:
-    """Returns the spark-submit of SPARK_HOME, of the installed PySpark, or of PATH, in this order.
+    """Returns the path of spark-submit: of SPARK_HOME, or else of the installed PySpark, or else of PATH.
 
     Raises ToolError if there is none.
     """
@@ -67,11 +67,10 @@ def find_spark_submit(environment: Mapping[str, str]) -> Path:
 
 
 def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the environment variables with which the driver uses this Python and this kafkapy.
+    """Returns `environment` with the variables that make Spark's driver use this Python and this kafkapy.
 
-    With a local master they also apply to the Python workers.
-
-    The frozen executable contains no Python for Spark, which uses the one that PYSPARK_PYTHON names, or `python3`.
+    With a local master they also apply to the Python workers. The frozen executable contains no Python that Spark could
+    use; then it is the one that PYSPARK_PYTHON names, or `python3`.
     """
     found = dict(environment)
     home = submit.parent.parent
@@ -137,9 +136,10 @@ class Program(NamedTuple):
 def job_program(
     submit: Path, spark_words: Sequence[str], job: Path, job_words: Sequence[str], environment: Mapping[str, str]
 ) -> Program:
-    """Returns the program that runs a job.
+    """Returns the program that runs the Spark job in the file `job`.
 
-    This is the driver as a Python program, or spark-submit if the driver runs elsewhere.
+    It is the Python interpreter if the driver runs on this machine, and spark-submit if the driver runs elsewhere.
+    `spark_words` and `job_words` are the command line's options for Spark and for the job.
     """
     remote = connect_server(spark_words)
     if remote is not None:
@@ -176,7 +176,8 @@ def _driver_program(
 def connect_server(spark_words: Sequence[str]) -> str | None:
     """Returns the address of the Spark Connect server in the option --remote; None without this option.
 
-    Raises ToolError if it is no such address, or if there are other options, which only the server could obey.
+    Raises ToolError if its value does not begin with sc:// and a host, or if there are other options for Spark, which
+    apply only where the server is started.
     """
     remote = _value(spark_words, "--remote")
     if remote is None:
@@ -222,9 +223,9 @@ def driver_python(spark_words: Sequence[str], environment: Mapping[str, str]) ->
 
 
 def _pyspark_of_distribution(submit: Path, python: str) -> list[Path]:
-    """Returns the archives with the Python modules of the Spark distribution that `submit` belongs to.
+    """Returns the archives with Python modules in the Spark distribution that contains `submit`, its spark-submit.
 
-    Returns [] if `submit` belongs to the PySpark that is installed for `python`.
+    Returns [] if `submit` belongs to the PySpark that is installed for the interpreter `python`.
     """
     home = submit.resolve().parent.parent
     spec = find_spec("pyspark") if python == sys.executable else None
@@ -254,10 +255,10 @@ def _setting(spark_words: Sequence[str], key: str) -> str | None:
 def submit_options(
     submit: Path, spark_words: Sequence[str], job_words: Sequence[str], environment: Mapping[str, str]
 ) -> list[str]:
-    """Returns spark-submit's options, completed by what a job needs.
+    """Returns the options `spark_words` of the user, completed by those that the job needs.
 
-    Adds a master, a log level of WARN, and the packages that the job requires, unless the user names a master, a log
-    level, or packages or jars.
+    Adds a master unless the user names one, the log level WARN unless the user sets a log level, and the packages that
+    the job requires unless the user names packages or jars.
     """
     words = list(spark_words)
     if _value(spark_words, "--master") is None:

@@ -55,7 +55,7 @@ def run(arguments: Arguments) -> int:
 
 
 class _Reset:
-    """One run of the tool. Not thread-safe."""
+    """One run of the tool: resets the offsets and deletes the internal topics of one application. Not thread-safe."""
 
     def __init__(self, admin: Admin, arguments: Arguments) -> None:
         self._admin = admin
@@ -157,9 +157,9 @@ class _Reset:
         return offsets
 
     def _chosen(self, partitions: Sequence[TopicPartition]) -> Offsets:
-        """Returns the new offset of each partition, as a flag such as --to-latest selects it.
+        """Returns the new offset of each partition, as the flag --to-latest or one like it selects the offset.
 
-        It is the earliest offset if no such flag is given.
+        Without such a flag, the new offset is the earliest offset of the partition.
         """
         arguments = self._arguments
         if arguments.has("to-offset"):
@@ -215,7 +215,11 @@ class _Reset:
         return offsets
 
     def _delete_internal_topics(self) -> None:
-        """Deletes the internal topics that were found or that the command line names. Raises ToolError."""
+        """Deletes the internal topics that the command line names, or else all internal topics that were found.
+
+        With --dry-run it only prints their names. Raises ToolError if a topic that the command line names is not an
+        internal topic, or if a topic cannot be deleted.
+        """
         inferred = [name for name in self._topics if self._is_internal(name)]
         specified: list[str] = self._arguments.values("internal-topics")
         if not set(specified) <= set(inferred):
@@ -241,7 +245,10 @@ class _Reset:
 
 
 def read_plan(path: str) -> Offsets:
-    """Returns the offsets of a file with the lines TOPIC,PARTITION,OFFSET. Raises ToolError, or OSError."""
+    """Returns the offsets in a file with lines TOPIC,PARTITION,OFFSET.
+
+    Raises ToolError if the file is empty or a line has another form, and OSError if it cannot be read.
+    """
     lines = Path(path).read_text().splitlines()
     prefix = "ERROR: java.text.ParseException: "
     if not lines:

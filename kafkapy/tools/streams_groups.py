@@ -115,7 +115,7 @@ def _check_internal_topics(arguments: Arguments) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Carries out the action; returns the exit code."""
+    """Carries out the action that the flags name; returns the exit code: 1 after an error, otherwise 0."""
     check(arguments)
     with Admin(admin_properties(arguments)) as admin:
         try:
@@ -136,7 +136,7 @@ class StreamsGroups(GroupActions):
         print_listing(self._arguments, found, shows_states=self._arguments.has("state"))
 
     def describe(self) -> None:
-        """Carries out `--describe`: prints the offsets, members or states of groups."""
+        """Carries out `--describe`: prints the offsets, members or states of the streams groups that the flags name."""
         verbose = self._arguments.has("verbose")
         shown: list[dict[str, Any]] = []
         for group in self._groups():
@@ -162,7 +162,10 @@ class StreamsGroups(GroupActions):
             print_json(shown)
 
     def _offsets(self, group: StreamsGroupDescription) -> list[OffsetRow]:
-        """Returns a row for each partition that the active tasks of the members read."""
+        """Returns a row for each partition that the active tasks of the members read.
+
+        A row is the partition, the committed offset with its metadata (None without one), the end offset, and the lag.
+        """
         sources = {
             each.subtopology_id: (*each.source_topics, *(topic.name for topic in each.repartition_source_topics))
             for each in group.subtopologies
@@ -365,7 +368,7 @@ class StreamsGroups(GroupActions):
         return self._admin.list_group_offsets([group], timeout=self._timeout)[group]
 
     def _committed(self, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Returns the committed offsets of the topics that the group's tasks read."""
+        """Returns the committed offsets in the topics that the group's tasks read, including repartition topics."""
         described = self._admin.describe_streams_groups([group], timeout=self._timeout)[group]
         topics = {
             topic
@@ -375,7 +378,10 @@ class StreamsGroups(GroupActions):
         return {partition: each for partition, each in self._all_offsets(group).items() if partition.topic in topics}
 
     def _input_offsets(self, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Returns the committed offsets of the group's input topics."""
+        """Returns the committed offsets in the group's source topics, without internal topics.
+
+        Raises CommandFailed if the group does not exist.
+        """
         described = self._admin.describe_streams_groups([group], timeout=self._timeout).values.get(group)
         if described is None:
             failure = ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group} not found.")
@@ -451,9 +457,10 @@ def _print_members(group: StreamsGroupDescription, *, verbose: bool) -> None:
 
 
 def _tasks(assignment: StreamsAssignment, prefix: str = "") -> str:
-    """Returns the tasks of a member as `ACTIVE: 0:[0,1]; `; "" without tasks.
+    """Returns the tasks of a member as text, such as `ACTIVE: 0:[0,1]; ` (subtopology 0, partitions 0 and 1).
 
-    `prefix` is put before each kind of task.
+    Each kind (active, standby, warm-up) of which there are tasks is listed, with `prefix` before its name. Returns ""
+    without tasks.
     """
     shown = ""
     for kind, tasks in assignment._asdict().items():

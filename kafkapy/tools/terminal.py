@@ -21,5 +21,5 @@ def has_colours(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def painted(text: str, style: str) -> str:
-    """Returns a text in the colour or weight that `style`, an escape sequence such as BOLD, selects."""
+    """Returns `text` between `style`, an escape sequence such as BOLD, and the sequence that ends the style."""
     return f"{style}{text}{_NORMAL}"

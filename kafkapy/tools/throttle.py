@@ -11,7 +11,7 @@ _SHORTEST_SLEEP_S = 0.002
 class Throttle:
     """A limit of `target` records per second for one sender.
 
-    A negative target means no limit; with 0 no record follows the first, as in Kafka.
+    A negative `target` means no limit; 0 blocks for ever after the first record, as in Apache Kafka's tools.
     """
 
     def __init__(self, target: float) -> None:
@@ -21,7 +21,7 @@ class Throttle:
         self._owed_s = 0.0
 
     def after(self, count: int, monotonic_ms: int) -> None:
-        """Sleeps if the `count` records that were sent until `monotonic_ms` exceed the limit."""
+        """Sleeps if sending `count` records in total until the time `monotonic_ms` was faster than the limit."""
         if self._target < 0:
             return
         elapsed_s = (monotonic_ms - self._start_ms) / 1000

@@ -47,10 +47,10 @@ def program_name(tool: Tool) -> str:
 
 
 def run_tool(tool: Tool, words: Sequence[str]) -> int:
-    """Runs a tool with the words after its name and returns its exit code.
+    """Runs a tool with `words`, the command line after its name; returns its exit code.
 
-    Errors are printed. Raises only BrokenPipeError, and unexpected errors if the environment variable for traces is
-    set.
+    Errors are printed. Raises only BrokenPipeError, and unexpected errors if the user asks for tracebacks by the
+    environment.
     """
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     try:
@@ -138,9 +138,9 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
 
 
 def _command_position(tool: Tool, words: Sequence[str]) -> int:
-    """Returns the index of the subcommand; `len(words)` or more if there is none.
+    """Returns the index of the subcommand in `words`; `len(words)` or more if there is none.
 
-    The subcommand is the first word that is neither a flag of the tool with a value, nor such a value.
+    The flags of the tool itself that have a value, and their values, may precede the subcommand.
     """
     flags = {flag for option in tool.options if option.argument is not None for flag in option.flags}
     position = 0
@@ -168,7 +168,10 @@ def sentence(error: BaseException) -> str:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Makes SIGINT and SIGTERM raise Termination within the context; does nothing outside of the main thread."""
+    """Returns a context manager within which SIGINT and SIGTERM raise Termination.
+
+    It does nothing outside of the main thread, because only that thread may set handlers of signals.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -27,7 +27,10 @@ _TERMINAL = (100, 30)
 
 
 class GroupState(NamedTuple):
-    """A group with its state, and its lag in records; None if it has committed nothing."""
+    """A group with its state, and its lag in records.
+
+    `lag` is None if the group has not committed an offset in a partition whose end is known.
+    """
 
     name: str
     state: str
@@ -35,7 +38,11 @@ class GroupState(NamedTuple):
 
 
 class ClusterSample(NamedTuple):
-    """The state of a cluster at one time. `taken_s` is a monotonic time, `ends` the end offset of each partition."""
+    """The state of a cluster at one time.
+
+    `taken_s` is a monotonic time, and `ends` has the end offset of each partition. `groups` has only the groups that
+    are shown; `group_count` is the number of all groups.
+    """
 
     taken_s: float
     cluster: ClusterDescription
@@ -54,7 +61,10 @@ class ClusterSample(NamedTuple):
 
 
 def take_sample(admin: Admin) -> ClusterSample:
-    """Reads the state of a cluster: a few requests to each broker, and one for each shown group. Blocks."""
+    """Reads the state of a cluster with a few requests to each broker, and returns it. Blocks.
+
+    Only a limited number of groups is read. `groups` is empty if the user may not list groups.
+    """
     cluster = admin.describe_cluster()
     topics = admin.describe_all_topics()
     partitions = [TopicPartition(name, each.partition) for name in topics for each in topics[name].partitions]
@@ -75,7 +85,7 @@ def take_sample(admin: Admin) -> ClusterSample:
 
 
 def page_of(sample: ClusterSample, before: ClusterSample | None, width: int, height: int) -> list[str]:
-    """Returns a page of at most `height` lines of at most `width` characters.
+    """Returns the lines of the page that shows `sample`: at most `height` lines of at most `width` characters.
 
     Rates are measured from the sample `before` to `sample`; they are shown as "-" if `before` is None.
     """
@@ -128,7 +138,10 @@ def _lag_change(group: GroupState, sample: ClusterSample, before: ClusterSample 
 
 
 def _line(width: int, name: str, *cells: str) -> str:
-    """Returns a row: a name, which is cut to what is left of the width, and cells of a fixed width."""
+    """Returns a row of `width` characters: a name, and cells that are 15 characters wide each.
+
+    The name is cut to the width that the cells leave.
+    """
     left = max(width - 15 * len(cells), 10)
     shown = visible(name)
     shown = shown if len(shown) <= left else shown[: left - 1] + "…"
@@ -136,7 +149,7 @@ def _line(width: int, name: str, *cells: str) -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Shows pages until Ctrl-C, or as many as were asked for; returns the exit code."""
+    """Shows pages until Ctrl-C, or the number of pages that --count names; returns 0, the exit code."""
     interval_s, count = arguments["interval"], arguments["count"]
     if interval_s < 0.1:
         raise UsageError("--interval is at least 0.1 seconds")

@@ -157,7 +157,10 @@ def _print_topic(
 
 
 def _overridden(configs: Mapping[str, ConfigEntry]) -> dict[str, str | None]:
-    """Returns the keys and values that are not built-in defaults; keys set in the broker's file are included."""
+    """Returns the configuration values that are not built-in defaults, by key.
+
+    Values that the broker's configuration sets for all topics are included.
+    """
     return {name: entry.value for name, entry in configs.items() if entry.source != ConfigSource.DEFAULT}
 
 

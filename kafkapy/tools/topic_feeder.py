@@ -22,8 +22,9 @@ _FREE_SLICE = 1000
 class TopicFeeder:
     """Sends samples to a topic. Not thread-safe, but another thread or a signal's handler may call `stop`.
 
-    rate: records per second, sent every 10 ms; 0 for no limit. After a delay, the missing records are sent at once.
-    start_ms: the timestamp of the first record; None for the time of sending. step_ms: added for each further record.
+    `rate` is the number of records per second, in groups every 10 ms; 0 for no limit. After a delay, the records that
+    are missing for this rate are sent at once. `start_ms` is the timestamp of the first record, None for the time of
+    sending; `step_ms` is the difference between the timestamps of two successive records.
     """
 
     def __init__(
@@ -39,7 +40,11 @@ class TopicFeeder:
         start_ms: int | None = None,
         step_ms: int = 0,
     ) -> None:
-        """Creates a feeder that sends `samples` to `topic`; `wait(seconds)` waits and may return early."""
+        """Creates a feeder that sends `samples` to `topic`.
+
+        `wait(seconds)` sleeps between groups of records, and may return early. `value_format` chooses how a sample
+        becomes the record's value.
+        """
         self._producer = producer
         self._topic = topic
         self._samples = samples
@@ -78,7 +83,7 @@ class TopicFeeder:
         return self.sent
 
     def stop(self) -> None:
-        """Makes `feed` return after the current group of records."""
+        """Makes `feed` send no more records after the current group of 10 ms, and return after their delivery."""
         self._is_stopped = True
 
     def _send(self, count: int) -> None:

@@ -24,7 +24,10 @@ def topic_filter(expression: str) -> Callable[[str], bool]:
 
 
 def chosen_topics(names: Iterable[str], expression: str | None) -> list[str]:
-    """Returns the names that the expression matches, sorted; all names if it is None. See `topic_filter`."""
+    """Returns the names that match `expression` as a whole, sorted; all names if `expression` is None.
+
+    Commas in the expression separate alternatives. Raises ValueError for an invalid expression.
+    """
     matches = topic_filter(expression) if expression is not None else lambda name: True
     return sorted(filter(matches, names))
 
@@ -36,6 +39,6 @@ def topics_of(admin: Admin, arguments: Arguments) -> list[str]:
 
 
 def ensure_exist(names: list[str], arguments: Arguments) -> None:
-    """Raises ValueError if --topic selects no topic, unless --if-exists was given."""
+    """Raises ValueError if `names`, the topics that --topic selects, is empty, unless --if-exists is given."""
     if not names and arguments["topic"] and not arguments.has("if-exists"):
         raise ValueError(f"Topic '{arguments['topic']}' does not exist as expected")

@@ -178,9 +178,9 @@ def alter(admin: Admin, arguments: Arguments) -> None:
 
 
 def alter_configs(admin: Admin, names: Sequence[str], added: Mapping[str, str | None], deleted: Sequence[str]) -> None:
-    """Sets the keys `added` and resets the keys `deleted` in the configurations of topics.
+    """Sets the keys in `added` to their values, and resets the keys in `deleted` to their defaults.
 
-    Prints the same lines as Kafka 2.8. Raises ValueError for an unknown key.
+    `names` has the topics. Prints the same lines as Kafka 2.8. Raises ValueError for an unknown key.
     """
     if not added and not deleted:
         return
@@ -216,9 +216,9 @@ def delete(admin: Admin, arguments: Arguments) -> None:
 
 
 def parse_assignments(text: str | None) -> list[list[int]] | None:
-    """Parses the brokers of each partition, such as `1:2,2:3`; returns None for None.
+    """Parses the broker ids of the replicas of each partition, such as `1:2,2:3` for two partitions.
 
-    Raises ValueError for an invalid text.
+    Returns None if `text` is None. Raises ValueError for an invalid text.
     """
     if text is None:
         return None

@@ -27,10 +27,10 @@ _FENCED = (Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH)
 
 
 class Copier:
-    """Copies records, and commits the positions of the consumer in the transaction of the copies.
+    """Copies records in transactions, which also commit the consumer's positions. Any thread may call `stop`.
 
-    Any thread, and a signal's handler, may call `stop`. `remaining` is the number of records to copy until the ends of
-    the partitions, as they were when the partitions were assigned.
+    A signal's handler may call it, too. It counts as remaining the records up to the ends that the partitions had when
+    they were assigned.
     """
 
     def __init__(self, consumer: Consumer, producer: Producer, arguments: Arguments) -> None:
@@ -47,21 +47,21 @@ class Copier:
         self._remaining = _NO_LIMIT if arguments["max-messages"] == -1 else arguments["max-messages"]
 
     def stop(self) -> None:
-        """Ends `copy`."""
+        """Makes `copy` return after the current records."""
         self._is_stopped = True
         self._consumer.wakeup()
 
     def assign(self, partition: TopicPartition) -> None:
-        """Copies from one partition, without a group's assignment."""
+        """Assigns one partition to copy from, without the group's protocol."""
         self._consumer.assign([partition])
         self._remaining = min(self._records_left(partition), self._remaining)
 
     def subscribe(self, topic: str) -> None:
-        """Copies from the partitions of a topic that the group assigns."""
+        """Subscribes to a topic; the records of the partitions that the group assigns are copied."""
         self._consumer.subscribe([topic], self)
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
-        """Counts the records to copy again, and prints the status."""
+        """Determines the number of remaining records again for the new partitions, and prints the status."""
         self._remaining = sum(map(self._records_left, partitions))
         self._since_rebalance = 0
         self.print_status("RebalanceComplete")
@@ -77,9 +77,9 @@ class Copier:
         return self._consumer.end_offsets([partition])[partition] - position
 
     def copy(self) -> None:
-        """Copies until no record remains or until `stop`.
+        """Copies until no record remains or `stop` is called.
 
-        Raises ToolError if another copier has begun to use the transactional id, which fences this one.
+        Raises ToolError if this producer was fenced because another copier uses the same transactional id.
         """
         try:
             while not self._is_stopped and self._remaining > 0:
@@ -117,7 +117,7 @@ class Copier:
         self._total += len(records)
 
     def _abort(self) -> None:
-        """Aborts the transaction and returns the consumer to the committed positions."""
+        """Aborts the transaction, and moves the consumer back to the committed offset of each partition."""
         self._producer.abort_transaction()
         for partition, committed in self._consumer.committed(self._consumer.assignment()).items():
             if committed is None:
@@ -153,7 +153,7 @@ def producer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
-    """Returns the consumer's configuration."""
+    """Returns the consumer's configuration, in which auto-commit is off because transactions commit the offsets."""
     return {
         "bootstrap.servers": arguments["broker-list"],
         "group.id": arguments["consumer-group"],
@@ -168,7 +168,7 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def run(arguments: Arguments) -> int:
-    """Copies the records and prints the status before each poll; returns the exit code."""
+    """Copies the records and prints the status before each poll; returns 0, the exit code."""
     properties = producer_properties(arguments)
     await_broker(properties)
     with Producer(properties) as producer, Consumer(consumer_properties(arguments)) as consumer:

@@ -118,7 +118,7 @@ def describe_producers(admin: Admin, arguments: Arguments) -> None:
 
 
 def abort(admin: Admin, arguments: Arguments) -> None:
-    """Carries out `abort`: aborts a hanging transaction in one partition."""
+    """Carries out `abort`: aborts a hanging transaction in one partition by a transaction marker."""
     partition = TopicPartition(arguments["topic"], arguments["partition"])
     if arguments.has("start-offset"):
         hanging = _transaction_at(admin, partition, arguments["start-offset"])

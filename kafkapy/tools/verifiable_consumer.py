@@ -34,12 +34,12 @@ class VerifiableConsumer:
         self._count = 0
 
     def stop(self) -> None:
-        """Ends `read`. Any thread, and a signal's handler, may call this."""
+        """Makes `read` return. Any thread, and a signal's handler, may call this."""
         print_event("shutdown_requested")
         self._consumer.wakeup()
 
     def read(self, topic: str) -> None:
-        """Reads until the wanted number of records was read; until `stop` is called if that number is negative."""
+        """Reads until the number of records of --max-messages was read; if that is negative, until `stop` is called."""
         self._consumer.subscribe([topic], self)
         while not self._is_finished:
             records = self._consumer.poll(_POLL_S)
@@ -54,7 +54,10 @@ class VerifiableConsumer:
         return 0 <= self._max_messages <= self._count
 
     def _report(self, records: ConsumerRecords) -> dict[TopicPartition, int]:
-        """Prints the events of a poll, and returns the offsets to commit; records above the limit are not counted."""
+        """Prints the events about the records of a poll, and returns the offset to commit for each partition.
+
+        Leaves out the records that exceed --max-messages.
+        """
         offsets: dict[TopicPartition, int] = {}
         summaries = []
         for partition, of_partition in records.by_partition().items():
@@ -75,9 +78,9 @@ class VerifiableConsumer:
         return offsets
 
     def _commit(self, offsets: dict[TopicPartition, int]) -> None:
-        """Commits offsets and prints the outcome.
+        """Commits offsets, and prints an event with the outcome.
 
-        A WakeupError during the commit is raised again only after the offsets were committed.
+        If a WakeupError interrupts the commit, the offsets are committed again, and then the WakeupError is raised.
         """
         try:
             self._consumer.commit(offsets)
@@ -95,15 +98,15 @@ class VerifiableConsumer:
         print_event("offsets_committed", offsets=committed, success=error is None, **failure)
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
-        """Prints the partitions that the group has assigned."""
+        """Prints an event with the partitions that the group has assigned to this consumer."""
         print_event("partitions_assigned", partitions=list(map(_place, partitions)))
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
-        """Prints the partitions that the group revokes."""
+        """Prints an event with the partitions that the group takes from this consumer."""
         print_event("partitions_revoked", partitions=list(map(_place, partitions)))
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
-        """Prints the partitions that other members may own already."""
+        """Prints an event with the partitions that were lost, because other members may already own them."""
         self.on_partitions_revoked(partitions)
 
 
@@ -147,7 +150,7 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def run(arguments: Arguments) -> int:
-    """Reads records and prints the events; returns the exit code."""
+    """Reads records and prints the events; returns 0, the exit code."""
     properties = consumer_properties(arguments)
     await_broker(properties)
     consumer = Consumer(properties)

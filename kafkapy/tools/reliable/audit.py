@@ -19,7 +19,8 @@ DIFFERENT = 2
 
 
 def line_of(found: Difference) -> str:
-    """Returns a line of text that describes a difference."""
+    """Returns a line of text for a difference: time bucket, topic, group, and the number of missing or repeated
+    records."""
     moment = datetime.fromtimestamp(found.bucket_ms / 1000, UTC).isoformat(timespec="seconds")
     what = f"{found.missing} missing" if found.missing > 0 else f"{-found.missing} too many"
     details = ", ".join(f"{name}: {count}" for name, count in found.clients)
@@ -27,7 +28,7 @@ def line_of(found: Difference) -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints the differences; returns 2 if there are any."""
+    """Prints the differences; returns the exit code: 2 if there are any, otherwise 0."""
     now_ms = time.time_ns() // 1_000_000
     from_ms = 0 if arguments["since"] is None else now_ms - round(duration_s(arguments["since"]) * 1000)
     to_ms = now_ms - round(duration_s(arguments["settle"]) * 1000) - BUCKET_MS + 1

@@ -17,7 +17,7 @@ from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> int:
-    """Serves until a signal arrives; returns the exit code."""
+    """Serves until a signal arrives, and prints the counts of records; returns 0, the exit code."""
     for name in ("partitions", "max-pending"):
         if arguments[name] < 1:
             raise UsageError(f"--{name} must be at least 1")

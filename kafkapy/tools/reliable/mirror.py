@@ -17,9 +17,9 @@ _IGNORED = "Accepted for MirrorMaker 1's command lines; has no effect here."
 
 
 def pattern(text: str | None) -> str | None:
-    """Returns the regular expression of a pattern of MirrorMaker 1, in which a comma divides alternatives.
+    """Returns the regular expression for a list of topics in MirrorMaker 1's syntax; None if `text` is None.
 
-    Raises UsageError.
+    A comma in `text` separates alternatives. Raises UsageError if the result is not a regular expression.
     """
     if text is None:
         return None
@@ -32,7 +32,10 @@ def pattern(text: str | None) -> str | None:
 
 
 def cluster_properties(path: str) -> dict[str, Any]:
-    """Returns the properties of a file. Raises ToolError if it names no brokers, or if none can be reached."""
+    """Returns the client properties in a file, without those that name serializers, deserializers or a partitioner.
+
+    Raises ToolError if the file has no bootstrap.servers, or if none of them can be reached.
+    """
     properties: dict[str, Any] = dict(read_properties(path))
     if not properties.get("bootstrap.servers"):
         raise ToolError(f"{path} has no bootstrap.servers")

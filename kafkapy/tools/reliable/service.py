@@ -26,7 +26,7 @@ SERVICE_FLAGS = (INSTANCE, *CONNECTION)
 
 
 def duration_s(text: str) -> float:
-    """Returns the seconds of a duration such as 500ms, 5s, 10m, 2h or 7d. Raises UsageError for another text."""
+    """Returns the seconds of a duration such as 500ms, 5s, 10m, 2h or 7d. Raises UsageError for any other text."""
     found = _DURATION.fullmatch(text.strip())
     if found is None:
         raise UsageError(f"{text} is not a duration, such as 500ms, 5s, 10m, 2h or 7d")
@@ -34,7 +34,7 @@ def duration_s(text: str) -> float:
 
 
 def durations_s(text: str) -> list[float]:
-    """Returns the seconds of durations that are divided by commas; none for an empty text."""
+    """Returns the seconds of each duration in a list that is separated by commas; [] for an empty text."""
     return [duration_s(each) for each in text.split(",")] if text.strip() else []
 
 

@@ -20,12 +20,15 @@ _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def iso_time(time_us: int) -> str:
-    """Returns a time in µs since 1970 as text, in UTC."""
+    """Returns a time in µs since 1970 as ISO 8601 text in UTC, with microseconds."""
     return datetime.fromtimestamp(time_us / 1_000_000, UTC).isoformat(timespec="microseconds")
 
 
 def line_of(record: TraceRecord, start_us: int) -> str:
-    """Returns a line of text that describes a trace record; `start_us` is the beginning of its trace."""
+    """Returns a line of text that describes a trace record.
+
+    `start_us` is the time of the first record of its trace in µs since 1970; the line has the milliseconds since then.
+    """
     place = record.topic if record.offset < 0 else f"{record.topic}-{record.partition}@{record.offset}"
     error = f"  {record.error}" if record.error else ""
     elapsed_ms = (record.time_us - start_us) / 1000

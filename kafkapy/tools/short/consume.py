@@ -54,7 +54,7 @@ class TableFormatter:
         """Ignores the properties, because this formatter has none."""
 
     def format(self, record: ConsumerRecord) -> bytes:
-        """Returns the line of a record; the line of the first record follows the line of names."""
+        """Returns the record as a line of the table; the columns' names precede the line of the first record."""
         line = self._line((str(record.partition), str(record.offset), iso_time(record.timestamp), *_contents(record)))
         if self._has_begun:
             return f"{line}\n".encode()
@@ -101,7 +101,10 @@ class Ranges:
         return sum(min(self._consumer.position(each), end) for each, end in self._ends.items())
 
     def is_done(self) -> bool:
-        """Returns whether all ranges are read; pauses the partitions whose range is read."""
+        """Returns whether all ranges are read; pauses the partitions whose range is read.
+
+        Also advances the progress bar. Without ranges the partitions are read without end, and the result is False.
+        """
         if not self._ends:
             return False
         if self._progress is not None:
@@ -114,7 +117,7 @@ class Ranges:
         return not self._unread
 
     def includes(self, record: ConsumerRecord) -> bool:
-        """Returns whether a record is before the end of its range."""
+        """Returns whether a record is before the end of its partition's range, or the partition has none."""
         end = self._ends.get(TopicPartition(record.topic, record.partition))
         return end is None or record.offset < end
 
@@ -132,9 +135,9 @@ def check(arguments: Arguments) -> None:
 
 
 def formatter_of(arguments: Arguments) -> MessageFormatter:
-    """Returns the formatter that --output or --format selects; by default it prints values as lines.
+    """Returns the formatter that --output or --format selects; by default it prints only values, one per line.
 
-    Raises UsageError.
+    Raises UsageError for an unknown output format or an invalid format string.
     """
     output = output_of(arguments)
     if output == "json":
@@ -161,7 +164,10 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def partitions_of(consumer: Consumer, topics: Sequence[str], numbers: Sequence[int]) -> list[TopicPartition]:
-    """Returns the partitions to read; all if `numbers` is empty. Raises ToolError for those that do not exist."""
+    """Returns the partitions of `topics` that have one of `numbers`, or all partitions if `numbers` is empty.
+
+    Raises ToolError for a topic, or a number of a partition, that does not exist.
+    """
     found: list[TopicPartition] = []
     for topic in topics:
         known = {each.partition for each in consumer.partitions_for(topic)}
@@ -194,7 +200,10 @@ def begin(
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
-    """Prints records to `output`, None for standard output; returns the exit code."""
+    """Prints records to `output`, None for standard output; returns the exit code.
+
+    It is 0, or 128 and the signal's number if a signal ended the command.
+    """
     check(arguments)
     now_ms = time.time_ns() // 1_000_000
     start = parse_position(arguments["from"], now_ms)

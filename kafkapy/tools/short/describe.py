@@ -36,7 +36,7 @@ _OF_BROKER = (ConfigSource.DYNAMIC_BROKER, ConfigSource.STATIC_BROKER)
 
 
 class Described(NamedTuple):
-    """The description of one thing: its fields, and tables by their titles."""
+    """The description of a topic, group, broker or the cluster: values by name, and tables by title."""
 
     fields: dict[str, Any]
     tables: dict[str, Table]
@@ -47,7 +47,10 @@ class Described(NamedTuple):
 
 
 def run(arguments: Arguments) -> None:
-    """Prints the descriptions. Raises ToolError for a name that does not exist."""
+    """Prints the descriptions of the things that the command line names, or of the cluster if it names nothing.
+
+    Raises ToolError for a name that does not exist.
+    """
     output = output_of(arguments)
     kind = arguments["kind"]
     if kind is not None and kind not in KINDS:
@@ -71,8 +74,8 @@ def run(arguments: Arguments) -> None:
 def describe(admin: Admin, name: str, kind: str | None) -> Described:
     """Returns the description of the topic, group or broker with this name.
 
-    Without a kind, a topic takes precedence over a group, and a group over a broker. Raises ToolError for an unknown
-    name.
+    `kind` is "topic", "group" or "broker", or None for the first of these kinds that has the name. Raises ToolError for
+    an unknown name.
     """
     kinds: dict[str, Callable[[Admin, str], Described | None]] = {"topic": topic, "group": group, "broker": broker}
     for each in (kind,) if kind is not None else KINDS:
@@ -115,7 +118,10 @@ def topic(admin: Admin, name: str) -> Described | None:
 
 
 def _partitions(admin: Admin, description: TopicDescription) -> Table:
-    """Returns the table of a topic's partitions; the offsets of a partition without a leader are None."""
+    """Returns a table with a row for each partition: leader, epoch, replicas, ISR, start and end offset, record count.
+
+    The offsets of a partition without a leader are None.
+    """
     with_leader = [
         TopicPartition(description.name, each.partition) for each in description.partitions if each.leader >= 0
     ]
@@ -138,7 +144,10 @@ def _partitions(admin: Admin, description: TopicDescription) -> Table:
 
 
 def _set_values(entries: Mapping[str, ConfigEntry], sources: Collection[int]) -> Table:
-    """Returns a table of the keys whose value comes from one of `sources`; it hides the values of sensitive keys."""
+    """Returns a table of the configuration keys whose value comes from one of `sources`, and of the values.
+
+    `sources` has numbers of sources in Kafka's protocol. The values of sensitive keys are hidden.
+    """
     rows = [
         (name, "(hidden)" if entry.is_sensitive else entry.value)
         for name, entry in sorted(entries.items())

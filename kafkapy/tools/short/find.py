@@ -18,7 +18,10 @@ from kafkapy.tools.tool import run_tool, stops_by
 
 
 def key_of(arguments: Arguments) -> bytes:
-    """Returns the key to find. Raises UsageError if the command line has no topic and key."""
+    """Returns the key to find: the command line's second word, which is in hexadecimal if --hex is given.
+
+    Raises UsageError unless the command line has exactly a topic and a key.
+    """
     if len(arguments.positionals) != 2:
         raise UsageError("A topic and a key are required")
     arguments.exclude("format", "output")
@@ -32,7 +35,10 @@ def key_of(arguments: Arguments) -> bytes:
 
 
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
-    """Prints the records to `output`, None for standard output; returns 1 if there is none."""
+    """Prints the records with the key to `output`, None for standard output; returns the exit code.
+
+    It is 1 if there is no such record, 128 and the signal's number if a signal ended the command, and otherwise 0.
+    """
     key = key_of(arguments)
     topic = arguments.positionals[0]
     now_ms = time.time_ns() // 1_000_000

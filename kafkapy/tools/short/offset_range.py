@@ -22,10 +22,10 @@ _UNITS_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Position(NamedTuple):
-    """A position in every partition: a kind, such as END or TIME, and a number.
+    """A position in every partition, as a kind and a number.
 
-    According to the kind, the number counts records after the start or before the end, or is an offset or a time in ms
-    since 1970. The kinds START and END do not use it.
+    The number is an offset, a count of records after the start or before the end, or a time in ms since 1970, according
+    to the kind. The kinds START and END do not use it.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Position(NamedTuple):
 
 
 class Offsets(Protocol):
-    """The lookups of a consumer that positions need."""
+    """The methods of a consumer with which the offsets of a position are looked up."""
 
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -49,7 +49,10 @@ class Offsets(Protocol):
 
 
 def parse_position(text: str, now_ms: int) -> Position:
-    """Returns the position that a text names; `now_ms` is the present time. Raises UsageError."""
+    """Returns the position that a text such as `end`, `-10` or `@2026-11-23T10:00` names.
+
+    `now_ms`, the present time in ms since 1970, is the base of relative times. Raises UsageError for any other text.
+    """
     if text.lower() in _NAMES:
         return Position(_NAMES[text.lower()])
     if text.startswith("@"):
@@ -76,9 +79,10 @@ def _time_ms(text: str, now_ms: int) -> int:
 def offsets_of(
     position: Position, consumer: Offsets, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Returns the offset of a position in each partition. Blocks.
+    """Returns the offset of a position in each partition. Blocks until the brokers have answered.
 
-    An offset outside of a partition is replaced by the partition's nearer end.
+    An offset before the start or after the end of a partition is replaced by the start or the end. So is a time after
+    the last record by the end.
     """
     wanted = list(partitions)
     kind, number = position

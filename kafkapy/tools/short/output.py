@@ -22,13 +22,13 @@ class Problem(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: the names of its columns, and the values of each row in their order."""
+    """A table: the names of its columns, and for each row the values in the order of the columns."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """Returns the rows as dicts, by the names of the columns in lower camel case."""
+        """Returns each row as a dict, whose keys are the names of the columns in lower camel case."""
         names = [_camel_case(column) for column in self.columns]
         return [dict(zip(names, map(_plain, row), strict=True)) for row in self.rows]
 
@@ -42,9 +42,9 @@ def print_document(value: Any, output: str) -> None:
 
 
 def print_table(table: Table, output: str | None = None) -> None:
-    """Prints a table in the format of -o.
+    """Prints a table in the output format `output`, a value of -o: "table", "json" or "yaml".
 
-    Without -o the columns are aligned on a terminal and separated by tabs otherwise; "table" always aligns them.
+    Without a format the columns are aligned on a terminal, and separated by tabs otherwise; "table" always aligns them.
     """
     if output in ("json", "yaml"):
         print_document(table.as_dicts(), output)
@@ -54,7 +54,11 @@ def print_table(table: Table, output: str | None = None) -> None:
 
 
 def table_lines(table: Table, *, is_aligned: bool, has_colours: bool) -> list[str]:
-    """Returns the lines of a table; numbers are aligned to the right."""
+    """Returns the lines of a table, of which the first has the names of the columns.
+
+    If `is_aligned` is set, columns are padded with spaces, numbers on the left; otherwise cells are separated by tabs.
+    If `has_colours` is set as well, the names are bold and values of class Problem red.
+    """
     cells = [[_text(value) for value in row] for row in table.rows]
     if not is_aligned:
         return ["\t".join(line) for line in (list(table.columns), *cells)]
@@ -82,7 +86,10 @@ def table_lines(table: Table, *, is_aligned: bool, has_colours: bool) -> list[st
 
 
 def print_fields(fields: Mapping[str, Any], output: str | None = None) -> None:
-    """Prints names and values, one per line, in two columns on a terminal or if -o is "table"."""
+    """Prints names and values, one pair per line.
+
+    The values are aligned in a column if standard output is a terminal or `output`, the value of -o, is "table".
+    """
     width = max(map(len, fields), default=0) + 1 if output == "table" or is_terminal() else 0
     for name, value in fields.items():
         label = f"{name}:"
@@ -99,7 +106,7 @@ def _padded(text: str, widths: Sequence[int], is_number: Sequence[bool], index: 
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value without the mark of a problem."""
+    """Returns the value itself if `value` is a Problem, otherwise `value`."""
     return value.value if isinstance(value, Problem) else value
 
 

@@ -45,9 +45,10 @@ def _names_topics(format_text: str | None) -> bool:
 
 
 def records_of(arguments: Arguments, stream: BinaryIO | None) -> Iterator[ReadRecord]:
-    """Yields the records to write: from the command line, from files, or from `stream` (None for standard input).
+    """Yields the records to write: a tombstone, the values of the command line or of files, or the records of `stream`.
 
-    Raises UsageError or ToolError.
+    `stream` is None for standard input. Raises UsageError for invalid flags, and ToolError for input that does not
+    match the format.
     """
     values = arguments.positionals[1:]
     encoding = "" if arguments["encoding"] == "text" else arguments["encoding"]
@@ -67,7 +68,7 @@ def records_of(arguments: Arguments, stream: BinaryIO | None) -> Iterator[ReadRe
 
 
 def with_progress(records: Iterator[ReadRecord], source: BinaryIO) -> Iterator[ReadRecord]:
-    """Yields the records, and shows a progress bar if their source is a file, whose size is known."""
+    """Yields the records that are read from `source`, and shows a progress bar if `source` is a regular file."""
     size = _size_of(source)
     if not size:
         yield from records
@@ -99,7 +100,7 @@ def _decoded(text: str, encoding: str) -> bytes:
 
 
 def headers_of(arguments: Arguments) -> tuple[tuple[str, bytes | None], ...]:
-    """Returns the headers of --header. Raises UsageError for one without a name and a value."""
+    """Returns the headers that the flags --header give. Raises UsageError for a flag that is not NAME=VALUE."""
     headers: list[tuple[str, bytes | None]] = []
     for word in arguments.values("header"):
         name, equals, value = word.partition("=")
@@ -113,7 +114,7 @@ class Writer:
     """Sends records and collects their results. Not thread-safe."""
 
     def __init__(self, producer: Producer, arguments: Arguments) -> None:
-        """Raises UsageError for a key or headers that are invalid."""
+        """Stores the fields that the flags give to all records. Raises UsageError for an invalid key or header."""
         encoding = "" if arguments["encoding"] == "text" else arguments["encoding"]
         self._producer = producer
         self._topic: str | None = arguments.positionals[0] if arguments.positionals else None
@@ -125,7 +126,7 @@ class Writer:
         self.failures: list[str] = []
 
     def write(self, record: ReadRecord) -> None:
-        """Sends a record; the command line provides the fields that the record lacks.
+        """Sends a record. The flags provide a topic, key, partition or headers for a record that has none of its own.
 
         Raises ToolError for a partition that the topic does not have.
         """
@@ -150,7 +151,10 @@ class Writer:
 
 
 def run(arguments: Arguments, stream: BinaryIO | None = None) -> int:
-    """Writes the records and returns the exit code. Raises UsageError, or ToolError if a record was not written."""
+    """Writes the records and returns 0, the exit code.
+
+    Raises UsageError for an invalid command line, and ToolError if a record was not written.
+    """
     check(arguments)
     output = output_of(arguments)
     records = records_of(arguments, stream)

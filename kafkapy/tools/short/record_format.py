@@ -120,7 +120,7 @@ class RecordFormatter:
         """Ignores the properties, because this formatter has none."""
 
     def format(self, record: ConsumerRecord) -> bytes:
-        """Returns the bytes of a record."""
+        """Returns the text for a record in the format, as bytes."""
         return b"".join([writer(record) for writer in self._writers])
 
     def _writer(self, part: Part) -> Callable[[ConsumerRecord], bytes]:

@@ -29,7 +29,10 @@ _SIZES = {KEY: KEY_SIZE, VALUE: VALUE_SIZE}
 
 
 class ReadRecord(NamedTuple):
-    """A record that was read; the fields that the format lacks are None or empty."""
+    """A record that was read from the input.
+
+    A field that the format does not contain is None, or () for the headers. `timestamp` is in ms since 1970.
+    """
 
     key: bytes | None = None
     value: bytes | None = None
@@ -100,10 +103,10 @@ class RecordReader:
         )
 
     def _ends_by_delimiter(self, index: int) -> bool:
-        """Returns whether the part of the format at `index` is a field that ends with the text after it.
+        """Returns whether the item `index` of the format is a field that ends where the text after it begins.
 
-        The reader consumes this text with the field. A binary field, or a field whose size an earlier field contains,
-        ends without a delimiter.
+        The reader consumes this text with the field. A binary field, or a field whose size is in an earlier field, ends
+        without a delimiter.
         """
         part = self._parts[index]
         if not isinstance(part, Field) or byte_order(part.modifier) is not None:
@@ -149,7 +152,7 @@ class RecordReader:
 
 
 class _Source:
-    """A stream with a buffer."""
+    """A stream of bytes with a buffer, from which the fields of records are taken."""
 
     def __init__(self, stream: BinaryIO) -> None:
         # `read1` returns what a terminal or pipe has, so that records are sent before the end of the input.

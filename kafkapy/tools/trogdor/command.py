@@ -29,7 +29,8 @@ _NODE_FIELDS = ("producerNode", "consumerNode", "clientNode", "clientNodes")
 
 
 def run(arguments: Arguments) -> int:
-    """Runs the workload and prints its results; returns the exit code."""
+    """Runs the workload and prints its results; returns the exit code: 1 if it failed or does not run on this node,
+    else 0."""
     spec = read_specification(arguments["exec"])
     if spec.workload not in WORKLOADS:
         known = ", ".join(f"{name}Spec" for name in WORKLOADS)
@@ -61,7 +62,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _pretty(value: Mapping[str, Any]) -> str:
-    """Returns JSON in the layout of Trogdor."""
+    """Returns JSON text in the layout that Trogdor prints."""
     return json.dumps(value, indent=2, separators=(",", " : "), ensure_ascii=False)
 
 

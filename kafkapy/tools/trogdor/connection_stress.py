@@ -19,10 +19,10 @@ _ACTIONS = ("CONNECT", "FETCH_METADATA")
 
 
 class ConnectionStress(Workload):
-    """Opens connections in `numThreads` threads until `durationMs` has passed.
+    """Makes connections in `numThreads` threads until `durationMs` has passed.
 
-    The action CONNECT opens a connection to one of the addresses; FETCH_METADATA makes a client and describes the
-    cluster.
+    If the specification's action is CONNECT, it opens and closes a TCP connection; if it is FETCH_METADATA, it creates
+    a client, describes the cluster and closes the client.
     """
 
     def __init__(self, specification: Specification) -> None:
@@ -72,7 +72,7 @@ class ConnectionStress(Workload):
                 self._failures += failed
 
     def status(self) -> dict[str, Any]:
-        """Returns the numbers of connections, and their rate."""
+        """Returns the numbers of connections and of failed ones, and their rate per second, by Trogdor's names."""
         elapsed_s = max(time.monotonic() - self._start_s, 1e-3)
         return {
             "totalConnections": self._count,

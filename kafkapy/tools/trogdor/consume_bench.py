@@ -72,7 +72,7 @@ class _Reader:
 
 
 class ConsumeBench(Workload):
-    """Reads `maxMessages` records by each of `threadsPerWorker` consumers."""
+    """Reads records with `threadsPerWorker` consumers, `maxMessages` records with each of them."""
 
     def __init__(self, specification: Specification) -> None:
         super().__init__(specification)

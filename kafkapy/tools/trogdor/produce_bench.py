@@ -16,9 +16,9 @@ from kafkapy.tools.trogdor.workload import Latencies, Pace, Workload, create_top
 
 
 class ProduceBench(Workload):
-    """Writes `maxMessages` records, in transactions if there is a transactionGenerator.
+    """Writes `maxMessages` records, in transactions if the specification has a transactionGenerator.
 
-    As in Trogdor, the end of the workload aborts a transaction that has fewer than messagesPerTransaction records.
+    As in Trogdor, the last transaction is aborted if it has fewer than messagesPerTransaction records.
     """
 
     def __init__(self, specification: Specification) -> None:
@@ -88,12 +88,15 @@ class ProduceBench(Workload):
         return on_delivery
 
     def status(self) -> dict[str, Any]:
-        """Returns the number of records and their latencies."""
+        """Returns the number of records and their latencies in ms, by Trogdor's names."""
         return {"totalSent": self._sent, **self._latencies.status(), "transactionsCommitted": self._committed}
 
 
 def _records_per_transaction(spec: Specification) -> int:
-    """Returns the number of records of a transaction; 0 without transactions."""
+    """Returns the number of records in a transaction; 0 if the records are not sent in transactions.
+
+    Raises ToolError if the specification names a generator that is not supported.
+    """
     fields = spec.map("transactionGenerator")
     if not fields:
         return 0

@@ -18,7 +18,7 @@ _POLL_S = 0.1
 
 
 class RoundTrip(Workload):
-    """Writes `maxMessages` records with numbers as keys; ends when all were read."""
+    """Writes `maxMessages` records, whose keys are numbers; ends when all of them were read."""
 
     def __init__(self, specification: Specification) -> None:
         super().__init__(specification)
@@ -29,8 +29,10 @@ class RoundTrip(Workload):
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Writes and reads the records. Raises the error of a client, and ToolError if records are missing at the
-        end."""
+        """Writes and reads the records; returns when all were read, or the workload was stopped.
+
+        Raises the error of a client, and ToolError if records are missing at the end.
+        """
         spec = self.specification
         active = topics_of(spec.map("activeTopics"))
         if not active:

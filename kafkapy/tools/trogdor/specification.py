@@ -27,11 +27,17 @@ class Specification:
         self.workload = matched[1] if matched is not None else ""
 
     def number(self, name: str, default: int | None = None) -> int:
-        """Returns a whole number. Raises ToolError for another value, and if it is missing and has no default."""
+        """Returns the whole number in the field `name`; `default` if the field is missing.
+
+        Raises ToolError for any other value, and if the field is missing and `default` is None.
+        """
         return int(self._value(name, default, (int,), "a whole number"))
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Returns a text. Raises ToolError for another value, and if it is missing and has no default."""
+        """Returns the text in the field `name`; `default` if the field is missing.
+
+        Raises ToolError for any other value, and if the field is missing and `default` is None.
+        """
         return str(self._value(name, default, (str,), "a text"))
 
     def flag(self, name: str) -> bool:
@@ -48,7 +54,8 @@ class Specification:
         return [str(each) for each in found]
 
     def client_properties(self, *names: str) -> dict[str, Any]:
-        """Returns the configuration of a client: bootstrapServers, commonClientConf and the objects in `names`."""
+        """Returns a client's configuration: bootstrapServers, overridden by commonClientConf and then the objects in
+        `names`."""
         properties: dict[str, Any] = {"bootstrap.servers": self.text("bootstrapServers")}
         for name in ("commonClientConf", *names):
             properties |= {key: str(value) for key, value in self.map(name).items()}
@@ -66,9 +73,9 @@ class Specification:
 
 
 def read_specification(text: str) -> Specification:
-    """Returns the specification that `text` is if it begins with a brace; otherwise `text` is the path of its file.
+    """Returns the specification in `text`, which is a JSON object or the path of a file with one.
 
-    Raises ToolError if the file cannot be read or the specification is not a JSON object.
+    A text that begins with a brace is an object. Raises ToolError if the file cannot be read or has no JSON object.
     """
     source = "the specification"
     if not text.lstrip().startswith("{"):
@@ -88,7 +95,7 @@ def read_specification(text: str) -> Specification:
 
 
 def expanded(name: str) -> Iterator[str]:
-    """Yields the names that a name with ranges stands for: `foo[1-3]` is foo1, foo2 and foo3."""
+    """Yields the names that a name with ranges means: `foo[1-3]` means foo1, foo2 and foo3."""
     matched = _RANGE.fullmatch(name)
     if matched is None:
         yield name
@@ -116,9 +123,9 @@ def topics_of(active: Mapping[str, Any], source: str = "activeTopics") -> dict[s
 
 
 def partitions_of(names: list[str]) -> tuple[list[str], list[TopicPartition]]:
-    """Returns the topics, and the partitions, that names such as `foo[1-2]` and `foo[1-2]:[0-2]` stand for.
+    """Returns the topics, and the partitions, that the names mean, such as `foo[1-2]` and `foo[1-2]:[0-2]`.
 
-    A name without a colon stands for topics. Raises ToolError for a partition that is not a number.
+    A name without a colon means topics. Raises ToolError for a partition that is not a number.
     """
     topics: list[str] = []
     partitions: list[TopicPartition] = []

@@ -27,7 +27,7 @@ class Workload(ABC):
         self._end_s = time.monotonic() + duration_ms / 1000
 
     def stop(self) -> None:
-        """Ends `run` soon."""
+        """Makes `run` return soon."""
         self.stopped.set()
 
     @property
@@ -52,7 +52,7 @@ class Pace:
         self._next_s = time.monotonic()
 
     def wait(self, stopped: threading.Event) -> None:
-        """Waits until the next action is due, or until `stopped` is set."""
+        """Waits until the thread's next action is due at the rate of the limit, or until `stopped` is set."""
         if not self._pause_s:
             return
         now = time.monotonic()
@@ -84,9 +84,10 @@ class Latencies:
 
 
 def create_topics(properties: Mapping[str, Any], topics: Mapping[str, tuple[int, int]]) -> None:
-    """Creates topics, given by name with their numbers of partitions and replicas.
+    """Creates topics; `topics` has the numbers of partitions and of replicas by name.
 
-    Accepts a topic that exists with this number of partitions; raises ToolError if it has another number.
+    Accepts a topic that exists with this number of partitions, and raises ToolError if it has another number.
+    `properties` is the configuration of the admin client.
     """
     with Admin(dict(properties)) as admin:
         for name, (partitions, replicas) in topics.items():
