@@ -86,8 +86,10 @@ def uuid_from_string(text: str) -> bytes:
 
 
 def random_uuid() -> bytes:
-    """Returns a random (version 4) id that is not reserved; its text form never starts with '-', so that no tool takes
-    it for an option."""
+    """Returns a random (version 4) id that is not reserved, as 16 bytes.
+
+    Its text form never starts with '-', so that no tool takes it for a flag.
+    """
     while True:
         value = bytearray(os.urandom(16))
         value[6] = value[6] & 0x0F | 0x40

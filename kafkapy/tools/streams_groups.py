@@ -322,7 +322,10 @@ class StreamsGroups(GroupActions):
         raise UsageError("One of the reset scopes should be defined: --all-topics, --topic.")
 
     def _delete_internal_topics(self, group: str) -> None:
-        """Deletes the internal topics that the arguments name after a reset; prints an error if that fails."""
+        """Deletes the internal topics that the flags name, after a reset of the offsets; prints an error if that fails.
+
+        The error is only printed, so that the new offsets remain.
+        """
         topics = self._arguments.values("delete-internal-topic")
         if self._arguments.has("delete-all-internal-topics"):
             topics = self._internal_topics(group)

@@ -51,9 +51,9 @@ class DescribedPartition:
         return len(self.info.replicas)
 
     def is_shown(self, arguments: Arguments, live: frozenset[int]) -> bool:
-        """Returns whether the flags select the partition; `live` are the ids of live brokers.
+        """Returns whether the partition matches a flag such as --under-replicated-partitions.
 
-        Without any such flag every partition is selected.
+        One match is enough, and without such a flag every partition matches. `live` has the ids of the live brokers.
         """
         has_leader = self.info.leader >= 0
         reports = {

@@ -31,7 +31,7 @@ class Closeable(Protocol):
 
 
 def bootstrap_option(description: str, **fields: Any) -> Option:
-    """Returns the flag --bootstrap-server; `fields` are further fields of Option that differ between the tools."""
+    """Returns the flag --bootstrap-server; `description` is its help text, `fields` are other fields of its Option."""
     return Option("bootstrap-server", description, "HOST1:PORT1[,HOST2:PORT2[...]]", **fields)
 
 
@@ -52,10 +52,10 @@ def read_configuration(arguments: Arguments, deprecated: str) -> dict[str, Any]:
 
 
 def run_consumer(what: str, consumer: Closeable, stop: Callable[[], None], work: Callable[[], None]) -> None:
-    """Carries out the work of a consumer between the events of its start and its end; closes the consumer.
+    """Calls `work`, which reads with the consumer, between the events of the start and the end; closes the consumer.
 
-    `what` names the consumer in the message for an error, which ends the work. Raises Termination after a signal,
-    which calls `stop`.
+    An error of Kafka in `work` ends it, and is logged with `what`, the consumer's name. A signal calls `stop`, which
+    must make `work` return; Termination is raised afterwards.
     """
     with stops_by(stop) as signals:
         print_event("startup_complete")

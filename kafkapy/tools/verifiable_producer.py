@@ -33,7 +33,7 @@ class VerifiableProducer:
         self.acknowledged = 0
 
     def stop(self) -> None:
-        """Ends `write`. Any thread, and a signal's handler, may call this."""
+        """Makes `write` return. Any thread, and a signal's handler, may call this."""
         self._is_stopped = True
 
     def write(self, count: int, throttle: Throttle) -> None:
@@ -79,7 +79,10 @@ class VerifiableProducer:
         )
 
     def print_totals(self, throughput: int) -> None:
-        """Prints the number of records and the average rate; `throughput` is the rate that the user wants."""
+        """Prints an event with the number of records and the average rate.
+
+        `throughput` is the rate in records per second that the user wants, which the event shows, too.
+        """
         elapsed_ms = max(wall_ms() - self._start_ms, 1)
         print_event(
             "tool_data",
@@ -101,7 +104,7 @@ def producer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def run(arguments: Arguments) -> int:
-    """Writes the records and prints the events; returns the exit code."""
+    """Writes the records and prints the events; returns 0, the exit code."""
     properties = producer_properties(arguments)
     await_broker(properties)
     producer = Producer(properties)

@@ -27,7 +27,8 @@ _STRATEGIES = ("earliest", "latest")
 class VerifiableShareConsumer:
     """Reads records and prints a line of JSON for each event. Not thread-safe, but any thread may call `stop`.
 
-    `mode` says how acknowledgements are sent: with the next poll ("auto"), or by `commit_async` or `commit`.
+    `mode` selects when acknowledgements are sent: "auto" with the next poll, "async" by `commit_async` after each poll,
+    or "sync" by `commit`, which waits for the response.
     """
 
     def __init__(self, consumer: ShareConsumer, *, mode: str, max_messages: int, is_verbose: bool) -> None:
@@ -90,7 +91,7 @@ def _summary(partition: TopicPartition, offsets: list[int]) -> dict[str, Any]:
 
 
 def set_reset_strategy(properties: dict[str, Any], strategy: str) -> None:
-    """Sets share.auto.offset.reset of the group that `properties` name, and prints the event."""
+    """Sets share.auto.offset.reset to `strategy` for the group in `properties`, and prints an event about it."""
     with Admin({key: each for key, each in properties.items() if key != "group.id"}) as admin:
         resource = ConfigResource(ResourceType.GROUP, properties["group.id"])
         change = ConfigChange("share.auto.offset.reset", strategy)

@@ -38,7 +38,10 @@ SASL = "sasl"
 
 
 def digest_id(credentials: bytes) -> str:
-    """Returns the id of the scheme digest for `user:password`: the user and the SHA-1 digest of both."""
+    """Returns the id in the scheme digest for the credentials `user:password`.
+
+    It is the user, a colon, and the SHA-1 digest of the credentials in base64.
+    """
     user = credentials.partition(b":")[0].decode(errors="replace")
     return f"{user}:{base64.b64encode(hashlib.sha1(credentials).digest()).decode()}"
 
@@ -110,10 +113,10 @@ def _names_one_of(named: Identity, identities: Collection[Identity]) -> bool:
 def resolved_acl(
     requested: Sequence[AclEntry] | None, identities: Collection[Identity], schemes: Collection[str]
 ) -> Acl:
-    """Returns the ACL to store for the one that a client requests, without duplicates.
+    """Returns the ACL to store if a client with `identities` requests the ACL `requested`; removes duplicates.
 
-    In an entry with the scheme auth, the client's own identities replace the entry's identity. Raises OperationError
-    INVALID_ACL, also for a scheme that is not one of `schemes`, world and auth.
+    An entry with the scheme auth is replaced by one for each of the client's own identities. Raises OperationError
+    INVALID_ACL for an invalid or empty ACL, and for a scheme that is not one of `schemes`, world and auth.
     """
     entries: dict[AclEntry, None] = {}
     for entry in requested or ():

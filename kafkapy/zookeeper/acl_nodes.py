@@ -39,7 +39,7 @@ EMPTY_FOLDERS = (
 
 
 def _words(code: Operation | Permission) -> str:
-    """Returns the name in Kafka's spelling, such as DescribeConfigs."""
+    """Returns the name of an operation or a permission in Kafka's spelling, such as DescribeConfigs."""
     return "".join(word.capitalize() for word in code.name.split("_"))
 
 
@@ -50,8 +50,8 @@ _PERMISSIONS = {_words(each).lower(): each for each in (Permission.ALLOW, Permis
 def acl_values(acls: Iterable[AccessControlEntry]) -> dict[str, dict[str, Any]]:
     """Returns the JSON object of each node that shows ACLs, by the node's path.
 
-    Leaves out an ACL whose resource has no valid name for a node, and one with an operation that is newer than the
-    nodes.
+    Leaves out an ACL whose resource's name cannot be the name of a node, and one for an operation that such nodes
+    cannot express.
     """
     values: dict[str, dict[str, Any]] = {}
     for entry in acls:
@@ -70,7 +70,8 @@ def acl_values(acls: Iterable[AccessControlEntry]) -> dict[str, dict[str, Any]]:
 
 
 def is_acl_node(path: str) -> bool:
-    """Returns whether the path, without the chroot, is that of a resource pattern."""
+    """Returns whether `path`, from which the chroot was removed, is the path of a node with the ACLs of a resource
+    pattern."""
     return path.rpartition("/")[0] in TYPE_FOLDERS
 
 
@@ -99,7 +100,10 @@ def entries_of(path: str, value: Mapping[str, Any]) -> set[AccessControlEntry]:
 
 
 def comparable(value: Any) -> Any:
-    """Returns the object of a node in a form in which two objects with the same ACLs are equal."""
+    """Returns the JSON object of a node with its ACLs sorted, so that objects with the same ACLs are equal.
+
+    Returns `value` itself if it is not such an object.
+    """
     if not isinstance(value, dict) or not isinstance(value.get("acls"), list):
         return value
     return {**value, "acls": sorted(json.dumps(acl, sort_keys=True) for acl in value["acls"])}

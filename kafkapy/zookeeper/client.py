@@ -15,15 +15,18 @@ _CONNECTED_STATE = 3  # of KeeperState
 
 
 class FrameConnection(Protocol):
-    """The connection to the client, as this module uses it; `listener.py` implements it."""
+    """The connection to the client, with the attributes and methods that this module uses (a port).
+
+    `peer_host` is the client's address.
+    """
 
     peer_host: str
 
     def send(self, frame: bytes) -> None:
-        """Sends one frame, to which the connection adds the size."""
+        """Sends one frame; the connection puts the size of the frame before it."""
 
     def close(self, reason: str) -> None:
-        """Ends the connection."""
+        """Closes the connection; `reason` is written to the log."""
 
 
 class Client:

@@ -43,9 +43,10 @@ _REQUEST_PREFIXES = ("/brokers/topics", "/config", "/admin", "/kafka-acl")
 
 
 class ClusterRequests(Protocol):
-    """The requests to the active controller, as this module makes them (a port). Owner thread only.
+    """The requests to the active controller that this module makes (a port). Owner thread only.
 
-    `on_done` is called after the method has returned, with None or the reason of the refusal.
+    Each method calls `on_done` after it has returned: with None, or with the reason if the controller refuses the
+    request.
     """
 
     def create_topic(self, name: str, assignment: Assignment, configs: Mapping[str, str], on_done: OnDone) -> None: ...
@@ -95,10 +96,11 @@ class Commands:
         is_writable: bool = True,
         has_acls: bool = True,
     ) -> None:
-        """`image` returns the newest metadata image. `delete` deletes a node with its descendants, if it exists.
+        """Stores what the requests are made of, and the functions with which nodes are corrected.
 
-        `restore` makes the node at a path below the chroot show the metadata again. Unless `is_writable` is set,
-        clients may not write the nodes that become requests; unless `has_acls` is set, they may not write nodes of
+        `image` returns the newest metadata image. `delete` deletes the node at a path, with its descendants, if it
+        exists. `restore` makes the node at a path below the chroot show the metadata again. Unless `is_writable` is
+        set, clients may not write the nodes that become requests; unless `has_acls` is set, they may not write nodes of
         ACLs, which would have no effect.
         """
         self._tree = tree
@@ -113,7 +115,7 @@ class Commands:
         self._moving: frozenset[TopicPartition] = frozenset()
 
     def is_protected(self, path: str) -> bool:
-        """Returns whether clients may not write the node."""
+        """Returns whether clients are forbidden to write the node at `path`."""
         if not path.startswith(self._chroot):
             return False
         below = path[len(self._chroot) :]
@@ -132,7 +134,7 @@ class Commands:
         return topic in self._requested_topics
 
     def prepare(self, transaction: Transaction) -> list[NodeWrite]:
-        """Returns the changes of nodes by a client's transaction that may become requests; see `committed`.
+        """Returns those changes of nodes by a client's transaction that `committed` may turn into requests.
 
         Must be called before the transaction is applied. Removes the salts and keys of SCRAM credentials from the nodes
         that the transaction writes.
@@ -150,9 +152,10 @@ class Commands:
         return writes
 
     def committed(self, writes: Sequence[NodeWrite]) -> None:
-        """Sends the requests for `writes`, which `prepare` has returned, to the controller.
+        """Sends the controller the requests that follow from `writes`, the result of `prepare`.
 
-        Must be called after the log has committed the transaction. A node that cannot be understood is logged.
+        Must be called after the log has committed the transaction. A node whose data cannot be understood causes no
+        request, but a warning.
         """
         for write in writes:
             try:
@@ -264,7 +267,8 @@ class Commands:
     def _replace_broker_config(self, path: str, name: str, config: Mapping[str, str]) -> None:
         """Requests that `config` replaces the configuration of the broker `name`, "" for the defaults of all brokers.
 
-        Values that the view does not show, such as passwords, remain.
+        Values that the nodes of the tree do not show, such as passwords, are not changed. If the controller refuses,
+        the node at `path` is restored.
         """
         present = self._image().config(BROKER_RESOURCE, name)
         shown = public_config(present)
@@ -274,9 +278,10 @@ class Commands:
     def _entity_written(
         self, path: str, entity: QuotaEntity, before: Mapping[str, str], config: Mapping[str, str]
     ) -> None:
-        """Requests the quotas and SCRAM credentials that a client has written to the node of an entity.
+        """Requests the quotas and SCRAM credentials that a client has written to the node of an entity, such as a user.
 
-        `before` and `config` are the configuration in the node before and after the write.
+        `before` and `config` are the configuration in the node before and after the write. If the controller refuses,
+        the node at `path` is restored.
         """
         quotas = {key: float(value) for key, value in config.items() if key not in MECHANISMS_BY_NAME}
         changes = credential_changes(user_of(entity), before, config)
@@ -286,7 +291,10 @@ class Commands:
             self._requests.replace_quotas(entity, quotas, self._restored(path))
 
     def _acls_written(self, path: str, before: Node | None, node: Node | None) -> None:
-        """Requests the creation and deletion of the ACLs in which `node` differs from `before`; None means no node."""
+        """Requests the creation and the deletion of the ACLs in which the node at `path` has changed.
+
+        `before` and `node` are the node before and after the write; None if there was, or is, no node.
+        """
         present = set() if before is None else entries_of(path, _parse(before))
         wanted = set() if node is None else entries_of(path, _parse(node))
         created, deleted = sorted(wanted - present), sorted(present - wanted)
@@ -338,9 +346,9 @@ def _parse(node: Node) -> dict[str, Any]:
 
 
 def _without_keys(node: Node) -> Node:
-    """Returns the node of a user without the salts and keys of its credentials.
+    """Returns the node of a user without the salts and keys of the user's credentials.
 
-    The node has no data if its present data cannot be understood.
+    The result has no data if the data of `node` cannot be understood.
     """
     if not node.data:
         return node
@@ -362,9 +370,9 @@ def _is_moving(image: MetadataImage, topic_partition: TopicPartition) -> bool:
 
 
 def _logged(what: str) -> OnDone:
-    """Returns a callback that logs the reason if a request is refused.
+    """Returns a callback for the outcome of a request, which logs the reason if the request was refused.
 
-    `what` names in the message what was not changed.
+    `what` is the object that was not changed then, for the message.
     """
 
     def done(error: str | None) -> None:

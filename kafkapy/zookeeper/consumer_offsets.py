@@ -22,9 +22,9 @@ _LONGS = range(-(1 << 63), 1 << 63)
 
 
 class ConsumerOffsets:
-    """The nodes `/consumers/GROUP/offsets/TOPIC/PARTITION` below `chroot` ("" for the root). Owner thread only.
+    """Reads and writes the nodes `/consumers/GROUP/offsets/TOPIC/PARTITION` below `chroot` ("" for the root).
 
-    The nodes are read and written with the rights of a client that has proved no identity.
+    It does so with the rights of a client that has proved no identity. Owner thread only.
     """
 
     def __init__(self, server: ZooKeeperServer, chroot: str) -> None:
@@ -37,12 +37,11 @@ class ConsumerOffsets:
         partitions: Sequence[TopicPartition],
         on_done: Callable[[dict[TopicPartition, tuple[int, Error]]], None],
     ) -> None:
-        """Calls `on_done` with the offset and NONE, or -1 and an error, of each partition.
+        """Reads a group's offsets, and calls `on_done` with (offset, NONE) or (-1, error) of each partition.
 
         The errors are those of Kafka's brokers: UNKNOWN_TOPIC_OR_PARTITION if nothing is committed,
         UNKNOWN_SERVER_ERROR if the node is no number or may not be read, and COORDINATOR_NOT_AVAILABLE if the server
-        closes all connections first. The call is made once all changes that the offsets include are committed in the
-        log.
+        closes all connections first. The call is made after the log has committed all changes that the offsets include.
         """
         found = {partition: self._read(group_id, partition) for partition in partitions}
 

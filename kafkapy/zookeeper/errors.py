@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ZooKeeperError(IntEnum):
-    """The codes of `KeeperException.Code` that this server responds with."""
+    """The error codes (`KeeperException.Code` in ZooKeeper) that this server uses in responses."""
 
     OK = 0
     RUNTIME_INCONSISTENCY = -2

@@ -48,13 +48,16 @@ _PARTIAL_RETRY_MS = 20
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Returns host and port of `host:port` or of a port on loopback. The text has been validated."""
+    """Returns host and port of the text `host:port`; of a text that is only a port, loopback and the port.
+
+    The text must be valid.
+    """
     host, _, port = text.rpartition(":")
     return host.strip("[]") or "localhost", int(port)
 
 
 class TlsSource(Protocol):
-    """The source of the listener's keys and certificates, which may change while the broker runs (a port)."""
+    """Provides the listener's keys and certificates, which may change while the broker runs (a port)."""
 
     @property
     def context(self) -> TlsContext:
@@ -71,7 +74,7 @@ class Listener:
     def __init__(
         self, address: str, reactor: Reactor, settings: ZooKeeperSettings, tls: TlsSource | None = None
     ) -> None:
-        """Binds the address; clients use TLS if `tls` is set.
+        """Binds the address, a text `host:port` or only a port; clients use TLS if `tls` is set.
 
         Raises OSError, whose text names the configuration key of the address.
         """
@@ -159,14 +162,17 @@ class Listener:
             self._beginnings[beginning] = None
 
     def _pause_accepting(self, error: OSError) -> None:
-        """Accepts no connection for a while; otherwise the waiting client would wake the reactor again and again."""
+        """Accepts no connection for a while, after `error` in accepting one.
+
+        Otherwise the waiting client would wake the reactor again and again.
+        """
         assert self._watch is not None
         logger.warning("Accepting no ZooKeeper client for %d ms: %s", _ACCEPT_PAUSE_MS, error.strerror)
         self._watch.pause()
         self._accept_timer = self._reactor.schedule(_ACCEPT_PAUSE_MS, self._watch.resume)
 
     def _forget(self, beginning: _Beginning) -> None:
-        """Forgets a connection that has ended before its first frame."""
+        """Removes a connection that has ended before its first frame from the list of connections."""
         self._beginnings.pop(beginning, None)
         self._release(beginning.host)
 
@@ -190,7 +196,10 @@ class Listener:
         self._adopt(beginning.release(), beginning.host, beginning.port, None)
 
     def _adopt(self, descriptor: int, host: str, port: int, context: TlsContext | None) -> None:
-        """Serves a connection, which begins with a TLS handshake if `context` is set."""
+        """Registers an accepted connection with the reactor, so that the server handles its frames.
+
+        `descriptor` is the socket's; the connection begins with a TLS handshake if `context` is set.
+        """
         server = self._server
         assert server is not None, "connections end before the server does"
 
@@ -222,7 +231,10 @@ class Listener:
 
 
 def _add_certificate(client: Client, certificate: bytes | None) -> None:
-    """Adds the subject of the certificate, DER or None, to the identities of the client, with the scheme x509."""
+    """Adds the subject of the client's certificate to the client's identities, with the scheme x509.
+
+    `certificate` is in DER; None means that the client has sent no certificate.
+    """
     if certificate is not None:
         try:
             client.identities.append(Identity("x509", subject_text(certificate)))
@@ -238,8 +250,8 @@ def _close_if_silent(client: Client) -> None:
 class _Frames:
     """The connection to a client, as `Client` uses it.
 
-    Reads no requests while many bytes wait for a client that does not read, and closes the connection if they are too
-    many.
+    While many sent bytes wait because the client does not read them, no requests of the client are read. If too many
+    bytes wait, the connection is closed.
     """
 
     __slots__ = ("_connection", "_is_paused", "_schedule", "peer_host")
@@ -262,7 +274,10 @@ class _Frames:
             self._pause()
 
     def _pause(self) -> None:
-        """Reads no request until the client has read most of the bytes that wait for it."""
+        """Stops reading requests, or reads again if the client has read most of the bytes that wait for it.
+
+        While the connection is paused, this is called again and again by a timer.
+        """
         connection = self._connection
         if connection.is_closed or connection.unsent_bytes <= _PAUSE_BYTES:
             self._is_paused = False
@@ -276,7 +291,10 @@ class _Frames:
 
 
 class _Beginning:
-    """An accepted connection until its first four bytes have arrived."""
+    """An accepted connection whose first four bytes have not arrived yet.
+
+    `on_begin` is called with it and these bytes, and `on_end` with it if it ends, or the bytes do not arrive in time.
+    """
 
     def __init__(
         self,

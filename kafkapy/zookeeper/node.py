@@ -17,9 +17,9 @@ LARGEST_TTL_MS = (1 << 40) - 1
 
 
 def ttl_owner(ttl_ms: int) -> int:
-    """Returns the value of `Node.owner` for a TTL node.
+    """Returns the value of `Node.owner` for a node with the time to live `ttl_ms`.
 
-    Such a node is deleted when it has had neither a child nor a change for `ttl_ms`.
+    Such a node is deleted when it has had neither a child nor a change for this time.
     """
     return _TTL_BITS | ttl_ms
 
@@ -53,7 +53,10 @@ class Node(NamedTuple):
         return self.owner & LARGEST_TTL_MS if self.owner >> 56 == -1 else None
 
     def encode_stat(self, child_count: int) -> bytes:
-        """Returns the Stat, whose cversion counts creations and deletions of children."""
+        """Returns the node's Stat in ZooKeeper's encoding; its cversion counts the creations and deletions of children.
+
+        `child_count` is the number of children now.
+        """
         return _STAT.pack(
             self.czxid,
             self.mzxid,
@@ -70,10 +73,10 @@ class Node(NamedTuple):
 
 
 def as_int32(value: int) -> int:
-    """Returns the value as Java's int, in which version counters overflow."""
+    """Returns `value` modulo 2 ** 32 as a signed number: Java's int, in which version counters overflow."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def initial_node(data: bytes | None = b"") -> Node:
-    """Returns a node that belongs to every new tree, before its first change."""
+    """Returns a node with `data` that exists in every new tree before the first change."""
     return Node(data, OPEN_ACL, PERSISTENT, 0, 0, 0, 0, 0)

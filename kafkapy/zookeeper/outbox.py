@@ -12,17 +12,17 @@ from typing import Protocol
 
 
 class Recipient(Protocol):
-    """A client's connection."""
+    """A client's connection, to which frames are sent."""
 
     def send(self, frame: bytes) -> None:
         """Sends one frame without its size; does nothing if the connection is closed."""
 
 
 class Call:
-    """A recipient that calls a function instead of sending a frame, after all frames of earlier operations.
+    """A recipient in the outbox that calls a function at its turn, instead of sending a frame.
 
-    `on_turn` receives True if these frames were sent, and False if they were dropped because the connections are
-    closed.
+    `on_turn` is called with True after all frames of earlier operations were sent, or with False if they were dropped
+    because the connections are closed.
     """
 
     __slots__ = ("on_turn",)
@@ -35,12 +35,17 @@ class Call:
 
 
 class Slot:
-    """The frames of one operation. They are sent once the slot is complete and all slots before it were sent."""
+    """The frames of one operation.
+
+    They are sent once all events that the operation waits for have happened (the slot is complete), and all earlier
+    slots were sent.
+    """
 
     __slots__ = ("_frames", "_outbox", "_waits_for", "on_complete")
 
     def __init__(self, outbox: Outbox, steps: int) -> None:
-        """The slot is complete after `steps` calls of `step`; then `on_complete` is called, if it is set."""
+        """Creates a slot that is complete after `steps` calls of `step`; then `on_complete` is called, unless it is
+        None."""
         self.on_complete: Callable[[], None] | None = None
         self._outbox = outbox
         self._waits_for = steps
@@ -83,7 +88,7 @@ class Outbox:
         self._slots: deque[Slot] = deque()
 
     def __len__(self) -> int:
-        """The number of operations that wait."""
+        """The number of operations whose frames wait."""
         return len(self._slots)
 
     def reserve(self, steps: int) -> Slot:
@@ -92,7 +97,7 @@ class Outbox:
         return slot
 
     def send(self, recipient: Recipient, frame: bytes) -> None:
-        """Sends a frame after all frames of earlier operations."""
+        """Sends a frame after all frames of earlier operations, at once if none waits."""
         if not self._slots:
             self.sent_count += 1
             recipient.send(frame)
@@ -106,7 +111,7 @@ class Outbox:
             slots.popleft().send()
 
     def clear(self) -> None:
-        """Drops all frames, because the connections are closed."""
+        """Drops all frames, because the connections are closed; each Call that waits is called with False."""
         dropped = list(self._slots)
         self._slots.clear()
         for slot in dropped:

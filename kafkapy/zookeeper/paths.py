@@ -26,8 +26,11 @@ def child_path(parent: str, name: str) -> str:
 
 
 def check_path(path: str) -> None:
-    """Raises OperationError BAD_ARGUMENTS unless the path is absolute and has neither empty or relative names nor
-    control characters and other code points that ZooKeeper refuses."""
+    """Raises OperationError BAD_ARGUMENTS for a path that ZooKeeper refuses.
+
+    A path must be absolute. Its names must not be empty, "." or "..", and have no control characters or other refused
+    code points.
+    """
     if path == ROOT_PATH:
         return
     if not path.startswith("/") or path.endswith("/"):

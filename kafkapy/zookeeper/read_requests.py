@@ -18,7 +18,7 @@ from kafkapy.zookeeper.watches import EventType, Watches, WatchEvent, WatchKind,
 
 
 class ServedTree(Protocol):
-    """The parts of the server that these requests use."""
+    """The attributes of the server that these requests use."""
 
     tree: Tree
     watches: Watches[Client]
@@ -65,7 +65,7 @@ def _get_acl(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
 
 
 def _sync(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
-    """Returns the path of the request, without waiting: this server always has all committed changes."""
+    """Returns the encoded path of the request, at once: this server always has all committed changes."""
     return encode_string(reader.read_text())
 
 
@@ -82,7 +82,7 @@ def _multi_read(server: ServedTree, client: Client, reader: JuteReader) -> bytes
 
 
 def _who_am_i(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
-    """Returns the identities of the client, without the digests of passwords."""
+    """Returns the encoded identities of the client, with "x" instead of the digests of passwords."""
     infos = [(identity.scheme, identity.id.partition(":")[0]) for identity in client.identities]
     return encode_int(len(infos)) + b"".join(encode_string(scheme) + encode_string(user) for scheme, user in infos)
 
@@ -94,7 +94,10 @@ _LASTING_MODES = (WatchMode.PERSISTENT, WatchMode.RECURSIVE)
 
 
 def _set_watches(server: ServedTree, client: Client, reader: JuteReader) -> bytes:
-    """Sets the watches of a client that has connected again, and notifies it of the changes that it has missed."""
+    """Sets again the watches of a client that has reconnected, and notifies the client of the changes since then.
+
+    The request has the zxid of the last change that the client has seen.
+    """
     relative_zxid = reader.read_long()
     data, exist, children = reader.read_texts(), reader.read_texts(), reader.read_texts()
     nodes, watches = server.tree.nodes, server.watches

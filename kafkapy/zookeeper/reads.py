@@ -31,7 +31,10 @@ def get_data(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
 
 
 def get_children(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
-    """Returns the encoded names of a node's children in alphabetical order; ZooKeeper's are in no order."""
+    """Returns the encoded names of a node's children in alphabetical order, where ZooKeeper has no order.
+
+    Raises OperationError if the node does not exist, or none of `identities` may read it.
+    """
     _readable(tree, path, identities)
     return encode_strings(sorted(tree.children(path)))
 
@@ -43,7 +46,7 @@ def get_children2(tree: Tree, path: str, identities: Collection[Identity]) -> by
 def get_acl(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
     """Returns the encoded ACL and Stat of a node.
 
-    The digests of passwords are left out if the client may not change the ACL.
+    Digests of passwords are replaced by "x" if none of `identities` may change the ACL.
     """
     node = tree.find(path)
     check_permission(node.acl, permissions.READ | permissions.ADMIN, identities)
@@ -56,18 +59,21 @@ def get_acl(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
 
 
 def get_ephemerals(tree: Tree, prefix: str, session_id: int) -> bytes:
-    """Returns the encoded paths of the session's ephemeral nodes that start with the prefix, sorted."""
+    """Returns the encoded paths of the session's ephemeral nodes that start with `prefix`, sorted."""
     return encode_strings(sorted(_matching(tree.ephemerals.get(session_id, ()), prefix)))
 
 
 def get_all_children_number(tree: Tree, path: str, identities: Collection[Identity]) -> bytes:
-    """Returns the encoded number of a node's descendants."""
+    """Returns the encoded number of a node's descendants.
+
+    Raises OperationError if the node does not exist, or none of `identities` may read it.
+    """
     _readable(tree, path, identities)
     return encode_int(sum(1 for _ in tree.paths_below(path)))
 
 
 def multi_read(tree: Tree, operations: Iterable[tuple[int, ReadRequest]], identities: Collection[Identity]) -> bytes:
-    """Returns the encoded results of several reads, each of which may be an error.
+    """Returns the encoded results of several reads; a read that is refused has an error code as its result.
 
     `operations` are pairs of an operation code (`Op`) and its request.
     """

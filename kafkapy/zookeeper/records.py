@@ -34,7 +34,7 @@ def epoch_record(epoch: int) -> CoordinatorRecord:
 
 
 def transaction_records(transaction: Transaction) -> list[CoordinatorRecord]:
-    """Returns the records of a transaction; replaying them has the same effect as applying the transaction."""
+    """Returns the records of a transaction; applying them to a tree has the same effect as the transaction."""
     records = []
     zxid = transaction.zxid
     for session_id, session in transaction.sessions.items():
@@ -89,7 +89,7 @@ def _read_node(reader: JuteReader) -> tuple[Node, int]:
 
 
 class TreeLoader:
-    """Applies the records of the log to a tree, from the beginning of the log; then `finish` completes the tree.
+    """Applies the records of the log to a tree, from the beginning of the log; `finish` completes the tree at its end.
 
     The log may be compacted: only the last record of each key is certain to exist, and a node may precede its parent.
     """
@@ -142,5 +142,8 @@ class TreeLoader:
 
 
 def next_epoch(tree: Tree) -> int:
-    """Returns an epoch for the zxids of the tree's next writer, so that they are greater than all in the tree."""
+    """Returns the epoch for the broker that writes the tree next.
+
+    Zxids that begin with this epoch are greater than all zxids in the tree.
+    """
     return tree.zxid // _ZXIDS_PER_EPOCH + 1

@@ -51,8 +51,11 @@ NOTIFICATION_XID, PING_XID, AUTH_XID, SET_WATCHES_XID = -1, -2, -4, -8
 
 
 class ConnectRequest(NamedTuple):
-    """The first frame of a connection. A session id of 0 requests a new session; clients before 3.4 do not know
-    read-only servers."""
+    """The first frame of a connection.
+
+    `session_id` 0 requests a new session. `last_zxid_seen` is the last change that the client knows. `knows_read_only`
+    is False for clients before 3.4, which do not know read-only servers.
+    """
 
     last_zxid_seen: int
     timeout_ms: int
@@ -105,7 +108,7 @@ WriteRequest = Create | Delete | SetData | SetAcl | Check
 
 
 class ReadRequest(NamedTuple):
-    """A request to read a node; `watches` sets a watch of the node."""
+    """A request to read a node; if `watches` is set, the next change of the node is reported to the client."""
 
     path: str
     watches: bool
@@ -184,7 +187,7 @@ def read_multi_read(reader: JuteReader) -> list[tuple[int, ReadRequest]]:
 
 
 def _next_of_multi(reader: JuteReader) -> int | None:
-    """Reads the header before an operation of a multi.
+    """Reads the header before an operation of a multi, a request that consists of several operations.
 
     Returns the operation's code, or None at the end of the multi.
     """

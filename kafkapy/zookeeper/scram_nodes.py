@@ -20,7 +20,8 @@ _FIELDS = frozenset(("salt", "stored_key", "server_key", "iterations"))
 class CredentialChanges(NamedTuple):
     """The changes of the credentials of `user`.
 
-    `credentials` has the new credential by the number of the mechanism; None deletes the credential.
+    `credentials` has the new credential of each mechanism that changes, by the mechanism's number in Kafka's protocol;
+    None deletes the credential.
     """
 
     user: str
@@ -28,9 +29,9 @@ class CredentialChanges(NamedTuple):
 
 
 def shown_credentials(credentials: Mapping[int, ScramCredential]) -> dict[str, str]:
-    """Returns the texts that the node of a user shows for credentials, by mechanism name: only the iterations.
+    """Returns the texts with which the node of a user shows the user's credentials, by the mechanism's name.
 
-    `credentials` are by the number of the mechanism.
+    Only the iterations are shown. The keys of `credentials` are the mechanisms' numbers in Kafka's protocol.
     """
     names = {number: each.name.replace("_", "-") for number, each in MECHANISMS_BY_NUMBER.items()}
     return {names[number]: _shown(each.iterations) for number, each in credentials.items() if number in names}
@@ -41,7 +42,7 @@ def _shown(iterations: int | str) -> str:
 
 
 def without_keys(config: Mapping[str, str]) -> dict[str, str]:
-    """Returns the configuration of a user with only the iterations of its credentials."""
+    """Returns the configuration in a user's node, in which of each SCRAM credential only the iterations remain."""
     return {key: _without_keys(value) if key in MECHANISMS_BY_NAME else value for key, value in config.items()}
 
 
@@ -58,9 +59,10 @@ def _fields(value: object) -> dict[str, str]:
 def credential_changes(
     user: str | None, before: Mapping[str, str], config: Mapping[str, str]
 ) -> CredentialChanges | None:
-    """Returns the changes of a user's credentials, if a client replaces the configuration `before` by `config`.
+    """Returns the changes of a user's credentials if a client replaces the configuration `before` by `config`.
 
-    None means that no credential changes. Raises ValueError for an invalid credential, or if there is no user.
+    None means that no credential changes. Raises ValueError for an invalid credential, or if there are changes and
+    `user` is None.
     """
     changes: dict[int, ScramCredential | None] = {}
     for name, mechanism in MECHANISMS_BY_NAME.items():

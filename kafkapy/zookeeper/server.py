@@ -62,8 +62,8 @@ MakeExchange = Callable[[], ServerMechanism]
 class ServerCounts(NamedTuple):
     """The numbers of what a server stores and serves at one moment, such as its nodes and sessions.
 
-    `outstanding` operations wait for the log; `received` requests and `sent` replies and events are counted from the
-    start of the server.
+    `outstanding` is the number of operations that wait for the log. `received` counts requests, and `sent` replies and
+    events, from the start of the server.
     """
 
     nodes: int
@@ -77,10 +77,10 @@ class ServerCounts(NamedTuple):
 
 
 class ZooKeeperServer:
-    """The clients of one loaded tree. Owner thread only.
+    """Serves the clients of one loaded tree. Owner thread only.
 
     A server exists from the load of the tree until the broker is no longer the leader of the partition that stores it.
-    SASL is served if `make_sasl_exchange` is set.
+    Clients may authenticate by SASL if `make_sasl_exchange` is set.
     """
 
     def __init__(
@@ -125,7 +125,10 @@ class ZooKeeperServer:
         )
 
     def stop(self, reason: str) -> None:
-        """Closes all connections. The sessions stay in the log, and clients continue them at the next server."""
+        """Closes all connections; `reason` is for the log.
+
+        The sessions stay in the log, and clients continue them at the broker that serves the tree next.
+        """
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -151,7 +154,7 @@ class ZooKeeperServer:
 
     @property
     def outstanding_count(self) -> int:
-        """The number of operations whose replies wait."""
+        """The number of operations whose replies have not been sent yet."""
         return len(self.outbox)
 
     # -- connections
@@ -160,7 +163,7 @@ class ZooKeeperServer:
         self.clients[client] = None
 
     def disconnected(self, client: Client) -> None:
-        """Forgets a connection that has ended, with its watches. Its session goes on until it expires."""
+        """Removes a connection that has ended, with its watches. Its session lives until it expires."""
         client.is_closed = True
         if client not in self.clients:
             return
@@ -319,7 +322,10 @@ class ZooKeeperServer:
         self._reply(client, AUTH_XID)
 
     def _exchange(self, client: Client, xid: int, token: bytes, make_exchange: MakeExchange) -> None:
-        """Answers a token of SASL. As in ZooKeeper, the replies have no zxid, and a failure has a null token."""
+        """Handles a token of SASL: authenticates the client, or sends a reply with the next token of the exchange.
+
+        As in ZooKeeper, the replies have no zxid. A failure is answered with a null token, and ends the connection.
+        """
         exchange = client.sasl_exchange = client.sasl_exchange or make_exchange()
         try:
             answer = exchange.step(token)
@@ -334,7 +340,7 @@ class ZooKeeperServer:
         self.outbox.send(client, encode_reply(xid, 0, ZooKeeperError.OK, encode_buffer(answer)))
 
     def _refuse(self, client: Client, reply: bytes) -> None:
-        """Sends a last reply, and ends the connection."""
+        """Sends `reply` as the last one, and closes the connection after it."""
         self.outbox.send(client, reply)
         self.outbox.send(_Closer(client, "its authentication has failed"), b"")
 
@@ -344,16 +350,21 @@ class ZooKeeperServer:
     # -- changes
 
     def begin(self) -> Transaction:
-        """Returns a transaction for the server's own changes."""
+        """Returns an empty transaction for changes that the server makes itself; `commit` writes it."""
         return Transaction(self.tree, self._clock.wall_ms())
 
     def commit(self, transaction: Transaction, on_done: OnDone | None = None) -> None:
-        """Writes a transaction of `begin`; `on_done` gets NONE when the log has committed it, or an error."""
+        """Writes a transaction that `begin` has returned.
+
+        `on_done` is called with NONE when the log has committed the transaction, or with an error.
+        """
         self._commit(transaction, _no_reply, on_done)
 
     def read_data(self, path: str) -> bytes | None:
-        """Returns the data of a node, None if there is no such node or it has no data. Raises OperationError if not
-        everybody may read the node."""
+        """Returns the data of a node; None if there is no such node, or it has no data.
+
+        Raises OperationError if a client that has proved no identity may not read the node.
+        """
         node = self.tree.nodes.get(path)
         if node is None:
             return None
@@ -437,7 +448,7 @@ class ZooKeeperServer:
         self._drop_clients("the tree's log refused a record")
 
     def delete_nodes(self, paths: Sequence[str]) -> None:
-        """Deletes nodes that still exist and have no children, each in a transaction of its own."""
+        """Deletes the nodes in `paths` that still exist and have no children, each in a transaction of its own."""
         for path in paths:
             if path in self.tree.nodes and not self.tree.child_count(path):
                 transaction = self.begin()
@@ -462,7 +473,7 @@ class ZooKeeperServer:
 
 
 class _Closer:
-    """A recipient that closes a connection when all earlier frames have been sent."""
+    """A recipient in the outbox that closes a connection at its turn, when all earlier frames have been sent."""
 
     def __init__(self, client: Client, reason: str) -> None:
         self._client = client
@@ -473,7 +484,7 @@ class _Closer:
 
 
 def _no_reply(slot: Slot) -> None:
-    """The `add_reply` of a change by the server itself; adds nothing to the slot, because no client waits."""
+    """Adds nothing to the slot: the `add_reply` of a change by the server itself, for which no client waits."""
 
 
 def _connect_response(timeout_ms: int, session_id: int, password: bytes, knows_read_only: bool) -> bytes:

@@ -30,10 +30,10 @@ _CREATE_TOPIC_INTERVAL_MS = 1000
 
 
 class ZooKeeperService:
-    """The listener, and the runtime of the internal topic with the tree. Reactor thread only.
+    """The listener, and the internal topic in which the tree is stored. Reactor thread only.
 
-    `create_topic` asks the controller for the internal topic, without waiting. `facts` returns what the view shows of
-    the cluster in addition to the image, and `requests` takes the requests of old tools to the controller.
+    `create_topic` asks the controller for the internal topic, without waiting. `facts` returns what the tree shows of
+    the cluster in addition to the metadata image. `requests` sends the requests of old tools to the controller.
     """
 
     def __init__(
@@ -50,8 +50,10 @@ class ZooKeeperService:
         tls: TlsSource | None,
         make_sasl_exchange: MakeExchange | None,
     ) -> None:
-        """Binds the address of `zookeeper.listener`, whose clients use TLS if `tls` is set, and SASL if
-        `make_sasl_exchange` is. Raises OSError."""
+        """Binds the address of `zookeeper.listener`, whose clients use TLS if `tls` is set.
+
+        Clients may authenticate by SASL if `make_sasl_exchange` is set. Raises OSError if the address cannot be bound.
+        """
         self.settings = ZooKeeperSettings.from_config(config)
         self.server: ZooKeeperServer | None = None
         self._listener = Listener(config.zookeeper_listener, reactor, self.settings, tls)
@@ -79,11 +81,11 @@ class ZooKeeperService:
 
     @property
     def consumer_offsets(self) -> ConsumerOffsets | None:
-        """The offsets of groups in the tree; None while this broker does not serve the tree."""
+        """The access to groups' offsets in the tree; None while this broker does not serve the tree."""
         return None if self.server is None else ConsumerOffsets(self.server, self.settings.view_chroot)
 
     def start(self) -> None:
-        """Creates the internal topic if it does not exist; tries again until it does."""
+        """Asks for the creation of the internal topic if it does not exist, again and again until it does."""
         if ZOOKEEPER_TREE_TOPIC in self._image().topics.by_name:
             self._timer = None
             return
@@ -91,15 +93,20 @@ class ZooKeeperService:
         self._timer = self._schedule(_CREATE_TOPIC_INTERVAL_MS, self.start)
 
     def on_image(self, topics: Collection[str] | None = None) -> None:
-        """Shows the newest image in the tree, if this broker serves the tree. `topics` has the topics that have changed
-        since the last call, or None if that is not known."""
+        """Updates the tree to the newest metadata image, if this broker serves the tree.
+
+        `topics` has the topics that have changed since the last call; None if that is not known.
+        """
         if self._view is not None and self.server is not None and self.server.commands is not None:
             image = self._image()
             self._view.follow(image, self._facts(), topics)
             self.server.commands.follow(image)
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """Is notified of partitions that this broker leads now, or no longer leads."""
+        """Loads the tree if its partition is in `led`, and stops serving it if its partition is in `followed`.
+
+        `led` has the partitions that this broker leads now, and `followed` those that it no longer leads.
+        """
         self._runtime.on_leadership(led, followed)
 
     def shutdown(self) -> None:

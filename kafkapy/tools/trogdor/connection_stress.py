@@ -33,7 +33,10 @@ class ConnectionStress(Workload):
         self._start_s = time.monotonic()
 
     def run(self) -> None:
-        """Opens the connections. Raises ToolError without a duration or for an unknown action."""
+        """Makes connections until the duration has passed.
+
+        Raises ToolError if the specification has no duration, or an unknown action.
+        """
         spec = self.specification
         if spec.text("action") not in _ACTIONS:
             raise ToolError(f"{spec.text('action')} is not an action of ConnectionStress: {', '.join(_ACTIONS)}")

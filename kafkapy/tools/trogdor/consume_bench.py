@@ -106,10 +106,10 @@ class ConsumeBench(Workload):
                 raise reader.error
 
     def _sources(self) -> tuple[list[str], list[TopicPartition]]:
-        """Returns the topics to subscribe to, or the partitions to assign.
+        """Returns the topics to subscribe to, and the partitions to assign; if there are any, only these are read.
 
-        `activeTopics` may hold expressions of ranges; if it names partitions of some topics, all partitions of the
-        other topics are assigned. Raises ToolError if it names nothing.
+        Names in `activeTopics` may have ranges. If some of them are partitions, all partitions of the other topics are
+        assigned, too. Raises ToolError if `activeTopics` is empty.
         """
         spec = self.specification
         topics, places = partitions_of(spec.texts("activeTopics"))

@@ -45,11 +45,11 @@ class Specification:
         return bool(self._value(name, False, (bool,), "true or false"))
 
     def map(self, name: str) -> dict[str, Any]:
-        """Returns an object of JSON, {} if it is missing. Raises ToolError if it is something else."""
+        """Returns the JSON object in the field `name`; {} if it is missing. Raises ToolError for any other value."""
         return dict(self._value(name, {}, (dict,), "an object"))
 
     def texts(self, name: str) -> list[str]:
-        """Returns a list of texts, [] if it is missing. Raises ToolError if it is something else."""
+        """Returns the list of texts in the field `name`; [] if it is missing. Raises ToolError for any other value."""
         found = self._value(name, [], (list,), "a list")
         return [str(each) for each in found]
 

@@ -13,7 +13,10 @@ BROKERS_PATH = "/brokers/ids"
 
 
 def connected(connect_string: str, patience_s: float = PATIENCE_S) -> ZooKeeperClient:
-    """Returns a client with a session. Raises ToolError if no server can be reached, or for a wrong address."""
+    """Returns a client that has opened a session.
+
+    Raises ToolError if no server accepts a session within `patience_s` seconds, or if the connect string is invalid.
+    """
     try:
         client = ZooKeeperClient(connect_string)
         client.connect(patience_s)

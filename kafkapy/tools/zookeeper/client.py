@@ -37,14 +37,14 @@ _EVENTS_OF_CHILDREN = (EventKind.NODE_CHILDREN_CHANGED, EventKind.NODE_DELETED)
 
 
 def _ignore(event: Event) -> None:
-    """Does nothing with an event."""
+    """Does nothing; the default for `on_event`."""
 
 
 class ZooKeeperClient:
     """A session with a ZooKeeper server, below the chroot of its connect string. Context manager.
 
-    All requests raise ZooKeeperRequestError. `on_event` is called with each event, by a thread of the client. The
-    constructor raises ValueError for an invalid connect string; `connect` raises ConnectError.
+    All methods that send a request raise ZooKeeperRequestError. `on_event` is called with each event, by a thread of
+    the client. The constructor raises ValueError for an invalid connect string; `connect` raises ConnectError.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ZooKeeperClient:
         )
 
     def connect(self, patience_s: float = PATIENCE_S) -> None:
-        """Opens the session. Raises ConnectError if no server accepts it within `patience_s`."""
+        """Opens the session. Raises ConnectError if no server accepts it within `patience_s` seconds."""
         self._connection.open(patience_s)
 
     def __enter__(self) -> Self:
@@ -148,7 +148,7 @@ class ZooKeeperClient:
     def exists(self, path: str, watches: bool = False) -> Stat | None:
         """Returns the metadata of a node, or None if it does not exist.
 
-        `watches` sets a one-shot watch of the node, or of its creation.
+        If `watches` is set, the next change of the node, or its creation, is reported once as an event.
         """
         try:
             stat = read_stat(self._connection.call(Op.EXISTS, self._encode(path) + encode_bool(watches), path))
@@ -171,7 +171,8 @@ class ZooKeeperClient:
     def get_config(self, watches: bool = False) -> tuple[bytes | None, Stat]:
         """Returns the data and the metadata of the node with the configuration of the ensemble.
 
-        The node is outside of the chroot. `watches` sets a one-shot watch of the node.
+        The node is outside of the chroot. If `watches` is set, the next change of the node is reported once as an
+        event.
         """
         body = encode_string(CONFIG_PATH) + encode_bool(watches)
         reader = self._connection.call(Op.GET_DATA, body, CONFIG_PATH)
@@ -270,7 +271,7 @@ class ZooKeeperClient:
                 paths.discard(path)
 
     def _notify(self, event: Event) -> None:
-        """Forgets the one-shot watches that an event ends, and reports the event."""
+        """Reports an event, and removes the one-shot watches that the event has used up from the client's list."""
         if event.path is not None:
             event = event._replace(path=self._relative(event.path))
             path = event.path

@@ -13,9 +13,9 @@ _NUMBER = re.compile(r"-\d+(\.\d*)?")
 
 
 class CommandError(Exception):
-    """A command that fails; the message is printed.
+    """A command that fails; the shell prints the message.
 
-    `exit_code` is the status with which the shell exits if no further command is run.
+    `exit_code` is the status with which the shell exits if this command was the last one.
     """
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
@@ -33,8 +33,8 @@ class Words(NamedTuple):
 class Flags(NamedTuple):
     """The flags, one letter each, that a command accepts.
 
-    valued: the flags that a value follows. group: the flags of which at most one may be given, and exactly one if
-    `needs_group`.
+    `switches` have no value, and `valued` are followed by one. Of the flags in `group` at most one may be given;
+    exactly one if `needs_group` is not "", which is then the name of the group in the error message.
     """
 
     switches: str = ""
@@ -44,13 +44,16 @@ class Flags(NamedTuple):
 
 
 def split(line: str) -> list[str]:
-    """Returns the words of a line; quotes keep blanks together."""
+    """Returns the words of a line, which are separated by blanks; a word in quotes may contain blanks."""
     words = [match[1] for match in _WORD.finditer(line)]
     return [word[1:-1] if len(word) > 1 and word[0] in "\"'" and word[0] == word[-1] else word for word in words]
 
 
 def parse_words(words: Collection[str], accepted: Flags) -> Words:
-    """Separates flags from other words. Raises CommandError with the text of Apache Commons CLI."""
+    """Returns the flags with their values, and the other words; "--" ends the flags, and a negative number is no flag.
+
+    Raises CommandError, with the text of Apache Commons CLI, for flags that `accepted` does not permit.
+    """
     flags: dict[str, str] = {}
     arguments: list[str] = []
     rest = list(reversed(list(words)))
@@ -91,7 +94,7 @@ def _value(letter: str, rest: list[str]) -> str:
 
 
 def number(text: str, flag: str) -> int:
-    """Returns the number that `text`, the value of the flag `flag`, denotes. Raises CommandError if it is no number."""
+    """Returns `text`, the value of the flag `flag`, as a number. Raises CommandError if it is no number."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()):
         raise CommandError(f"-{flag} takes a number, not {text!r}")

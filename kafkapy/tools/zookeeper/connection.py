@@ -28,7 +28,7 @@ _LARGEST_REPLY_BYTES = 64 << 20
 
 
 class _Call:
-    """A request that waits for its reply."""
+    """A request that waits for its reply: its number, and later the body and the error code of the reply."""
 
     def __init__(self, xid: int) -> None:
         self.xid = xid
@@ -40,9 +40,9 @@ class _Call:
 class Connection:
     """Sends requests and waits for their replies; a thread of its own receives, pings and connects again.
 
-    The thread calls `on_event` with each event. After the session is continued on another connection, it calls
-    `frames_after_reconnect` with the last zxid seen, which returns the frames to send first (requests whose replies
-    nobody waits for).
+    The thread calls `on_event` with each event. If it has continued the session on another connection, it calls
+    `frames_after_reconnect` with the last zxid seen. This returns the frames to send before all others; their replies
+    are ignored.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class Connection:
 
     @property
     def is_alive(self) -> bool:
-        """True if the session exists, even if it has no connection at present."""
+        """True if the session exists, even if it has no connection now."""
         return self._is_alive
 
     def open(self, patience_s: float) -> None:
-        """Opens a session with the first server that accepts one. Raises ConnectError after `patience_s`."""
+        """Opens a session with the first server that accepts one. Raises ConnectError after `patience_s` seconds."""
         deadline = time.monotonic() + patience_s
         while (failures := self._connect()) is not None:
             if time.monotonic() >= deadline:
@@ -85,8 +85,8 @@ class Connection:
     def call(self, op: int, body: bytes, path: str | None, xid: int | None = None) -> JuteReader:
         """Sends a request with the operation code `op`, waits for its reply, and returns a reader of the reply's body.
 
-        `xid` replaces the next number of a request, for requests with a fixed number. Raises ZooKeeperRequestError,
-        with `path`, for an error.
+        `xid` is the number of the request; None means the next free number. Raises ZooKeeperRequestError, with `path`,
+        for an error.
         """
         with self._lock:
             if not self._is_alive or self._socket is None:
@@ -131,7 +131,11 @@ class Connection:
                     self._connect_again()
 
     def _receive(self) -> None:
-        """Handles frames until the connection is lost. Pings the server a third of the timeout after the last frame."""
+        """Handles the frames that arrive until the connection is lost, which raises OSError or ProtocolViolation.
+
+        Pings the server if no frame has arrived for a third of the session's timeout, and raises TimeoutError if no
+        frame arrives within another third.
+        """
         connection = self._socket
         assert connection is not None
         while True:

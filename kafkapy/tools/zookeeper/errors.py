@@ -35,7 +35,10 @@ NO_AUTH, AUTH_FAILED, SESSION_EXPIRED, INVALID_ACL = -102, -115, -112, -114
 
 
 class ZooKeeperRequestError(Exception):
-    """A request that ZooKeeper has refused, or whose connection was lost; `code` is that of `KeeperException`."""
+    """A request that ZooKeeper has refused, or whose connection was lost.
+
+    `code` is a code of ZooKeeper's `KeeperException`.
+    """
 
     def __init__(self, code: int, path: str | None) -> None:
         text = f"KeeperErrorCode = {_CODE_TEXTS.get(code, f'Unknown error {code}')}"
@@ -45,4 +48,4 @@ class ZooKeeperRequestError(Exception):
 
 
 class ConnectError(Exception):
-    """No server of the connect string accepts a session."""
+    """The error that no server of the connect string accepts a session."""

@@ -18,7 +18,10 @@ ZKCONNECT = Option("zkconnect", "The address of ZooKeeper.", "hosts", default="l
 
 
 def run(arguments: Arguments) -> None:
-    """Writes the offsets of groups to a file. Raises ToolError and OSError."""
+    """Writes the offsets of groups in ZooKeeper to the file of --output-file, a line for each partition.
+
+    Raises ToolError if a group does not exist or ZooKeeper fails, and OSError if the file cannot be written.
+    """
     arguments.require("output-file")
     client = connected(arguments["zkconnect"])
     try:

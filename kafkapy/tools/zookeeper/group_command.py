@@ -14,7 +14,10 @@ _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "
 
 
 def check(arguments: Arguments) -> str:
-    """Returns "list", "describe" or "delete": the action. Raises UsageError for flags that contradict each other."""
+    """Returns the action that the flags name: "list", "describe" or "delete".
+
+    Raises UsageError for flags that contradict each other.
+    """
     if arguments.has("bootstrap-server"):
         raise UsageError("Option [bootstrap-server] is not valid with [zookeeper].")
     given = [action for action in _ACTIONS if arguments.has(action)]
@@ -33,7 +36,10 @@ def check(arguments: Arguments) -> str:
 
 
 def run(arguments: Arguments) -> bool:
-    """Carries out the action; returns False if a group could not be deleted. Raises ToolError and UsageError."""
+    """Carries out --list, --describe or --delete; returns False if a group could not be deleted, otherwise True.
+
+    Raises ToolError if ZooKeeper fails, and UsageError for flags that contradict each other.
+    """
     action = check(arguments)
     connect_string = arguments["zookeeper"]
     with_groups = connected(connect_string)

@@ -17,7 +17,11 @@ _LINE = re.compile(rf"({CONSUMERS_PATH}/[^/]+/offsets/[^/]+/\d+):(\d+)")
 
 
 def run(arguments: Arguments) -> None:
-    """Sets the offsets of a file. Raises OSError, and ToolError, before anything is set, for a malformed line."""
+    """Sets the offsets in the file of --input-file in ZooKeeper.
+
+    Raises OSError if the file cannot be read, and ToolError if ZooKeeper fails. A malformed line also raises ToolError,
+    before any offset is set.
+    """
     arguments.require("input-file")
     offsets = read_offsets(Path(arguments["input-file"]))
     client = connected(arguments["zkconnect"])
@@ -34,9 +38,9 @@ def run(arguments: Arguments) -> None:
 
 
 def read_offsets(file: Path) -> dict[str, bytes]:
-    """Returns the offsets in a file, as the data for each node, by the node's path.
+    """Returns the offset of each line of a file as the data for a node, by the node's path.
 
-    Raises ToolError for a line that is not a node's path and an offset.
+    Raises ToolError for a line that is not `/consumers/GROUP/offsets/TOPIC/PARTITION:OFFSET`.
     """
     offsets: dict[str, bytes] = {}
     for number, line in enumerate(file.read_text().splitlines(), 1):

@@ -20,7 +20,11 @@ _COORDINATOR_TIMEOUT_S = 10.0
 
 
 class OwnedPartition(NamedTuple):
-    """A partition that a group reads. Offsets that are not known are None; `owner` is "none" without an owner."""
+    """A partition that a group reads.
+
+    `offset` is the group's offset and `end` that of the log; None if it is not known. `owner` is "none" without an
+    owner.
+    """
 
     topic: str
     partition: int
@@ -30,7 +34,7 @@ class OwnedPartition(NamedTuple):
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """The offset, the end of the log, and the lag, as Kafka's tools print them."""
+        """The offset, the end of the log, and the lag as text, "unknown" for a value that is not known."""
         lag = None if self.offset is None or self.end is None else self.end - self.offset
         first, second, third = (UNKNOWN if each is None else str(each) for each in (self.offset, self.end, lag))
         return first, second, third
@@ -49,7 +53,7 @@ class OldGroups:
         return self._client.exists(f"{CONSUMERS_PATH}/{group}") is not None
 
     def is_active(self, group: str) -> bool:
-        """Returns whether the group has members."""
+        """Returns whether the group has members now."""
         return bool(self._children(f"{CONSUMERS_PATH}/{group}/ids"))
 
     def topics(self, group: str) -> list[str]:
@@ -57,7 +61,7 @@ class OldGroups:
         return self._children(f"{CONSUMERS_PATH}/{group}/owners")
 
     def offsets(self, group: str) -> Iterator[tuple[str, int, int]]:
-        """Yields (topic, partition, offset) of the group's offsets, sorted."""
+        """Yields the group's offsets in ZooKeeper as (topic, partition, offset), sorted."""
         for topic in self._children(f"{CONSUMERS_PATH}/{group}/offsets"):
             for partition in sorted(int(each) for each in self._partitions(group, "offsets", topic)):
                 offset = self.offset(group, topic, partition)
@@ -109,7 +113,7 @@ class OldGroups:
         return found
 
     def _assigned(self, topic: str) -> list[int]:
-        """Returns the numbers of a topic's partitions; none if the topic does not exist."""
+        """Returns the partition numbers of a topic; [] if the topic does not exist or its node cannot be understood."""
         try:
             value = json.loads(self._data(f"{TOPICS_PATH}/{topic}") or "{}")
         except ValueError:
@@ -120,7 +124,7 @@ class OldGroups:
         return [each for each in self._children(f"{CONSUMERS_PATH}/{group}/{kind}/{topic}") if each.isdigit()]
 
     def _children(self, path: str) -> list[str]:
-        """Returns the names of a node's children, sorted; none if the node does not exist."""
+        """Returns the names of a node's children, sorted; [] if the node does not exist."""
         try:
             return sorted(self._client.children(path)[0])
         except ZooKeeperRequestError as error:
@@ -139,7 +143,7 @@ class OldGroups:
 
 
 def _committed(admin: Admin, group: str, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
-    """Returns the offsets that the group has committed to its coordinator; none if there is no coordinator."""
+    """Returns the offsets that the group has committed to its coordinator; {} if there is no coordinator."""
     try:
         found = admin.list_group_offsets({group: partitions}, timeout=_COORDINATOR_TIMEOUT_S).check()[group]
     except ApiError:

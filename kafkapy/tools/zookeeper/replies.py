@@ -55,7 +55,10 @@ class EventKind(IntEnum):
 
 
 class Event(NamedTuple):
-    """A change of a watched node, or of the session; then `path` is None and `zxid` is -1."""
+    """A change of a watched node, or of the session's state.
+
+    For a change of the session's state, `kind` is NONE, `path` is None and `zxid` is -1.
+    """
 
     state: State
     kind: EventKind = EventKind.NONE

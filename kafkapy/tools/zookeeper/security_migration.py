@@ -27,8 +27,8 @@ _CREATOR = AclEntry(ALL, Identity("auth", ""))
 def acl_of(path: str, *, is_secure: bool) -> Acl:
     """Returns the ACL that Kafka gives the node at `path`.
 
-    If `is_secure` is set, all is permitted to the node's creator, and reading to everybody unless the node has secrets.
-    Otherwise, and below /consumers, all is permitted to everybody.
+    Without `is_secure`, and for /consumers, everybody may do everything. Otherwise the node's creator may do
+    everything, and everybody may read, except nodes with secrets.
     """
     if not is_secure or path == OPEN_ROOT:
         return OPEN_ACL
@@ -38,9 +38,10 @@ def acl_of(path: str, *, is_secure: bool) -> Acl:
 
 
 def run(arguments: Arguments) -> None:
-    """Sets the ACLs; prints how many nodes have kept theirs because this client may not change them.
+    """Sets the ACLs of Kafka's nodes.
 
-    Raises ToolError if a path is missing and --enable.path.check is given, or if a request fails.
+    Prints how many nodes have kept their ACLs because this client may not change them. Raises ToolError if a path is
+    missing and --enable.path.check is given, or if a request fails, and UsageError for invalid flags.
     """
     arguments.require("zookeeper.acl")
     if arguments["zookeeper.acl"] not in ("secure", "unsecure"):
@@ -71,9 +72,9 @@ def run(arguments: Arguments) -> None:
 
 
 def _set(client: ZooKeeperClient, path: str, acl: Acl) -> bool:
-    """Sets the ACL of a node; returns False if the client may not do so.
+    """Sets the ACL of a node; returns False if the client has no right to do so, otherwise True.
 
-    A node that no longer exists counts as done.
+    The result for a node that no longer exists is True.
     """
     try:
         client.set_acl(path, acl)

@@ -50,11 +50,11 @@ _ERROR_TEXTS = {
 
 
 class Quit(Exception):
-    """The command `quit`."""
+    """The exception by which the command `quit` ends the shell."""
 
 
 class ZooKeeperShell:
-    """The state of a shell: the session, the lines that were typed, whether events are printed."""
+    """The state of a shell: its session, the history of typed lines, the last exit code, and if events are printed."""
 
     def __init__(self, address: str, timeout_ms: int, *, accepts_read_only: bool = False) -> None:
         self._address = address
@@ -71,7 +71,10 @@ class ZooKeeperShell:
         return f"[zk: {self._address}({state}) {len(self._history)}] "
 
     def connect(self, address: str) -> None:
-        """Closes the present session, if there is one, and opens a session at `address`. Raises ToolError."""
+        """Closes the present session, if there is one, and opens a session at `address`, a connect string.
+
+        Raises ToolError if that fails.
+        """
         self.close()
         self._address = address
         try:
@@ -181,7 +184,7 @@ def _current(command: ShellCommand) -> str:
 
 
 def usage() -> str:
-    """Returns the list of commands."""
+    """Returns the list of commands with their usage, as text."""
     usages = {**{name: command.usage for name, command in _ALL.items()}, **_LOCAL}
     lines = [f"\t{name} {usages[name]}" for name in sorted(usages)]
     return "\n".join(["ZooKeeper -server host:port -client-configuration properties-file cmd args", *lines])
@@ -268,7 +271,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _separated(words: list[str]) -> list[str]:
-    """Returns the command line with `--` before the first word that is no flag of this tool.
+    """Returns the command line with `--` before the first word that is neither a flag of this tool nor its value.
 
     The words after it are a command of ZooKeeper's shell, with flags of its own. Apache Kafka's script passes its words
     after `-server`, so the address may be the first word.

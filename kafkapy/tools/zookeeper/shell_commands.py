@@ -28,10 +28,10 @@ _MODES = {"PERSISTENT": zookeeper.PERSISTENT, "PERSISTENT_RECURSIVE": zookeeper.
 
 
 class ShellCommand(NamedTuple):
-    """A command: the usage after its name, its flags, the least number of arguments, and its function.
+    """A command of the shell.
 
-    explains: the lines about flags that follow the usage of some commands. deprecated: the form with a second argument
-    that older releases had, "" if there was none.
+    `usage` is the usage after its name, and `explains` the lines about flags that follow it. `run` is called with the
+    client and the words. `deprecated` is the form with a second argument that older releases had, "" if there was none.
     """
 
     usage: str
@@ -43,7 +43,7 @@ class ShellCommand(NamedTuple):
 
 
 def _path(words: Words) -> str:
-    """Returns the first argument. Raises ValueError if it is no path."""
+    """Returns the first argument, a path. Raises ValueError if it is not a valid path."""
     check_path(words.arguments[0])
     return words.arguments[0]
 
@@ -226,7 +226,10 @@ def _config(client: ZooKeeperClient, words: Words) -> None:
 
 
 def _client_config(text: str) -> str:
-    """Returns the line `VERSION ADDRESS,ADDRESS` for the ensemble's configuration `text`: its addresses for clients."""
+    """Returns the line `VERSION ADDRESS,ADDRESS` for `text`, the ensemble's configuration.
+
+    The addresses are those at which the servers accept clients.
+    """
     lines = dict(line.partition("=")[::2] for line in text.splitlines())
     addresses = [value.rpartition(";")[2] for key, value in lines.items() if key.startswith("server.")]
     return f"{lines.get('version', '')} {','.join(addresses)}"

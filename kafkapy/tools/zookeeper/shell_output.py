@@ -77,7 +77,10 @@ def print_acl(acl: list[AclEntry]) -> None:
 
 
 def parse_acl(text: str) -> list[AclEntry]:
-    """Returns the entries of `scheme:id:permissions,...`; prints a line for each wrong entry, which is left out."""
+    """Returns the entries of an ACL in the form `scheme:id:permissions,...`.
+
+    Prints a line for each entry that is invalid, and leaves it out.
+    """
     entries = []
     for entry in text.split(","):
         scheme, colon, rest = entry.partition(":")

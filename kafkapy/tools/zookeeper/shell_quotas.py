@@ -22,7 +22,8 @@ _WHAT = {"n": "num", "b": "bytes", "N": "num", "B": "bytes"}
 
 
 def _parse(data: bytes | None) -> dict[str, int]:
-    """Returns the numbers of `count=5,bytes=500=;byteHardLimit=-1;countHardLimit=-1`."""
+    """Returns the numbers by name in a quota node's data, such as
+    `count=5,bytes=500=;byteHardLimit=-1;countHardLimit=-1`."""
     pairs = (part.partition("=") for part in (data or b"").decode(errors="replace").replace("=;", ";").split(";"))
     found = {}
     for name, _, value in pairs:
