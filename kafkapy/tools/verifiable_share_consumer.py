@@ -100,7 +100,10 @@ def set_reset_strategy(properties: dict[str, Any], strategy: str) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Reads records and prints the events; returns the exit code."""
+    """Reads records and prints the events; returns 0, the exit code.
+
+    Raises ToolError for an unknown acknowledgement mode or reset strategy.
+    """
     mode, strategy = arguments["acknowledgement-mode"].lower(), arguments["offset-reset-strategy"].lower()
     if mode not in _MODES:
         raise ToolError(f"{arguments['acknowledgement-mode']} is not an acknowledgement mode; use {', '.join(_MODES)}")

@@ -22,7 +22,7 @@ class Identity(NamedTuple):
 
 
 class AclEntry(NamedTuple):
-    """The permissions, as a sum of bits, of one identity."""
+    """An entry of an ACL: an identity, and its permissions as a sum of bits (READ, WRITE, CREATE, DELETE, ADMIN)."""
 
     permissions: int
     identity: Identity

@@ -165,7 +165,7 @@ class Commands:
                 self._restore_if_shown(write.path)
 
     def _restore_if_shown(self, path: str) -> None:
-        """Makes the node at `path` show the metadata again, if it is the node of an ACL or a configuration."""
+        """Makes the node at `path` show the metadata again, if it is a node of ACLs or of a configuration."""
         if is_acl_node(path) or path.startswith(_CONFIGS):
             self._restore(path)
 
@@ -193,7 +193,7 @@ class Commands:
         return paths
 
     def follow(self, image: MetadataImage) -> None:
-        """Deletes the node /admin/reassign_partitions if `image` shows that all reassignments in it are complete."""
+        """Deletes the node /admin/reassign_partitions if all reassignments in it are complete in `image`."""
         if self._moving and not any(_is_moving(image, partition) for partition in self._moving):
             self._moving = frozenset()
             self._delete(self._chroot + _REASSIGNMENT)

@@ -62,8 +62,11 @@ class ConsumerOffsets:
         return int(data), Error.NONE
 
     def commit(self, group_id: str, partition: TopicPartition, offset: int, on_done: Callable[[Error], None]) -> None:
-        """Writes an offset, with the nodes above it; calls `on_done` once the log has committed the change. The errors
-        are UNKNOWN_SERVER_ERROR if the tree refuses it, and COORDINATOR_NOT_AVAILABLE if the log does."""
+        """Writes an offset, and the parent nodes that do not exist; calls `on_done` when the log has committed that.
+
+        The error is NONE, UNKNOWN_SERVER_ERROR if the tree refuses the change, or COORDINATOR_NOT_AVAILABLE if the log
+        does.
+        """
         path = self._path(group_id, partition)
         transaction = self._server.begin()
         try:

@@ -182,7 +182,7 @@ class Listener:
             del self._addresses[host]
 
     def _begin(self, beginning: _Beginning, first: bytes) -> None:
-        """Answers a four-letter word, or hands a connection that begins with another frame to the server.
+        """Answers a four-letter word such as `ruok`, or passes a connection that begins otherwise to the server.
 
         `first` are the first four bytes, which are still unread in the socket.
         """

@@ -98,7 +98,10 @@ class TreeLoader:
         self._tree = tree
 
     def replay(self, key: bytes, value: bytes | None) -> None:
-        """Applies one record. Raises ProtocolViolation if it cannot be decoded. Unknown keys are ignored."""
+        """Applies one record to the tree; `value` None deletes what `key` names. Unknown keys are ignored.
+
+        Raises ProtocolViolation if the record cannot be decoded.
+        """
         kind, name = key[:2], key[2:]
         reader = None if value is None else JuteReader(value[len(_VERSION) :])
         if kind == _NODE:

@@ -456,8 +456,10 @@ class ZooKeeperServer:
                 self.commit(transaction)
 
     def _delete_empty_containers(self) -> None:
-        """Deletes containers that have lost their last child, nodes whose time to live has passed, and old
-        notifications of Kafka's tools."""
+        """Deletes containers that have lost their last child, and nodes whose time to live has passed.
+
+        Also deletes old notifications: nodes by which Kafka's tools notified brokers of changes.
+        """
         wall_ms = self._clock.wall_ms()
         if self.commands is not None:
             self.delete_nodes(self.commands.old_notifications(wall_ms))

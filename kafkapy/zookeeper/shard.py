@@ -15,10 +15,10 @@ EPOCH_RETRY_MS = 500
 
 
 class ZooKeeperShard:
-    """The tree of znodes of this broker while it leads the partition. Owner thread only.
+    """The tree of znodes of this broker while it leads the partition that stores the tree. Owner thread only.
 
-    `on_ready` is called when the tree is loaded and the epoch of its zxids is durable, `on_lost` when this broker no
-    longer leads the partition.
+    `on_ready` is called with the shard when the tree is loaded and the epoch of its zxids is durable, and `on_lost`
+    when this broker no longer leads the partition.
     """
 
     def __init__(
@@ -45,7 +45,10 @@ class ZooKeeperShard:
         """Does nothing: the topic has no transactions."""
 
     def on_loaded(self) -> None:
-        """Completes the tree, and begins an epoch whose zxids are greater than all before."""
+        """Completes the tree after its last record, and writes a new epoch, with which all later zxids begin.
+
+        Zxids of a new epoch are greater than all zxids before.
+        """
         assert self._loader is not None
         self._loader.finish()
         self._loader = None
@@ -69,10 +72,10 @@ class ZooKeeperShard:
     # -- operations
 
     def append(self, transaction: Transaction, on_committed: Callable[[Error], None]) -> CoordinatorResult[None]:
-        """Returns the result by which the runtime appends the transaction's records and then applies the transaction.
+        """Returns the records of a transaction for the coordinator's runtime, which appends them and then replays them.
 
-        Calls `on_committed` at once with NONE if the transaction has no records; otherwise when the records are
-        committed.
+        The replay applies the transaction to the tree. `on_committed` is called with an error or NONE when the records
+        are committed; at once with NONE if the transaction changes nothing.
         """
         records = transaction_records(transaction)
         if not records:
@@ -84,7 +87,7 @@ class ZooKeeperShard:
     def drop_pending(self) -> bool:
         """Returns whether the last transaction given to `append` was applied to the tree.
 
-        Forgets the transaction if it was not, because its records could not be written.
+        If its records could not be written, returns False, and the transaction will not be applied.
         """
         was_applied = self._pending is None
         self._pending = None

@@ -45,14 +45,14 @@ class Tree:
         self.link()
 
     def find(self, path: str) -> Node:
-        """Returns the node. Raises OperationError NO_NODE."""
+        """Returns the node at `path`. Raises OperationError NO_NODE if it does not exist."""
         node = self.nodes.get(path)
         if node is None:
             raise OperationError(ZooKeeperError.NO_NODE)
         return node
 
     def children(self, path: str) -> Iterable[str]:
-        """Returns the names of the node's children, in no order; none if the node does not exist."""
+        """Returns the names of the children of the node at `path`, in no order; none if the node does not exist."""
         return self._children.get(path, _NO_NAMES)
 
     def child_count(self, path: str) -> int:
@@ -63,7 +63,7 @@ class Tree:
         return self.nodes[path].encode_stat(self.child_count(path))
 
     def paths_below(self, path: str) -> Iterator[str]:
-        """Yields the paths of all descendants, parents before their children."""
+        """Yields the paths of all descendants of the node at `path`, parents before their children."""
         waiting = [path]
         while waiting:
             parent = waiting.pop()
@@ -75,7 +75,7 @@ class Tree:
     # -- changes
 
     def apply(self, transaction: Transaction) -> None:
-        """Changes the tree as a transaction says; the transaction must have been made for the tree's present state."""
+        """Makes the changes of a transaction; the tree must not have changed since the transaction was begun."""
         for path, node in transaction.changed.items():
             before = self.nodes.get(path)
             if node is not None:
@@ -123,8 +123,10 @@ class Tree:
                 del self.ephemerals[session_id]
 
     def link(self) -> None:
-        """Computes the children and the ephemeral nodes from the nodes. Is called once all nodes have been loaded,
-        because the nodes of a compacted log are in no order."""
+        """Computes each node's children, and the ephemeral and expendable nodes, from the nodes that were loaded.
+
+        Must be called after the load, because a compacted log has nodes before their parents.
+        """
         self._children = {}
         self.ephemerals = {}
         self.expendable = set()
@@ -179,13 +181,17 @@ class Transaction:
         return self.tree.child_count(path) + self._child_deltas.get(path, 0)
 
     def stat(self, path: str) -> bytes:
-        """Returns the encoded Stat of an existing node."""
+        """Returns the encoded Stat of a node that exists, as this transaction has changed it."""
         return self.find(path).encode_stat(self.child_count(path))
 
     # -- changes
 
     def create(self, path: str, data: bytes | None, acl: Acl, owner: int) -> None:
-        """Creates a node, whose parent must exist; `owner` has the meaning of `Node.owner`."""
+        """Creates a node, whose parent must exist.
+
+        `owner` is the session of an ephemeral node, or PERSISTENT, CONTAINER, or the result of `ttl_owner` for a TTL
+        node.
+        """
         zxid, wall_ms = self.zxid, self.wall_ms
         self.changed[path] = Node(data, acl, owner, zxid, zxid, zxid, wall_ms, wall_ms)
         self.children_only.discard(path)

@@ -63,7 +63,7 @@ class ViewNode(NamedTuple):
         return encode_json(self.value)
 
     def is_shown_by(self, data: bytes | None) -> bool:
-        """Returns whether `data`, the present data of the node in the tree, already shows the content.
+        """Returns whether `data`, the present data of the node in the tree, already shows this content.
 
         The volatile keys, and the order of ACLs, are not compared.
         """
@@ -86,9 +86,10 @@ def encode_json(value: Json) -> bytes:
 
 
 class ClusterFacts(NamedTuple):
-    """The facts that the view shows in addition to the image.
+    """The facts about the cluster that the nodes show in addition to the metadata image.
 
-    `controller_id` is the id of the broker that is shown as the controller, and `wall_ms` the `timestamp` in its nodes.
+    `controller_id` is the id of the broker that is shown as the controller, and `wall_ms` is the `timestamp` in the
+    nodes of brokers and the controller.
     """
 
     cluster_id: str
@@ -100,9 +101,10 @@ Nodes = dict[str, ViewNode]
 
 
 class ViewPart(NamedTuple):
-    """The nodes of one object, such as a topic, which `make` returns.
+    """The nodes of one object, such as a topic; `make` returns them by path.
 
-    The nodes need not be made again while `sources`, the parts of the image that they show, are the same objects.
+    `sources` are the objects in the metadata image that the nodes show. While they are the same, `make` need not be
+    called again.
     """
 
     name: str
@@ -115,9 +117,9 @@ def topic_part_name(topic: str) -> str:
 
 
 def view_parts(image: MetadataImage, facts: ClusterFacts, topics: Collection[str] | None = None) -> Iterator[ViewPart]:
-    """Yields the parts of the view of an image; a parent is in an earlier part than its children.
+    """Yields the nodes that show an image, in parts: one for each topic, broker and so on, parent nodes first.
 
-    `topics` restricts the parts of topics to these names; None yields all of them.
+    `topics` restricts the parts of topics to these names; None yields the parts of all topics.
     """
     yield ViewPart("cluster", (facts.cluster_id,), partial(_cluster_nodes, facts))
     yield ViewPart("controller", (facts.controller_id, image.epoch), partial(_controller_nodes, image, facts))
@@ -267,9 +269,10 @@ def _acl_nodes(image: MetadataImage) -> Nodes:
 def quota_nodes(
     entity: QuotaEntity, quotas: Mapping[str, float], credentials: Mapping[int, ScramCredential] = {}
 ) -> Nodes:
-    """Returns the node of an entity's quotas and credentials, by its path, and an empty node above it if necessary.
+    """Returns the node of an entity's quotas and SCRAM credentials, by its path.
 
-    The entity is a user, a client id, both, or an address; returns {} for other entities.
+    The node of a user's client id is preceded by an empty parent node. The entity is a user, a client id, both, or an
+    address; returns {} for other entities.
     """
     names = dict(entity)
     path = "".join(f"/{kind}/{encode_entity(names.pop(key))}" for key, kind in _ENTITY_KINDS if key in names)
@@ -300,5 +303,8 @@ def entity_of(path: str) -> QuotaEntity | None:
 
 
 def encode_entity(name: str | None) -> str:
-    """Returns the name of an entity's node: URL-encoded as by Kafka's Sanitizer."""
+    """Returns the name of the node for an entity with this name, URL-encoded as by Kafka's Sanitizer.
+
+    None is the entity of defaults, such as the default user.
+    """
     return UNNAMED_ENTITY if name is None else quote(name, safe="-_.")

@@ -23,10 +23,11 @@ _SHARED_FOLDER = "/config/users/"
 
 
 class ViewWriter:
-    """Writes the view below `chroot` ("" for the root). Owner thread only.
+    """Writes Kafka's znodes below `chroot` ("" for the root). Owner thread only.
 
-    `begin` returns a transaction, and `commit` writes it to the tree. `is_awaited` says whether a topic has no metadata
-    yet because a client has just requested it.
+    `begin` returns a transaction, and `commit` writes it to the tree. `is_awaited` returns whether a client has just
+    requested the topic with a name, so that the topic's node must not be deleted, although the metadata has no such
+    topic yet.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class ViewWriter:
         self._other_parts: set[str] = set()  # the names of the parts that are not topics
 
     def follow(self, image: MetadataImage, facts: ClusterFacts, topics: Collection[str] | None = None) -> None:
-        """Makes the tree show the image. `topics` has the topics that have changed since the last call, or None if that
-        is not known."""
+        """Changes the tree so that it shows the metadata image and `facts`.
+
+        `topics` has the topics that have changed since the last call; None if that is not known.
+        """
         is_first = not self._sources
         if is_first:
             topics = None
@@ -79,7 +82,7 @@ class ViewWriter:
             self._remove_leftovers()
 
     def restore(self, path: str) -> None:
-        """Makes the node at `path`, below the chroot, show the metadata again, after a refused write of a client."""
+        """Makes the node at `path`, below the chroot, show the metadata again after a client's write was refused."""
         changes = _Changes(self._begin, self._commit)
         node = next((nodes[path] for nodes in self._nodes.values() if path in nodes), None)
         if node is not None:
@@ -106,21 +109,21 @@ class ViewWriter:
                 self._remove_below(full_path, changes)
 
     def _empty(self, path: str, changes: _Changes) -> None:
-        """Removes the data of a node that must remain, because other parts of the view have nodes below it."""
+        """Removes the data of a node that cannot be deleted, because other objects have nodes below it."""
         present = changes.get(path)
         if present is not None and present.data is not None:
             changes.transaction.replace_data(path, None, present.version + 1)
             changes.count()
 
     def _remove_below(self, path: str, changes: _Changes) -> None:
-        """Deletes a node and its descendants, if it exists."""
+        """Deletes the node at `path` and its descendants, if it exists."""
         for each in [*reversed(list(self._tree.paths_below(path))), path]:
             if changes.get(each) is not None:
                 changes.transaction.delete(each)
                 changes.count()
 
     def _remove_leftovers(self) -> None:
-        """Deletes the nodes of topics, brokers and the like that the metadata does not contain.
+        """Deletes the nodes of topics, brokers and other objects that the metadata does not contain.
 
         They were written by a broker that served the tree before.
         """
@@ -135,7 +138,10 @@ class ViewWriter:
 
 
 def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
-    """Returns whether the sources of a part (see ViewPart) are the same objects, or equal texts or numbers."""
+    """Returns whether the objects from which nodes were made are the same as before.
+
+    Texts and numbers may also be equal; all other objects must be identical.
+    """
     if len(before) != len(after):
         return False
     pairs = zip(before, after, strict=True)
@@ -143,7 +149,7 @@ def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
 
 
 class _Changes:
-    """Collects changes in transactions of limited size, which are committed one after the other."""
+    """Collects changes of nodes in transactions of limited size, each of which is committed when it is full."""
 
     def __init__(self, begin: Callable[[], Transaction], commit: Callable[[Transaction], None]) -> None:
         self._begin = begin
@@ -165,7 +171,7 @@ class _Changes:
         self.count()
 
     def count(self) -> None:
-        """Counts a change, and commits the transaction when it has enough of them."""
+        """Counts a change in the current transaction, and commits the transaction if it has the maximum of changes."""
         self._count += 1
         if self._count >= _MOST_CHANGES:
             self.finish()

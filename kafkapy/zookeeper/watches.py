@@ -31,7 +31,10 @@ class WatchEvent(NamedTuple):
 
 
 class WatchMode(IntFlag):
-    """How long a watch lasts. A client may have watches of several modes for one path, which are one bit each."""
+    """The modes of a watch: it ends with its first event, it lasts, or it lasts and includes all descendants.
+
+    The values are bits: a client may have watches of several modes for one path.
+    """
 
     ONE_SHOT = 1
     PERSISTENT = 2
@@ -42,7 +45,7 @@ _ALL_MODES = WatchMode.ONE_SHOT | WatchMode.PERSISTENT | WatchMode.RECURSIVE
 
 
 class WatchKind(IntEnum):
-    """The kinds of watches that checkWatches and removeWatches name. The first two are one-shot."""
+    """The kinds of watches in the requests checkWatches and removeWatches. The first two are one-shot watches."""
 
     CHILDREN = 1
     DATA = 2
@@ -79,9 +82,9 @@ class _Table(Generic[W]):
         return bool(self.by_path.get(path, {}).get(watcher, 0) & modes)
 
     def remove(self, path: str, watcher: W, modes: int) -> bool:
-        """Removes the watcher's watches of the path with these modes, which are bits.
+        """Removes those of the watcher's watches of the path whose modes are in `modes`, a sum of bits of WatchMode.
 
-        Returns False if there is none.
+        Returns False if there is no such watch.
         """
         watchers = self.by_path.get(path, {})
         present = watchers.get(watcher, 0)
@@ -105,7 +108,7 @@ class _Table(Generic[W]):
             self.remove(path, watcher, _ALL_MODES)
 
     def take(self, path: str) -> list[W]:
-        """Returns the watchers of the node at `path`, and removes those of their watches that are one-shot."""
+        """Returns the clients with a watch of the node at `path`, and removes the watches that are one-shot."""
         watchers = self.by_path.get(path)
         if watchers is None:
             return []
@@ -115,7 +118,7 @@ class _Table(Generic[W]):
         return found
 
     def recursive_above(self, path: str) -> Iterator[W]:
-        """Yields the watchers with a recursive watch of a node above the path."""
+        """Yields the clients that have a recursive watch of an ancestor of `path`."""
         while path != ROOT_PATH:
             path = parent_of(path)
             for watcher, modes in self.by_path.get(path, {}).items():
@@ -164,7 +167,7 @@ class Watches(Generic[W]):
         return self._data.has(path, watcher, data) or self._children.has(path, watcher, children)
 
     def remove(self, path: str, watcher: W, kind: WatchKind) -> bool:
-        """Removes the watches of the kind; returns False if there is none."""
+        """Removes a client's watches of `path` that belong to the kind; returns False if there are none."""
         data, children = _KINDS[kind]
         in_data = self._data.remove(path, watcher, data)
         return self._children.remove(path, watcher, children) or in_data

@@ -18,7 +18,7 @@ _VERSION = f"{ZOOKEEPER_VERSION}-kafkapy-{__version__}"
 
 
 class WatchedServer(Protocol):
-    """The parts of the server that the words show."""
+    """The attributes of the server whose values the answers contain."""
 
     tree: Tree
     watches: Watches[Client]

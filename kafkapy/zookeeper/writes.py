@@ -78,7 +78,7 @@ def multi_header(op: int) -> bytes:
 def encode_error(code: ZooKeeperError) -> bytes:
     """Returns the bytes of an operation's error in the response to a multi.
 
-    OK stands for an operation that was undone, because a later one failed.
+    The code is OK for an operation that succeeded, but was undone because a later one failed.
     """
     return encode_int(Op.ERROR) + encode_bool(False) + encode_int(code) + encode_int(code)
 
@@ -91,7 +91,7 @@ def open_session(transaction: Transaction, session_id: int, password: bytes, tim
 
 
 def close_session(transaction: Transaction, session_id: int) -> None:
-    """Ends the session and deletes its ephemeral nodes."""
+    """Adds the end of the session to the transaction, and the deletion of the session's ephemeral nodes."""
     transaction.sessions[session_id] = None
     for path in sorted(transaction.tree.ephemerals.get(session_id, ())):
         transaction.delete(path)
@@ -117,9 +117,10 @@ def _create(transaction: Transaction, request: Create, session_id: int, identiti
 
 
 def _owner(request: Create, session_id: int) -> int:
-    """Returns the value of `Node.owner` for a new node: its session, its time to live, or its kind.
+    """Returns the value of `Node.owner` for a new node, according to the mode that the client requests.
 
-    Raises OperationError BAD_ARGUMENTS for a mode that does not exist, or an invalid time to live.
+    It is the session's id, a value with the time to live, or a constant. Raises OperationError BAD_ARGUMENTS for a mode
+    that does not exist, or an invalid time to live.
     """
     flags = request.flags
     if not 0 <= flags <= _TTL_SEQUENTIAL:

@@ -32,7 +32,7 @@ cdef enum:
 
 
 class MalformedRecords(ValueError):
-    """The records of a batch do not fill it exactly."""
+    """The error that the records of a batch are malformed: they end before or after the end of the batch."""
 
 
 cdef inline int64_t timestamp_of(const BatchHeader *header, int64_t delta) noexcept nogil:
@@ -67,7 +67,7 @@ cdef int collect_records(OffsetMap offsets, const BatchHeader *header, const uin
 
 
 cdef int look_at(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader *header) noexcept nogil:
-    """Reads the header of the batch at `pos` and verifies its CRC. Returns CHUNK_DONE for a plain batch.
+    """Reads the header of the batch at `pos` into `header`, and verifies the CRC. Returns CHUNK_DONE for a plain batch.
 
     A plain batch is neither compressed nor transactional nor a control batch; for any other batch the result is
     BATCH_IS_SPECIAL or BATCH_IS_CORRUPT. CHUNK_DONE with a negative `header.size` means that no complete batch is left.
@@ -85,11 +85,12 @@ cdef int look_at(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader
 
 def collect_keys(OffsetMap offsets not None, chunk, Py_ssize_t position, Py_ssize_t end, int64_t start_offset,
                  int64_t end_offset):
-    """Puts the keys of plain batches in [start_offset, end_offset) into the map. Returns (position, reason).
+    """Puts the keys of the plain batches in `chunk[position:end]` into the map; returns (position, reason).
 
-    The position is that of the first batch that was not read, and the reason says why. DONE: no complete batch is left
-    before `end`. SPECIAL: the caller has to decompress the batch and call `collect_batch`. CORRUPT: the batch is
-    damaged. FULL: the map is full, or the batch begins at or after `end_offset`.
+    The keys of records below `start_offset` are left out. The position is that of the first batch that was not read.
+    The reason is DONE if no complete batch is left, SPECIAL if the caller has to decompress the batch and call
+    `collect_batch`, CORRUPT if the batch is damaged, and FULL if the map is full or the batch begins at or after
+    `end_offset`. A plain batch is neither compressed nor transactional nor a control batch.
     """
     cdef Py_buffer view
     cdef BatchHeader header
@@ -120,7 +121,8 @@ def collect_batch(OffsetMap offsets not None, chunk, Py_ssize_t position, const 
                   int64_t start_offset):
     """Puts the keys of the batch at `position` of `chunk`, whose decompressed records are `records`, into the map.
 
-    Leaves out the keys of records below `start_offset`. Returns False if the map is full. Raises MalformedRecords.
+    Leaves out the keys of records below `start_offset`. Returns False if the map is full. Raises MalformedRecords if
+    the records do not fill `records` exactly.
     """
     cdef Py_buffer view
     cdef BatchHeader header
@@ -143,19 +145,19 @@ def collect_batch(OffsetMap offsets not None, chunk, Py_ssize_t position, const 
 
 
 cdef class BatchFilter:
-    """The filter of one cleaning pass, and the batches that it has retained so far (the output).
+    """Selects the batches and records that one pass of the log cleaner retains, and stores them (the output).
 
     Used by one thread. The offset map has the newest offset of each key.
     """
 
     def __init__(self, OffsetMap offsets not None, *, int64_t wall_ms, int64_t delete_retention_ms, int64_t round_end,
                  last_data_offsets=()):
-        """`last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer.
+        """Creates the filter; `wall_ms` is the present time.
 
-        Such a batch is retained, without records if necessary, since it holds the producer's last sequence.
-        The last batch that this pass may clean, which ends before offset `round_end`, is retained in the same way. A
-        tombstone is removed `delete_retention_ms` after the first pass that found it to be the last record of its
-        key.
+        `last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer. Such a
+        batch is retained, without records if necessary, since it has the producer's last sequence. The last batch that
+        this pass may clean, which ends before offset `round_end`, is retained in the same way. A tombstone is removed
+        `delete_retention_ms` after the first pass that found it to be the last record of its key.
         """
         cdef Py_ssize_t index
         self.offsets = offsets
@@ -289,9 +291,9 @@ cdef class BatchFilter:
 
     cdef void put_header(self, const uint8_t *batch, Py_ssize_t at, int attributes, int64_t base_timestamp,
                          int64_t max_timestamp, int32_t count) noexcept nogil:
-        """Writes a copy of the header of `batch` to position `at` of the output, with these values and a new CRC.
+        """Writes a copy of the header of `batch` to position `at` of the output, with the values given and a new CRC.
 
-        The `count` records must already follow it, up to the end of the output.
+        The `count` records must already be in the output after the header, up to its end.
         """
         cdef uint8_t *header = self.output + at
         cdef Py_ssize_t size = self.output_length - at
@@ -313,7 +315,10 @@ cdef class BatchFilter:
         return True
 
     cdef int64_t plain_batch(self, const uint8_t *batch, const BatchHeader *header) noexcept nogil:
-        """Filters one plain batch into the output. Returns CHUNK_DONE, BATCH_IS_CORRUPT or NO_MEMORY."""
+        """Appends a plain batch, or the records of it that are retained, to the output.
+
+        Returns CHUNK_DONE, also if nothing is retained, BATCH_IS_CORRUPT or NO_MEMORY.
+        """
         cdef const uint8_t *records = batch + BATCH_OVERHEAD
         cdef Py_ssize_t length = header.size - BATCH_OVERHEAD, at = self.output_length
         cdef Retained retained
@@ -347,7 +352,11 @@ cdef class BatchFilter:
         return CHUNK_DONE
 
     def filter_plain(self, chunk, Py_ssize_t position, Py_ssize_t end):
-        """Filters plain batches from `position` on. Returns (position, reason), as `collect_keys` does."""
+        """Filters the plain batches in `chunk[position:end]` into the output; returns (position, reason).
+
+        The position is that of the first batch that was not filtered. The reason is DONE if no complete batch is left,
+        SPECIAL if the caller has to decompress the batch and call `filter_batch`, and CORRUPT if the batch is damaged.
+        """
         cdef Py_buffer view
         cdef BatchHeader header
         cdef int64_t status
@@ -375,8 +384,8 @@ cdef class BatchFilter:
         """Filters the batch at `position` of `chunk` into the output. The caller has checked its CRC.
 
         `records` are its decompressed records. `discard` removes all of them, for an aborted transaction. `keep_empty`
-        retains the batch even without records. `begin_horizon` sets the batch's delete horizon if it has none yet, for
-        a marker whose transaction has no records any more. Raises MalformedRecords.
+        retains the batch even if no record is retained. `begin_horizon` sets the batch's delete horizon if it has none
+        yet; it is for a transaction marker whose transaction has no records any more. Raises MalformedRecords.
         """
         cdef Py_buffer view
         cdef BatchHeader header
@@ -426,7 +435,7 @@ cdef class BatchFilter:
         self.put_header(batch, at, attributes, base_timestamp, retained.max_timestamp, retained.count)
 
     def _compress_output(self, Py_ssize_t start, int codec):
-        """Compresses the output from `start` on."""
+        """Compresses the part of the output from position `start` on with the codec."""
         plain = PyBytes_FromStringAndSize(<char *>self.output + start, self.output_length - start)
         cdef bytes packed = compress(codec, plain)
         self.output_length = start
@@ -452,9 +461,10 @@ cdef class BatchFilter:
                 or header.base_offset + header.last_offset_delta + 1 == self.round_end)
 
     def retains_old(self, int64_t offset, key, bint has_value, bint keeps_tombstones):
-        """Returns whether a message of magic 0 or 1 is retained.
+        """Returns whether the message of magic 0 or 1 at `offset` is retained.
 
-        `keeps_tombstones` is set if the segment is younger than `delete.retention.ms`.
+        `has_value` is False for a tombstone, and `keeps_tombstones` is set if the segment is younger than
+        `delete.retention.ms`. A message without a key is removed.
         """
         if offset > self.offsets.latest_offset:
             return True
@@ -464,22 +474,23 @@ cdef class BatchFilter:
         return offset >= self.offsets.get(key) and (has_value or keeps_tombstones)
 
     def put(self, bytes batch not None):
-        """Appends bytes to the output unchanged: messages of magic 0 or 1."""
+        """Appends `batch`, which has messages of magic 0 or 1, to the output unchanged."""
         if not self.reserve(len(batch)):
             raise MemoryError()
         memcpy(self.output + self.output_length, <const char *>batch, len(batch))
         self.output_length += len(batch)
 
     def take_output(self):
-        """Returns the output so far and empties it. For tests and old formats."""
+        """Returns the output so far, and empties it. For tests, and for batches of magic 0 and 1."""
         taken = PyBytes_FromStringAndSize(<char *>self.output, self.output_length)
         self.output_length = 0
         return taken
 
     def write_to(self, SegmentState segment not None, int64_t index_interval_bytes):
-        """Appends the output, which has batches of magic 2 only, to a segment open for append, and indexes it.
+        """Appends the output, which has batches of magic 2 only, to a segment, and adds index entries for it.
 
-        Returns the number of bytes written. Raises OSError. The segment is not part of the log yet.
+        Returns the number of bytes written. The segment must be open for append, and not be part of a log yet. Raises
+        OSError.
         """
         cdef iovec vector
         cdef int status = 0

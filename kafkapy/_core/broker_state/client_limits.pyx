@@ -5,16 +5,19 @@ from libc.string cimport memcpy
 
 
 cdef class ClientLimits:
-    """The sensors for one user and client id, shared by their connections. Used by the owner thread only.
+    """The quota sensors for one user and client id, shared by their connections. Used by the owner thread only.
 
-    It is outdated once the gate's generation of quotas differs from its own.
+    `generation` counts the changes of quotas in the gate; the limits must not be used after it has changed there.
     """
 
     def __init__(self, int64_t generation, bytes client_id not None, *, QuotaSensor produce=None,
                  QuotaSensor fetch=None, QuotaSensor request=None, QuotaSensor exempt=None,
                  int64_t fetch_window_bytes=0):
-        """A sensor that is None means no limit. `exempt` measures the time that `request` does not limit; None if that
-        time is not measured. `fetch_window_bytes` limits the responses to fetches, if `fetch` is given."""
+        """Stores the sensors; one that is None means no limit.
+
+        `exempt` measures the time of requests that `request` does not limit, unless it is None. `fetch_window_bytes`
+        limits the bytes in the response to a fetch, if `fetch` is given.
+        """
         self.generation = generation
         self.client_id = client_id
         self.id_bytes = client_id

@@ -23,8 +23,8 @@ cdef inline int home_of(int32_t topic, int capacity) noexcept nogil:
 cdef class ClientRights:
     """A hash table from the number of a topic to the permissions. Used by the owner thread only.
 
-    It is outdated once the gate's generation differs from its own. Connections with the same principal, address and
-    listener share it.
+    Connections with the same principal, address and listener share it. `generation` counts the changes of ACLs in the
+    gate; after it has changed there, the permissions must not be used before `renew`.
     """
 
     def __init__(self, int64_t generation):
@@ -34,7 +34,7 @@ cdef class ClientRights:
         free(self.slots)
 
     def renew(self, int64_t generation):
-        """Removes all permissions and sets the generation."""
+        """Removes all permissions, and sets the generation of ACLs to which later ones belong."""
         self.generation = generation
         self.may_follow = False
         self.used = 0
@@ -42,7 +42,7 @@ cdef class ClientRights:
             memset(self.slots, 0, <size_t> self.capacity * sizeof(RightsSlot))
 
     def allow_following(self):
-        """Stores that the client may fetch as a follower."""
+        """Stores that the client may fetch as a follower, from all partitions."""
         self.may_follow = True
 
     def allow(self, int32_t topic, int operation):
@@ -56,7 +56,7 @@ cdef class ClientRights:
         self.place(topic, <uint8_t> operation)
 
     def allows(self, int32_t topic, int operation):
-        """Returns whether the operation is stored as allowed."""
+        """Returns whether READ or WRITE on the topic with this number is stored as allowed."""
         return self.may(topic, <uint8_t> operation)
 
     def __len__(self):

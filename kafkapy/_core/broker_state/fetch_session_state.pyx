@@ -2,9 +2,10 @@
 
 
 cdef class FetchPartitionState(Linked):
-    """Base of FetchPartition, one partition of a fetch session: the client's place in it, and the offsets sent last.
+    """Base of FetchPartition, one partition of a fetch session. Used by the owner thread only.
 
-    The place consists of the fields that a Fetch request has for a partition. Used by the owner thread only.
+    It has the fields of the client's last Fetch request for the partition, such as the fetch offset, and the high
+    watermark and log start offset that were sent last.
     """
 
     def __cinit__(self, *arguments, **keywords):
@@ -32,7 +33,10 @@ cdef class FetchPartitionState(Linked):
 
     def move(self, int64_t fetch_offset, int64_t max_bytes, int32_t current_leader_epoch, int32_t last_fetched_epoch,
              int64_t log_start_offset):
-        """Sets the client's place; -1 means that the request did not give an epoch or the log start offset."""
+        """Stores the fields of a Fetch request for the partition.
+
+        An epoch, or the log start offset, is -1 if the request did not give it.
+        """
         self.place.fetch_offset = fetch_offset
         self.place.max_bytes = max_bytes
         self.place.current_leader_epoch = current_leader_epoch
@@ -60,13 +64,13 @@ cdef class SessionPartitions(LinkedOrder):
         return self.table.find(topic_key, length, index)
 
     def get(self, key):
-        """Returns the partition of this key, or None."""
+        """Returns the partition with this key, (topic's id or name, partition number), or None."""
         cdef bytes topic_key = key_bytes(key[0])
         cdef PyObject *found = self.table.find(topic_key, len(topic_key), key[1])
         return None if found == NULL else <object> found
 
     def __setitem__(self, key, FetchPartitionState partition not None):
-        """Adds a new partition at the end."""
+        """Adds a partition at the end of the order; removes another partition with the same key."""
         self.pop(key)
         partition.topic_key = key_bytes(key[0])
         partition.topic = partition.topic_key
@@ -76,7 +80,7 @@ cdef class SessionPartitions(LinkedOrder):
         self.append(partition)
 
     def pop(self, key):
-        """Removes the partition of this key, if there is one."""
+        """Removes the partition with this key, (topic's id or name, partition number), if there is one."""
         cdef FetchPartitionState partition = self.get(key)
         if partition is not None:
             self.take_out(partition)
@@ -116,7 +120,7 @@ cdef class FetchSessionTable(LinkedOrder):
         self.move_to_end(session)
 
     def get(self, int32_t session_id):
-        """Returns the session, or None."""
+        """Returns the session with this id, or None."""
         cdef PyObject *found = self.find(session_id)
         return None if found == NULL else <object> found
 

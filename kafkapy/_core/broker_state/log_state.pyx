@@ -9,7 +9,7 @@ from kafkapy._core.bytes.segment_file cimport segment_file_cut
 
 
 cdef class DirectoryState:
-    """Base of LogDirectory: states whether the directory can be used. Read by any thread."""
+    """Base of LogDirectory, with the field that is set while the directory can be used. Read by any thread."""
 
 
 cdef class LogLimits:
@@ -17,7 +17,7 @@ cdef class LogLimits:
 
 
 cdef class SegmentState:
-    """Base of LogSegment: its end, its timestamps, its open files. Invariants: see LogSegment."""
+    """Base of LogSegment, with the fields that change with each append: the end, the timestamps and the open files."""
 
     def __cinit__(self, *arguments, **keywords):
         self._first_timestamp = TIMESTAMP_NOT_LOADED
@@ -65,13 +65,16 @@ cdef class SegmentState:
 
 
 cdef class SegmentsState:
-    """Base of LogSegments: the segments in order as a C array, which the gate can read."""
+    """Base of LogSegments: the segments of a log in ascending order, in a C array that the gate can read."""
 
     def __dealloc__(self):
         free(self.ordered)
 
     def _set_segments(self, list segments not None):
-        """Sets all segments, by base offset. The caller keeps the list alive and calls this whenever it changes."""
+        """Sets all segments, in the order of their base offsets.
+
+        The caller must store the list as long as it is set, and call this function again whenever the list changes.
+        """
         cdef Py_ssize_t index, count = len(segments)
         cdef void *grown = realloc(self.ordered, <size_t> (count or 1) * sizeof(PyObject *))
         cdef SegmentState segment = None
@@ -140,7 +143,7 @@ cdef class ProducersState:
 
 
 cdef class EpochsState:
-    """Base of LeaderEpochCache: the leader epochs in order as a C array, which the gate can read."""
+    """Base of LeaderEpochCache: the leader epochs of a log in ascending order, in a C array that the gate can read."""
 
     def __cinit__(self, *arguments, **keywords):
         self.latest_epoch = -1
@@ -149,7 +152,7 @@ cdef class EpochsState:
         free(self.starts)
 
     def _set_epochs(self, list entries not None):
-        """Replaces the epochs by copies of the pairs (epoch, start offset), oldest first.
+        """Replaces the epochs by copies of `entries`, pairs (epoch, start offset), oldest first.
 
         LeaderEpochCache calls this function after every change of its epochs.
         """
@@ -185,4 +188,4 @@ cdef class EpochsState:
 
 
 cdef class LogState:
-    """Base of Log: its offsets and the parts that an append changes. Invariants: see Log."""
+    """Base of Log, with the fields that an append changes: the offsets, the segments, the producers and the epochs."""

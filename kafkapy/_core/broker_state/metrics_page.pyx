@@ -28,7 +28,7 @@ START_OFFSET, END_OFFSET, SIZE, SEGMENTS, FILLED_COLUMNS = range(5)
 
 
 cdef Py_ssize_t put_number(char *at, int64_t value) noexcept nogil:
-    """Writes a space, the number and the end of the line, and returns the number of bytes."""
+    """Writes a space, `value` as decimal digits, and a line feed to `at`; returns the number of bytes written."""
     cdef char digits[24]
     cdef uint64_t rest = <uint64_t> value if value >= 0 else <uint64_t> 0 - <uint64_t> value
     cdef int count = 0
@@ -58,7 +58,7 @@ cdef class MetricsPage:
         free(self.data)
 
     cdef int reserve(self, size_t more) noexcept nogil:
-        """Makes room for `more` bytes. Returns 0, or -1 if memory is short."""
+        """Makes room for `more` bytes after the text of the page. Returns 0, or -1 if memory is short."""
         cdef size_t capacity = self.capacity if self.capacity else SMALLEST_CAPACITY
         cdef void *grown
         while capacity - self.used < more:
@@ -73,7 +73,7 @@ cdef class MetricsPage:
         return 0
 
     def text(self, bytes text not None):
-        """Appends a text in the format of the page."""
+        """Appends lines that are already in the format of the page."""
         cdef const char *begin = text
         cdef size_t size = <size_t> len(text)
         self.check_room(size)
@@ -87,7 +87,7 @@ cdef class MetricsPage:
             raise MemoryError()
 
     def topic_family(self, bytes name not None, list topics not None, int counter):
-        """Appends a line for each TopicCounters of `topics`, with the value of the counter at index `counter`.
+        """Appends a line for each TopicCounters in `topics`: `name`, its labels, and its counter at index `counter`.
 
         No thread may change the list during the call.
         """
@@ -115,7 +115,7 @@ cdef class MetricsPage:
             free(pinned)
 
     def partition_family(self, bytes name not None, PartitionRows rows not None, int column):
-        """Appends a line for each row, with its value in `column`."""
+        """Appends a line for each row of `rows`: `name`, the row's labels, and its value in `column`."""
         cdef const char *begin = name
         cdef size_t length = <size_t> len(name)
         cdef Py_ssize_t index
@@ -153,8 +153,8 @@ cdef Py_ssize_t put_topic(char *at, const char *name, size_t length, TopicCounte
 cdef class PartitionRows:
     """A table of values such as offsets and sizes, with one row for each partition. Used by one thread.
 
-    The owner thread may change the partitions while `fill` reads them; each single value is read consistently. The last
-    row holds the sums of the partitions without a row of their own.
+    If there are more partitions than rows, the last row has the sums of all partitions from its own on. The owner
+    thread may change the partitions while `fill` reads them; each single value is read consistently.
     """
 
     def __init__(self, list labels not None, int columns):
@@ -184,7 +184,7 @@ cdef class PartitionRows:
     def fill(self, list partitions not None, Py_ssize_t begin, Py_ssize_t end):
         """Adds the offsets, sizes and segment counts of `partitions[begin:end]` to the table.
 
-        Those of `partitions[n]` are added to row n, or to the last row if there is no row n.
+        The values of `partitions[n]` are added to row n, or to the last row if there is no row n.
         """
         cdef Py_ssize_t number
         cdef PartitionState partition

@@ -14,7 +14,7 @@ cdef TopicCounters UNSEEN = TopicCounters()
 
 
 cdef class PartitionState:
-    """Base of Partition. Used by the owner thread only.
+    """Base of Partition, with the fields that the gate reads and changes. Used by the owner thread only.
 
     Invariants: `replicas` has exactly the values of `remote_replicas`; the awaited offsets are in ascending order, and
     none is at or below the high watermark after it was raised and the gate was notified.
@@ -30,12 +30,13 @@ cdef class PartitionState:
 
     @property
     def effective_min_isr(self):
-        """`min.insync.replicas`, but at most the number of replicas."""
+        """The smallest size of the ISR with which writes are accepted: `min.insync.replicas`, but at most the number of
+        replicas."""
         return self.minimal_isr_size()
 
     @property
     def awaited_count(self):
-        """The number of the gate's produce requests that wait for this partition."""
+        """The number of the gate's produce requests that wait until the high watermark of this partition has risen."""
         cdef AwaitedOffset *awaited = self.first_awaited
         cdef int count = 0
         while awaited != NULL:
@@ -65,8 +66,8 @@ cdef class PartitionState:
     def set_isr(self, int isr_size, maximal_isr, bint is_in_flight):
         """Stores the size of the confirmed ISR, and marks the replicas that the high watermark has to wait for.
 
-        These are the broker ids in `maximal_isr`: the ISR and the replicas that a proposal adds. `is_in_flight` is set
-        while the controller has not confirmed a proposed ISR.
+        `maximal_isr` has the broker ids of these replicas: the ISR, and those that the leader has proposed to add to
+        it. `is_in_flight` is set while the controller has not confirmed the proposal.
         """
         cdef ReplicaState replica
         self.isr_size = isr_size
@@ -76,11 +77,10 @@ cdef class PartitionState:
             replica.is_in_maximal_isr = replica.broker_id in maximal_isr
 
     def raise_high_watermark(self, int64_t monotonic_ms):
-        """Raises the high watermark if possible, and returns whether it rose.
+        """Raises the high watermark to the largest offset that all replicas in the ISR have; returns whether it rose.
 
-        It is the smallest log end offset of the leader and of the replicas that are in the maximal ISR or about to
-        enter it, since no replica in the ISR may be below it. It does not rise while the ISR is smaller than
-        `min.insync.replicas`.
+        Replicas that are proposed for the ISR, or are caught up and may soon enter it, count as well. The high
+        watermark does not rise while the ISR is smaller than `min.insync.replicas`.
         """
         return self.advance_high_watermark(self.log, monotonic_ms)
 
@@ -106,8 +106,10 @@ cdef class PartitionState:
             self.is_commit_watched = True
 
     def is_withheld(self, ReplicaState replica not None, int64_t monotonic_ms):
-        """Returns whether the follower, which is outside of the ISR, gets no records now, because the rate of throttled
-        partitions is exceeded (KIP-73)."""
+        """Returns whether the follower gets no records now because the rate of throttled replicas is exceeded (KIP-73).
+
+        Only a follower that is not in the ISR, and is not proposed for it, is throttled.
+        """
         return self.withholds_from(replica, monotonic_ms)
 
     cdef bint withholds_from(self, ReplicaState replica, int64_t monotonic_ms) noexcept nogil:
@@ -163,7 +165,7 @@ cdef inline int64_t smaller_end(PartitionState partition, ReplicaState replica, 
 
 
 cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil:
-    """Returns the FNV-1a hash of topic and partition number.
+    """Returns a hash (FNV-1a) of the partition number and of `key`, the `length` bytes of the topic's name or id.
 
     Only existing partitions are in the table, so that clients cannot force collisions.
     """
@@ -210,7 +212,7 @@ cdef class PartitionTable:
         self.slots[at] = slot[0]
 
     cdef int reserve(self) except -1:
-        """Makes room for one more entry."""
+        """Makes room for one more entry, doubling the table if more than half of its slots would be used."""
         cdef PartitionSlot *old = self.slots
         cdef Py_ssize_t old_capacity = self.capacity
         cdef Py_ssize_t at
@@ -242,7 +244,7 @@ cdef class PartitionTable:
         return 0
 
     cdef int drop(self, bytes key, int32_t partition) except -1:
-        """Removes the partition, if it is in the table.
+        """Removes the partition of the topic `key` (name or id), if it is in the table.
 
         Later entries of the same probe sequence move up, so that no gap ends a search too early.
         """

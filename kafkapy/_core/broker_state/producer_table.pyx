@@ -10,7 +10,7 @@ cdef enum:
 
 
 class BatchMetadata(NamedTuple):
-    """The sequences and offsets of a batch in the log, both ends inclusive."""
+    """The sequences and offsets of a batch in the log; the last sequence and the last offset are inclusive."""
 
     first_sequence: int
     last_sequence: int
@@ -25,9 +25,10 @@ cdef object as_metadata(const ProducedBatch *batch):
 
 
 cdef class ProducerEntry:
-    """One producer of one log. Invariants: at most five batches, all of `producer_epoch`, oldest first.
+    """The state of one idempotent producer in one log. Changed by the log's owner thread only.
 
-    Changed by the log's owner thread only. `transaction_first_offset` is -1 outside a transaction.
+    `transaction_first_offset` is -1 outside a transaction. Invariants: there are at most five batches, all of
+    `producer_epoch`, oldest first.
     """
 
     def __init__(self, int64_t producer_id, int16_t producer_epoch=-1, int64_t last_timestamp=-1,
@@ -77,7 +78,8 @@ cdef class ProducerEntry:
             self.producer_epoch = producer_epoch
 
     def add(self, int16_t producer_epoch, batch):
-        """Adds a batch that is in the log. If there are six batches, the oldest is removed."""
+        """Adds a BatchMetadata of a batch that was appended to the log; of more than five batches the oldest is
+        removed."""
         cdef ProducedBatch produced
         (produced.first_sequence, produced.last_sequence, produced.first_offset, produced.last_offset,
          produced.timestamp) = batch
@@ -102,7 +104,8 @@ cdef class ProducerEntry:
 cdef class ProducerTable:
     """A dictionary of ProducerEntry by producer id that the gate can read. Used by the owner thread only.
 
-    Invariants: `slots` holds exactly the entries of `owned`; at least half of it is empty.
+    The dictionary `owned` keeps the entries alive, and `slots` is a hash table of the same entries, at least half of
+    which is empty.
     """
 
     def __cinit__(self):
@@ -150,7 +153,7 @@ cdef class ProducerTable:
         return 0
 
     def get(self, int64_t producer_id):
-        """Returns the entry, or None."""
+        """Returns the entry of the producer, or None."""
         cdef PyObject *found = self.find(producer_id)
         return None if found == NULL else <object> found
 
@@ -168,7 +171,7 @@ cdef class ProducerTable:
             self.rebuild(self.capacity)
 
     def remove_all(self, producer_ids):
-        """Removes several producers."""
+        """Removes the entries of the producers with these ids, which must all exist."""
         gone = [self.owned.pop(producer_id) for producer_id in producer_ids]
         if gone:
             self.rebuild(self.capacity)  # before `gone`, which owns what the slots borrow, is deleted
@@ -196,5 +199,8 @@ cdef class ProducerTable:
 
 
 cdef inline Py_ssize_t slot_of(int64_t producer_id, Py_ssize_t capacity) noexcept nogil:
-    """Returns the first slot of a producer. A multiplication spreads the ids, which come in consecutive blocks."""
+    """Returns the index of the first slot in which the entry of a producer may be.
+
+    A multiplication spreads the ids, because producers get them in consecutive blocks.
+    """
     return <Py_ssize_t> ((<uint64_t> producer_id * 0x9E3779B97F4A7C15u) >> 32) & (capacity - 1)

@@ -19,7 +19,10 @@ cdef int64_t LONGEST_MS = (1 << 53) - 1   # the largest exact integer of a doubl
 
 
 cdef class QuotaSensor:
-    """The samples and the bound of one bucket. Used by the owner thread only; any thread may read the rate."""
+    """Measures the rate of one quota of a client or user in samples, and compares it with the bound.
+
+    Used by the owner thread only; any thread may read the rate.
+    """
 
     def __cinit__(self, double bound, int sample_limit, int64_t sample_ms, *, bint is_simple=False):
         if sample_limit < 1 or sample_ms < 1:
@@ -40,7 +43,7 @@ cdef class QuotaSensor:
 
     @property
     def bound(self):
-        """The largest rate, in units per second; NaN limits nothing."""
+        """The largest rate that the quota permits, in units per second; NaN means no limit."""
         return self.limit
 
     @bound.setter
@@ -105,11 +108,12 @@ cdef class QuotaSensor:
         return not (total + value) / (<double> window_ms / 1000) > self.limit  # a bound that is NaN limits nothing
 
     def record(self, double value, int64_t monotonic_ms):
-        """Records `value`, which is negative to withdraw what was recorded before."""
+        """Adds `value`, such as a number of bytes, to the current sample; a negative value withdraws what was added
+        before."""
         self.add(value, monotonic_ms)
 
     def rate(self, int64_t monotonic_ms):
-        """Returns the rate per second."""
+        """Returns the units per second in the present samples."""
         cdef int64_t window_ms
         cdef double total = self.sum_of(monotonic_ms, &window_ms)
         return total / (<double> window_ms / 1000)

@@ -2,7 +2,7 @@
 
 
 cdef class PeerState:
-    """The registration of another broker, as far as replication depends on it. Written by the owner thread only."""
+    """The registration of another broker: its epoch, and if it is active. Written by the owner thread only."""
 
     def __cinit__(self):
         self.epoch = NO_BROKER_EPOCH
@@ -44,11 +44,11 @@ cdef class ReplicaState:
 
     def record_fetch(self, int64_t fetch_offset, int64_t log_start_offset, int64_t leader_end_offset,
                      int64_t monotonic_ms, int64_t broker_epoch):
-        """Records a fetch from `fetch_offset` while the leader's log ended at `leader_end_offset`.
+        """Records a follower's fetch from `fetch_offset` while the leader's log ended at `leader_end_offset`.
 
-        The follower is caught up now if it fetches from that end. If it fetches from the end that the log had at its
-        previous fetch, it was caught up at the time of that fetch: a follower that keeps pace with a steady writer is
-        in sync, although it never reaches the moving end.
+        If the fetch is from that end, the follower is caught up now. If it is from the end that the log had at the
+        follower's previous fetch, the follower was caught up at the time of that fetch. Thus a follower that keeps pace
+        with a steady writer is in sync, although it never reaches the moving end.
         """
         self.note_fetch(fetch_offset, log_start_offset, leader_end_offset, monotonic_ms, broker_epoch)
 

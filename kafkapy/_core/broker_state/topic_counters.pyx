@@ -11,7 +11,10 @@ cdef class TopicCounters:
     """The counters of one topic since the broker began to host it. The owner thread counts, any thread reads."""
 
     def __init__(self, bytes labels=b"", TopicCounters total=None):
-        """Creates counters of 0. Each event is also counted in `total`, the counters of all topics, if it is given."""
+        """Creates counters with the value 0. `labels` is the text that names the topic on the page of metrics.
+
+        Each event is also counted in `total`, the counters of all topics, unless it is None.
+        """
         self.labels = labels
         self.label_text = labels
         self.label_length = <size_t> len(labels)
@@ -26,12 +29,12 @@ cdef class TopicCounters:
         count_failed_append(self)
 
     def count_fetch(self, int64_t size):
-        """Counts a read of `size` bytes of batches, which may be 0, for a consumer."""
+        """Counts a consumer's read of `size` bytes of batches, which may be 0."""
         count_fetch(self, size)
 
     def count_failed_fetch(self):
         count_failed_fetch(self)
 
     def as_dict(self):
-        """Returns all counters by name."""
+        """Returns the values of all counters by the counter's name."""
         return {name: self.values[index] for index, name in enumerate(COUNTER_NAMES)}

@@ -155,7 +155,7 @@ cdef class ArrowBatch:
         return 0
 
     def __arrow_c_schema__(self):
-        """Returns the columns' names and types as a capsule (Arrow's PyCapsule interface)."""
+        """Returns the columns' names and types as a capsule of an ArrowSchema (Arrow's PyCapsule interface)."""
         cdef ArrowSchema *schema = <ArrowSchema *>calloc(1, sizeof(ArrowSchema))
         if schema == NULL:
             raise MemoryError()
@@ -168,8 +168,9 @@ cdef class ArrowBatch:
         return capsule
 
     def __arrow_c_array__(self, requested_schema=None):
-        """Returns a pair of capsules, the schema and the array; no rows can be added afterwards. A requested schema is
-        ignored, as the interface allows.
+        """Returns a pair of capsules, of the ArrowSchema and of the ArrowArray with the rows.
+
+        No rows can be added afterwards. `requested_schema` is ignored, as Arrow's PyCapsule interface allows.
         """
         cdef ArrowArray *array
         self.freeze()
@@ -203,7 +204,10 @@ cdef ArrowColumn *make_headers() noexcept nogil:
 # Each exported struct has memory of its own and owns a share of its column.
 
 cdef bint begin_schema(ArrowSchema *schema, const char *name, const char *format, int children) noexcept nogil:
-    """Sets the fields and allocates the children, which stay empty; returns False if there is not enough memory."""
+    """Sets the fields of `schema`, and allocates `children` empty schemas as its children.
+
+    Returns False if there is not enough memory; then the caller has to release the schema.
+    """
     cdef ExportedSchema *own = <ExportedSchema *>calloc(1, sizeof(ExportedSchema))
     cdef int index
     if own == NULL:
@@ -229,9 +233,9 @@ cdef bint export_schema(ArrowSchema *schema, const ArrowColumn *column) noexcept
 
 
 cdef void release_schema(ArrowSchema *schema) noexcept nogil:
-    """Releases a schema and its children, on any thread.
+    """Releases a schema and its children; any thread may call it.
 
-    The reader owns a child that it has moved out; such a child has no release callback.
+    A child without a release callback is left alone: the library that reads the schema has moved it out and owns it.
     """
     cdef int64_t index
     for index in range(schema.n_children):
@@ -276,9 +280,9 @@ cdef bint export_column(ArrowArray *array, ArrowColumn *column) noexcept nogil:
 
 
 cdef void release_array(ArrowArray *array) noexcept nogil:
-    """Releases an array and its children, on any thread.
+    """Releases an array and its children; any thread may call it.
 
-    The reader owns a child that it has moved out; such a child has no release callback.
+    A child without a release callback is left alone: the library that reads the array has moved it out and owns it.
     """
     cdef ExportedArray *own = <ExportedArray *>array.private_data
     cdef int64_t index

@@ -33,7 +33,10 @@ cdef int64_t bytes_held(const ArrowColumn *column) noexcept nogil:
 
 
 cdef ArrowColumn *take_spare(const char *name, const char *format) noexcept nogil:
-    """Returns a cached unused column with this name and format; NULL if there is none or the cache is locked."""
+    """Returns an unused column with this name and format from the cache, to be used again.
+
+    Returns NULL if the cache has none, or another thread is using the cache.
+    """
     cdef ArrowColumn *found = NULL
     cdef int at
     global spare_count, spare_bytes
@@ -51,7 +54,10 @@ cdef ArrowColumn *take_spare(const char *name, const char *format) noexcept nogi
 
 
 cdef bint give_spare(ArrowColumn *column) noexcept nogil:
-    """Puts a column that nothing uses any more into the cache; returns False if the cache is full or locked."""
+    """Puts a column that nothing uses any more into the cache.
+
+    Returns False if the cache is full, or another thread is using it; then the caller has to free the column.
+    """
     cdef bint taken = False
     global spare_count, spare_bytes
     if exchange(&spare_is_busy, 1, SEQUENTIAL):

@@ -19,7 +19,7 @@ cdef inline bint is_null(const ArrowColumn *column, int64_t row) noexcept nogil:
 
 
 cdef object bytes_at(const ArrowColumn *column, int64_t row):
-    """Returns the bytes of a row, which are copied; None for null."""
+    """Returns a copy of the bytes in a row of a column; None if the row is null."""
     if is_null(column, row):
         return None
     cdef int32_t *offsets = offsets_of(column)
@@ -27,9 +27,9 @@ cdef object bytes_at(const ArrowColumn *column, int64_t row):
 
 
 cdef int64_t row_at(const int32_t *offsets, int64_t low, int64_t high, int64_t position) noexcept nogil:
-    """Returns the row from `low` to `high` (exclusive) whose bytes contain the byte at `position` of the column's data.
+    """Returns the row, at least `low` and below `high`, that contains the byte at `position` of the column's data.
 
-    `offsets` are the positions at which the rows' bytes begin (Arrow's offsets).
+    `offsets[row]` is the position at which the bytes of a row begin (Arrow's offsets).
     """
     cdef int64_t middle
     while high - low > 1:
@@ -43,7 +43,7 @@ cdef int64_t row_at(const int32_t *offsets, int64_t low, int64_t high, int64_t p
 
 cdef int64_t next_row(const ArrowColumn *column, int64_t row, int64_t rows, const uint8_t *needle,
                       Py_ssize_t size) noexcept nogil:
-    """Returns the first row from `row` on whose bytes contain the needle; -1 if there is none."""
+    """Returns the first row, at least `row` and below `rows`, whose bytes contain the needle; -1 if there is none."""
     cdef const int32_t *offsets = offsets_of(column)
     cdef const uint8_t *at = column.data + offsets[row]
     cdef const uint8_t *end = column.data + offsets[rows]
@@ -89,7 +89,10 @@ def rows_containing(ArrowBatch batch, str column, const uint8_t[::1] needle, int
 
 
 def rows_equal_to(ArrowBatch batch, str column, const uint8_t[::1] content, int64_t start=0, int64_t limit=-1):
-    """Returns the rows from `start` on whose bytes in the column are equal to `content`; at most `limit` (-1: all)."""
+    """Returns the rows from `start` on whose bytes in the column are equal to `content`; at most `limit` (-1: all).
+
+    Null is equal to nothing. Raises ValueError for a column without bytes.
+    """
     cdef const ArrowColumn *searched = bytes_column(batch, column)
     cdef const int32_t *offsets = offsets_of(searched)
     cdef int64_t rows = batch.content.rows, row

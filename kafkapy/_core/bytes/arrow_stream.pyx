@@ -17,7 +17,7 @@ cdef struct ArrowArrayStream:
 
 
 cdef class BatchStream:
-    """The state of one exported stream: the batches, how many were read, and the last error."""
+    """The state of one exported stream: the batches, the index of the next one, and the text of the last error."""
 
     cdef ArrowBatch template
     cdef list batches
@@ -28,7 +28,8 @@ cdef class BatchStream:
 def export_stream(ArrowBatch template not None, batches):
     """Returns a PyCapsule of an ArrowArrayStream over `batches`, which have the columns of `template`.
 
-    The stream keeps the batches alive; reading a batch freezes it. Raises MemoryError.
+    The stream keeps the batches alive; after a batch was read from the stream, no rows can be added to it. Raises
+    MemoryError.
     """
     cdef ArrowArrayStream *stream = <ArrowArrayStream *>calloc(1, sizeof(ArrowArrayStream))
     cdef BatchStream state

@@ -45,9 +45,9 @@ STATUS_ERRORS = {
 
 
 class RecordValidationError(ApiError):
-    """Some records of a batch are refused; `record_errors` lists pairs (index in the batch, message), as in KIP-467.
+    """The error that some records of a batch are refused.
 
-    At most 256 records are listed.
+    `record_errors` lists pairs (index in the batch, message), as in KIP-467, for at most 256 records.
     """
 
     def __init__(self, error, message, record_errors):
@@ -60,9 +60,9 @@ cdef bint crc_is_valid(const uint8_t *buf, const BatchHeader *header) noexcept n
 
 
 cdef int check_batch(const uint8_t *buf, const BatchHeader *header, const BatchLimits *limits) noexcept nogil:
-    """Checks the fields of a header and the checksum; returns 0 or a BATCH_ status.
+    """Checks the header of a batch, and its checksum; returns 0, or the BATCH_ status of the first fault.
 
-    The checks have Kafka's order, which decides the error code of a batch with several faults.
+    The checks have the same order as in Kafka, since the first fault decides the error code.
     """
     if limits.from_client and header.base_offset != 0:
         return BATCH_BAD_BASE_OFFSET

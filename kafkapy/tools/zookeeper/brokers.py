@@ -47,7 +47,7 @@ def servers_in_zookeeper(connect_string: str, protocol: str = "PLAINTEXT", patie
 
 
 def read_registrations(client: ZooKeeperClient) -> dict[int, dict[str, Any]]:
-    """Returns the registrations of the brokers by their ids, in order; {} if there are none."""
+    """Returns the JSON object that each broker has registered in ZooKeeper, by broker id in ascending order."""
     try:
         names, _ = client.children(BROKERS_PATH)
     except ZooKeeperRequestError as error:

@@ -179,7 +179,7 @@ def _carry_out(name: str, command: ShellCommand, client: ZooKeeperClient, rest: 
 
 
 def _current(command: ShellCommand) -> str:
-    """Returns the arguments of a command's present form, for the warning that the user typed its deprecated form."""
+    """Returns the arguments of a command's present form, which the warning about a deprecated form recommends."""
     return {"ls path [watch]": "[-w] path", "get path [watch]": "[-s] [-w] path"}.get(command.deprecated, command.usage)
 
 
@@ -191,7 +191,10 @@ def usage() -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Runs the command of the arguments, or the commands that are typed; returns the exit code of the last one."""
+    """Runs the command in the arguments or, without one, the commands that the user types; returns the exit code.
+
+    It is the code of the last command.
+    """
     address, *words = [*arguments.values("server"), *arguments.positionals] or ["localhost:2181"]
     shell = ZooKeeperShell(address, arguments["timeout"], accepts_read_only=arguments.has("r"))
     print(f"Connecting to {address}", flush=True)
