@@ -27,7 +27,7 @@ class SessionClock:
         self._deadlines_ms[session_id] = monotonic_ms + timeout_ms
 
     def touch(self, session_id: int, monotonic_ms: int) -> None:
-        """Sets the session's deadline to its full timeout after `monotonic_ms`, the present time.
+        """Gives the session its full timeout again, from `monotonic_ms`, the present time, on.
 
         Ignores an unknown session.
         """

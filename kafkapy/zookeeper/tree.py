@@ -22,7 +22,10 @@ def _is_never(path: str) -> bool:
 
 
 class Session(NamedTuple):
-    """A session: the password that a client needs to continue the session, and its timeout. Immutable."""
+    """A session: the password that a client needs to continue it, its timeout, and the zxid of its creation.
+
+    Immutable.
+    """
 
     password: bytes
     timeout_ms: int
@@ -171,7 +174,7 @@ class Transaction:
         return self.tree.nodes.get(path)
 
     def find(self, path: str) -> Node:
-        """Returns the node. Raises OperationError NO_NODE."""
+        """Returns the node at `path` as this transaction sees it. Raises OperationError NO_NODE if there is none."""
         node = self.get(path)
         if node is None:
             raise OperationError(ZooKeeperError.NO_NODE)

@@ -55,7 +55,10 @@ cdef class SessionPartitions(LinkedOrder):
     """
 
     def __init__(self, keyed=()):
-        """`keyed` is a dictionary of partitions, in the order in which they are read."""
+        """Adds the partitions in `keyed`, a dictionary, in its order.
+
+        A key is a pair (topic's id or name, partition number).
+        """
         self.table = PartitionTable()
         for key in keyed:
             self[key] = keyed[key]

@@ -99,9 +99,9 @@ cdef class SegmentsState:
 
 
 cdef class ProducersState:
-    """Base of ProducerStateManager: the producers' entries, and the transactions that limit the last stable offset.
+    """Base of ProducerStateManager: the producers of a log, and the transactions that limit the last stable offset.
 
-    The entries reflect every batch below `map_end_offset`.
+    The entries of the producers reflect every batch below `map_end_offset`.
     """
 
     def __cinit__(self, *arguments, **keywords):
@@ -112,10 +112,10 @@ cdef class ProducersState:
         free(self.ended)
 
     def set_transactions(self, int64_t first_ongoing, dict ended not None):
-        """Sets the first offset of the earliest open transaction (-1: none), and the ended transactions.
+        """Sets the first offset of the earliest open transaction (-1: none), and the ended transactions that matter.
 
-        `ended` maps the first offset of a transaction to the offset of its marker. It has the transactions whose marker
-        may be at or above the high watermark, so that they still limit the last stable offset.
+        `ended` maps the first offset of a transaction to the offset of its marker. A transaction still limits the last
+        stable offset if its marker may be at or above the high watermark.
         """
         cdef Py_ssize_t index = 0
         cdef void *grown
@@ -169,9 +169,10 @@ cdef class EpochsState:
         self.latest_epoch = self.starts[count - 1].epoch if count else -1
 
     cdef bint certainly_contain(self, int32_t last_epoch, int64_t end_offset, int64_t log_end_offset) noexcept nogil:
-        """Returns whether a log that ends at `end_offset` in `last_epoch` is certainly a prefix of this log.
+        """Returns whether another log, which ends at `end_offset` in `last_epoch`, is certainly a prefix of this log.
 
-        False means that Partition._diverging_epoch, the Python path, has to decide.
+        `log_end_offset` is the end of this log. False means that the gate cannot tell, and Partition._diverging_epoch
+        decides.
         """
         cdef Py_ssize_t low = 0, high = self.start_count, middle
         if last_epoch == self.latest_epoch:

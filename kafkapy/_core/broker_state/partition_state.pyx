@@ -93,9 +93,9 @@ cdef class PartitionState:
         return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
 
     def watch_fetch(self, *, bint is_from_follower):
-        """Marks the partition as one for which a fetch waits, so that Python is notified of changes.
+        """Marks the partition as one for which a fetch waits, so that the Python path is notified of changes.
 
-        A follower's fetch waits for an append, a consumer's fetch for a higher high watermark.
+        A follower's fetch waits for an append, and a consumer's fetch for a higher high watermark.
         """
         self.watch(is_from_follower)
 

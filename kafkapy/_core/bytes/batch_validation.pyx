@@ -276,9 +276,10 @@ cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchH
 
 
 cdef int check_compressed(int codec, object payload, RecordCheck *check, int64_t max_bytes) except -1:
-    """Checks the records of a compressed batch chunk by chunk, without storing them.
+    """Checks the records of a compressed batch chunk by chunk, without storing them, and records errors in `check`.
 
-    Returns a RECORDS_ or RECORD_ status. Raises ApiError for data that is damaged or too large.
+    Returns RECORDS_OK, or the RECORDS_ or RECORD_ status of a malformed record. Raises ApiError if `payload` cannot be
+    decompressed, or decompresses to more than `max_bytes`.
     """
     cdef RecordStream stream
     cdef const uint8_t[::1] bytes_of_chunk
@@ -372,12 +373,12 @@ def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_e
 
 
 def scan_batches(buffer, int64_t position_offset=0, bint check_crc=True):
-    """Returns (summaries, valid_bytes) of the batches before the first torn or bad batch. Reads only the headers.
+    """Returns (summaries, valid_bytes) of the batches before the first incomplete or bad batch. Reads only the headers.
 
-    Used for recovery and for data from a leader: offsets are kept, and `position_offset` is added to each `position`.
+    It is for recovery and for data from a leader: offsets are kept, and `position_offset` is added to each `position`.
     The `max_timestamp` of a summary is that of the header; `offset_of_max_timestamp` is the last offset of the batch. A
-    batch is bad if its checksum is wrong or its offsets do not ascend. Messages of magic 0 and 1 end the scan; see
-    message_set. *Borrows* the buffer; thread-safe.
+    batch is bad if its checksum is wrong or its offsets do not ascend. A message of magic 0 or 1 ends the scan, too.
+    *Borrows* the buffer; thread-safe.
     """
     cdef Py_buffer view
     cdef BatchHeader header

@@ -26,7 +26,7 @@ cdef CodecFunctions *codec_functions() noexcept nogil:
 
 
 def find_codec_functions(int codec):
-    """Returns whether the codec can be decompressed without the interpreter lock.
+    """Returns whether the codec can be decompressed without the interpreter lock, by a library's functions.
 
     The first call for a codec searches for its functions.
     """
@@ -63,7 +63,10 @@ def shared_object(str name):
 
 
 def load_functions(int codec, object path):
-    """Loads the codec's functions from the shared object, which stays open; returns whether all are in it."""
+    """Loads the codec's functions from the shared object at `path`, None for the running program itself.
+
+    Returns whether all of them were found. The shared object stays open.
+    """
     cdef bytes encoded = b"" if path is None else path.encode()
     cdef char *name = encoded
     cdef void *handle = dlopen(name if path is not None else NULL, RTLD_LAZY)

@@ -41,11 +41,11 @@ XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 
 
 class DecompressionError(Exception):
-    """The bytes are not valid data of their codec, or they end early."""
+    """The error that bytes are not valid data of their codec, or end early."""
 
 
 class DecompressedTooLargeError(DecompressionError):
-    """The bytes decompress to more than the caller allows."""
+    """The error that bytes decompress to more than the caller allows."""
 
 
 def compress(int codec, data, level=None):
@@ -87,8 +87,8 @@ def compress_snappy(data):
 def decompress(int codec, data, int64_t max_bytes):
     """Returns all decompressed bytes.
 
-    Raises DecompressionError for invalid data, and DecompressedTooLargeError if there are more than `max_bytes`, at
-    most one chunk after the limit.
+    Raises DecompressionError for invalid data, and DecompressedTooLargeError if there are more than `max_bytes`. Then
+    at most one chunk more than `max_bytes` was decompressed.
     """
     chunks = []
     cdef int64_t total = 0
@@ -171,7 +171,7 @@ cdef int cost_of(int codec) noexcept nogil:
 
 
 cdef int64_t largest_lz4_size(const uint8_t *buf, Py_ssize_t end) noexcept nogil:
-    """Returns the sum of upper bounds for the frame's blocks.
+    """Returns an upper bound of the decompressed size of an lz4 frame, the sum of the bounds of its blocks.
 
     A block is at most as large as the frame's header says, and at most 255 times its compressed size.
     """
@@ -202,7 +202,10 @@ cdef int64_t largest_zstd_size(const uint8_t *buf, Py_ssize_t end) noexcept nogi
 
 
 def largest_snappy_size(view):
-    """Returns the sum of the sizes that the blocks claim; no block may exceed its claim."""
+    """Returns the sum of the decompressed sizes in the headers of the snappy blocks.
+
+    It is an upper bound, because a block that decompresses to more is refused.
+    """
     cdef int64_t size = 0
     if view[:XERIAL_MAGIC_BYTES] != XERIAL_MAGIC:
         return max(snappy_length(view), 0)
@@ -290,7 +293,7 @@ def zstd_chunks(view):
 
 
 def check_zstd_frames(data):
-    """Raises DecompressionError if whole frames do not fill the data exactly. Does not decompress."""
+    """Raises DecompressionError unless the data consists of whole zstd frames and nothing else. Does not decompress."""
     cdef Py_buffer view
     cdef Py_ssize_t pos = 0
     cdef int64_t blocks = 0
@@ -309,7 +312,10 @@ cdef inline uint32_t load_little(const uint8_t *at) noexcept nogil:
 
 
 cdef Py_ssize_t pass_zstd_frame(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int64_t *blocks) noexcept nogil:
-    """Returns the end of the frame at `pos` (RFC 8878, 3.1), or -1 if it is invalid; adds its blocks to `blocks`."""
+    """Returns the end of the zstd frame at `pos` (RFC 8878, 3.1), or -1 if it is invalid.
+
+    Adds the number of its blocks to `blocks`.
+    """
     cdef uint32_t magic, block
     cdef uint8_t descriptor
     cdef int64_t size

@@ -26,9 +26,9 @@ def crc32c(buffer, Py_ssize_t start=0, uint32_t crc=0):
 
 
 def crc32c_with(int variant, buffer, Py_ssize_t start=0, uint32_t crc=0):
-    """Returns the result of `crc32c`, computed by one of VARIANTS. Used by tests and measurements.
+    """Returns the same as `crc32c`, computed by the implementation with the index `variant` in VARIANTS.
 
-    Raises ValueError if the processor does not support the variant.
+    For tests and measurements. Raises ValueError if the processor does not support the variant.
     """
     if variant < 0 or variant > fastest:
         raise ValueError(f"CRC-32C by {variant} is not possible on this processor")

@@ -27,7 +27,7 @@ cdef uint8_t ZEROS[PAGE + 16]            # a page and an entry that extends into
 
 
 class CorruptIndexError(Exception):
-    """The file is not a valid index; it has to be rebuilt from the log."""
+    """The error that a file is not a valid index, so that the index has to be rebuilt from the log."""
 
 
 cdef class IndexFile:
@@ -55,9 +55,9 @@ cdef class IndexFile:
             self.data = NULL
 
     def __init__(self, path, int64_t base_offset, int64_t max_size, bint writable=True):
-        """Opens the index, or creates it with `max_size` bytes, rounded down to whole entries.
+        """Opens the index file, or creates it with `max_size` bytes, rounded down to whole entries.
 
-        An existing file counts as full, as in Kafka; `sanity_check` decides whether its entries are valid.
+        All bytes of an existing file count as entries, as in Kafka; `sanity_check` decides whether they are valid.
         """
         if max_size < self.entry_size:
             raise ValueError(f"maximum size {max_size} of index {path} is less than an entry")
@@ -204,7 +204,7 @@ cdef class IndexFile:
         self.entries = entries
 
     def trim_to_valid_size(self):
-        """Cuts the file after the last entry, when the segment is rolled or closed."""
+        """Cuts the file after the last entry; for a segment that is rolled or closed."""
         self.resize(self.size_in_bytes)
 
     def resize(self, int64_t size):
@@ -256,7 +256,7 @@ cdef class IndexFile:
         self.path = path
 
     def close(self, bint trim=True):
-        """Unmaps the file; with `trim` cuts it after the last entry. Closing twice is allowed.
+        """Unmaps the file and, if `trim` is set, cuts it after the last entry. Closing twice is allowed.
 
         `trim` must be False if the log directory has failed.
         """

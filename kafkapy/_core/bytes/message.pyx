@@ -19,7 +19,7 @@ _SECRET_FIELDS_BY_CLASS = {name: frozenset({"value"}) for name in ("AlterableCon
 
 
 def absent(message, str field, int version):
-    """Returns an EncodeError for a field that is set, but does not exist in `version` of the message."""
+    """Returns the EncodeError to raise if `field` is set, but does not exist in `version` of the message."""
     return EncodeError(f"{type(message).__qualname__} version {version} has no field {field}, which is set")
 
 
@@ -70,7 +70,7 @@ cdef class Message:
         return all([getattr(self, name) == getattr(other, name) for name in self.FIELDS])
 
     def __repr__(self):
-        """Returns the fields without secrets, because messages appear in errors and logs."""
+        """Returns the fields as text, without the values of secrets, because messages appear in errors and logs."""
         name = type(self).__qualname__
         hidden = _SECRET_FIELDS | _SECRET_FIELDS_BY_CLASS.get(name.rpartition(".")[2], _NO_FIELDS)
         fields = ", ".join([f"{each}={_shown(getattr(self, each), each in hidden)}" for each in self.FIELDS])

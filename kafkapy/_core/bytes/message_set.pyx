@@ -33,9 +33,10 @@ cdef enum:
 
 
 cdef class LegacyRecord:
-    """One message, copied from its set. Immutable. `timestamp` is in ms since 1970, and -1 with magic 0.
+    """A message of magic 0 or 1, copied from its set. Immutable.
 
-    `position` is the position in the buffer, or -1 for a message from a wrapper.
+    `timestamp` is in ms since 1970, and -1 with magic 0. `position` is the message's position in the buffer, or -1 if
+    it was inside a compressed message.
     """
 
     cdef readonly int64_t offset
@@ -60,7 +61,7 @@ cdef class LegacyRecord:
 
     @property
     def headers(self):
-        """Always empty: headers were introduced with magic 2."""
+        """The headers: always empty, because they were introduced with magic 2."""
         return ()
 
     def is_valid(self):
@@ -140,9 +141,10 @@ cdef bytes read_field(const uint8_t *buf, Py_ssize_t *at, Py_ssize_t end):
 
 
 def iterate_messages(buffer, Py_ssize_t position=0):
-    """Yields the messages of a set without opening wrappers, up to an incomplete tail. Does not check CRCs.
+    """Yields the messages of a set, up to an incomplete last one. A compressed message (wrapper) is one message.
 
-    Raises ApiError CORRUPT_MESSAGE for a malformed message. *Pins* the buffer during the iteration.
+    Does not check CRCs. Raises ApiError CORRUPT_MESSAGE for a malformed message. *Pins* the buffer during the
+    iteration.
     """
     cdef Py_buffer view
     cdef LegacyRecord record
@@ -163,10 +165,10 @@ def iterate_messages(buffer, Py_ssize_t position=0):
 
 
 def iterate_records(buffer, Py_ssize_t position=0, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
-    """Yields the messages of a set, and instead of each wrapper its inner messages.
+    """Yields the messages of a set, and instead of each compressed message (wrapper) the messages in it.
 
-    The offsets are absolute, and the timestamps of a wrapper with log append time are that of the wrapper. Raises
-    ApiError CORRUPT_MESSAGE for a malformed message or a wrong CRC, and the errors of `wrapped_messages`.
+    The offsets are absolute. A message in a wrapper with log append time gets the wrapper's timestamp. Raises ApiError
+    CORRUPT_MESSAGE for a malformed message or a wrong CRC, and the errors of `wrapped_messages`.
     """
     cdef LegacyRecord outer
     for outer in iterate_messages(buffer, position):
@@ -258,10 +260,10 @@ def build_message(int64_t offset, int64_t timestamp, key, value, *, int magic, i
 
 
 def build_message_set(records, *, int magic, int compression=0, level=None, int timestamp_type=0):
-    """Returns a message set of (offset, timestamp, key, value) with ascending offsets; a compressed set is one wrapper.
+    """Returns the message set of `records`, (offset, timestamp, key, value) each, with ascending offsets.
 
-    A wrapper of magic 1 has the largest timestamp of its messages. The records are consumed one by one. Raises
-    ValueError for zstd.
+    With a codec in `compression` the set is one compressed message, which has the largest timestamp of the records with
+    magic 1. The records are consumed one by one. Raises ValueError for zstd, which these formats do not have.
     """
     cdef int attributes = compression | (LOG_APPEND_TIME_FLAG if timestamp_type and magic else 0)
     cdef int64_t first_offset = 0, last_offset = -1, max_timestamp = NO_TIMESTAMP, offset, timestamp
@@ -322,7 +324,7 @@ def correct_lz4_header(bytes frame not None):
 
 
 def broken_lz4_header(bytes frame not None):
-    """Returns the frame with the header checksum that Kafka uses with magic 0."""
+    """Returns the frame with the wrong header checksum that Kafka's clients write and expect with magic 0."""
     return with_header_checksum(frame, 0)
 
 

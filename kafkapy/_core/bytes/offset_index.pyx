@@ -57,7 +57,7 @@ cdef class OffsetIndex(IndexFile):
         self.check_status(self.append_entry(offset, position), offset)
 
     def lookup(self, int64_t offset):
-        """Returns (offset, position) of the last entry at or below the offset, or (base_offset, 0) without one."""
+        """Returns (offset, position) of the last entry at or below the offset; (base_offset, 0) if there is none."""
         self.require_open()
         cdef Py_ssize_t slot = self.slot_of_int32(OFFSET_AT, offset - self.base_offset)
         return (self.base_offset, 0) if slot < 0 else self.entry(slot)
@@ -82,8 +82,8 @@ cdef class OffsetIndex(IndexFile):
     def sanity_check(self):
         """Raises CorruptIndexError if the file is not a valid index.
 
-        A valid index has whole entries; its last offset is above the first and not below the base offset. The
-        comparison with the first entry finds what an unclean stop leaves: entries followed by zeros.
+        A valid index consists of whole entries; its last offset is above the first and not below the base offset. An
+        unclean stop leaves entries followed by zeros, which the comparison of the last entry with the first finds.
         """
         self.require_open()
         if self.entries > 1 and self.last_offset <= self.entry(0)[0]:

@@ -31,7 +31,10 @@ cdef inline void sip_rounds(uint64_t *v, int count) noexcept nogil:
 
 
 cdef void siphash_128(const uint64_t *secret, const uint8_t *bytes, Py_ssize_t length, uint64_t *hashed) noexcept nogil:
-    """SipHash-2-4 with 128 bits of output. Words are read in the machine's order, which must be little-endian."""
+    """Computes SipHash-2-4 with 128 bits of output, which is written to `hashed`, under the key `secret`.
+
+    Words are read in the machine's byte order, which must be little-endian.
+    """
     cdef uint64_t v[4]
     cdef uint64_t word
     cdef const uint8_t *end = bytes + (length & ~7)
@@ -159,7 +162,7 @@ cdef class OffsetMap:
         return -1
 
     def note_offset(self, int64_t offset):
-        """Records that the cleaner has put the keys of the log into the map up to `offset`, inclusive."""
+        """Records that the map now has the keys of the log up to `offset`, inclusive, or higher."""
         self.latest_offset = max(self.latest_offset, offset)
 
     def put(self, key, int64_t offset):

@@ -182,7 +182,7 @@ cdef class RecordBatch:
         return memoryview(self.buffer).cast("B")[self.header.position:self.header.position + self.header.size]
 
     def is_valid(self):
-        """Returns whether the CRC is valid."""
+        """Returns whether the CRC in the header is that of the bytes."""
         return crc_is_valid(<const uint8_t *>self.view.buf, &self.header)
 
     def ensure_valid(self):
@@ -283,9 +283,9 @@ cdef class RecordIterator:
         return record
 
     cdef bytes field(self, Py_ssize_t end):
-        """Returns the bytes after a length prefix, or None for null.
+        """Returns the bytes after a length prefix at `self.pos`, or None for null, and moves `self.pos` past them.
 
-        Returns None and sets `pos` to -1 if the bytes end early.
+        Returns None and sets `self.pos` to -1 if the bytes do not end before `end`.
         """
         cdef int32_t length = 0
         cdef const uint8_t *buf = &self.payload[0]

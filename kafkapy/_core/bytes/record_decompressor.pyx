@@ -47,10 +47,11 @@ cdef class RecordDecompressor:
             free(self.gzip)
 
     def largest_timestamp(self, batch):
-        """Returns the largest timestamp of the records of a compressed batch, or -1 if they have none.
+        """Returns the largest timestamp (ms) of the records of a compressed batch, or -1 if they have none.
 
-        Returns None if the batch is invalid or has to be handled by Python. Any timestamp is accepted. The limit
-        on the work of decompression applies to each call separately. *Borrows* the bytes-like object.
+        Returns None if the batch is invalid, or too much work, or of a kind that only Python can decompress. Any
+        timestamp is accepted. The limit on the work of decompression applies to each call separately. *Borrows*
+        `batch`, a bytes-like object.
         """
         cdef BatchHeader header
         cdef BatchLimits limits
@@ -87,7 +88,10 @@ cdef class RecordDecompressor:
         return codec == CODEC_SNAPPY and self.check_snappy(data, size)
 
     cdef bint reserve(self, Py_ssize_t size) noexcept nogil:
-        """Reserves `size` bytes for output, and drops earlier output; returns False if there is not enough memory."""
+        """Makes the memory for output at least `size` bytes large, which may drop earlier output.
+
+        Returns False if there is not enough memory.
+        """
         if size <= self.output_size:
             return True
         free(self.output)
@@ -96,17 +100,19 @@ cdef class RecordDecompressor:
         return self.output != NULL
 
     cdef bint feed(self, Py_ssize_t length, int cost) noexcept nogil:
-        """Passes `length` bytes of output to the scanner; returns False for an invalid record or at the work limit.
+        """Passes the `length` bytes in the output memory to the record scanner.
 
-        `cost` is the relative cost of one byte of output.
+        Returns False for an invalid record, or if the allowed work is used up; each byte counts as `cost` bytes of
+        work.
         """
         self.allowance -= <int64_t> length * cost
         return self.allowance > 0 and feed_records(&self.stream, self.output, length) == RECORDS_OK
 
     cdef bint check_lz4(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """Decompresses one frame of independent blocks that fills the data; returns False for anything else.
+        """Decompresses the data, which must be one lz4 frame of independent blocks, and checks its records.
 
-        Clients in Java cannot read a frame of dependent blocks.
+        Returns False if the data is anything else or a record is invalid. Clients in Java cannot read a frame of
+        dependent blocks.
         """
         if size <= LZ4_FLAGS_AT or not data[LZ4_FLAGS_AT] & LZ4_INDEPENDENT_BLOCKS:
             return False
@@ -135,7 +141,10 @@ cdef class RecordDecompressor:
         return pos == size
 
     cdef bint check_zstd(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """Decompresses whole frames that fill the data; returns False for anything else."""
+        """Decompresses the data, which must be whole zstd frames, and checks its records.
+
+        Returns False if the data is anything else or a record is invalid.
+        """
         cdef ZstdInput source
         cdef ZstdOutput target
         cdef size_t wanted, taken
@@ -160,7 +169,10 @@ cdef class RecordDecompressor:
                 return False  # cut short
 
     cdef bint check_gzip(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """Decompresses one member that fills the data; returns False for anything else."""
+        """Decompresses the data, which must be one gzip member, and checks its records.
+
+        Returns False if the data is anything else or a record is invalid.
+        """
         cdef int status = ZLIB_OK
         if <size_t> size > UINT_MAX or not self.open_gzip():
             return False
@@ -187,7 +199,10 @@ cdef class RecordDecompressor:
         return self.gzip != NULL
 
     cdef bint check_snappy(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """Decompresses one raw block, or blocks in xerial's framing that fill the data; returns False otherwise."""
+        """Decompresses the data, one raw snappy block or blocks in xerial's framing, and checks its records.
+
+        Returns False if the data is anything else or a record is invalid.
+        """
         cdef Py_ssize_t pos = XERIAL_HEADER_BYTES
         cdef int32_t length
         if size < XERIAL_MAGIC_BYTES or memcmp(data, XERIAL_MAGIC, XERIAL_MAGIC_BYTES) != 0:

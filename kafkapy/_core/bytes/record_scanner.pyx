@@ -26,7 +26,11 @@ cdef void prepare_result(RecordCheck *check) noexcept nogil:
 
 
 cdef inline void note_record(RecordCheck *check, int32_t index, bint has_key, int64_t timestamp) noexcept nogil:
-    """Checks the key and then the timestamp of a well-formed record; adds at most one error to `check`."""
+    """Checks that a well-formed record has a key if required, and an allowed timestamp (ms).
+
+    Notes the largest timestamp. `index` is the record's index in the batch. Adds at most one error to `check`; a
+    missing key is checked first.
+    """
     cdef int kind = 0
     if check.has_log_append_time:
         timestamp = check.log_append_time
@@ -51,7 +55,7 @@ cdef inline void note_record(RecordCheck *check, int32_t index, bint has_key, in
 
 
 cdef inline int64_t added(int64_t base, int64_t delta) noexcept nogil:
-    """Returns the sum, which wraps around on overflow as in Kafka; the timestamp limits are checked on the sum."""
+    """Returns the sum of a base timestamp and a delta, which wraps around on overflow as in Kafka."""
     return <int64_t>(<uint64_t>base + <uint64_t>delta)
 
 
@@ -68,7 +72,11 @@ cdef inline Py_ssize_t pass_bytes(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t
 
 cdef int check_record(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t index,
                       RecordCheck *check) noexcept nogil:
-    """Checks one record, from its attributes at `pos` to its `end`; returns RECORDS_OK or a RECORD_ status."""
+    """Checks the record from its attributes at `pos` to its end at `end`; `index` is its index in the batch.
+
+    Returns RECORDS_OK, or a RECORD_ status if the record is malformed. A key or timestamp that is not allowed is noted
+    in `check`.
+    """
     cdef int64_t timestamp_delta = 0
     cdef int32_t offset_delta = 0, key_length = 0, length = 0, headers = 0
     if pos >= end:
@@ -149,9 +157,9 @@ cdef int skip_body(RecordStream *stream, int64_t length, int next_state) noexcep
 
 
 cdef int take_number(RecordStream *stream, int64_t number) noexcept nogil:
-    """Handles a complete varint; `stream.state` tells which field of the record it is.
+    """Handles a varint that has been read completely; `stream.state` names the field of the record that it belongs to.
 
-    Returns a RECORDS_ or RECORD_ status.
+    Returns RECORDS_OK, or a RECORDS_ or RECORD_ status if the number is not allowed there.
     """
     cdef int status
     cdef int state = stream.state
@@ -191,7 +199,10 @@ cdef int take_number(RecordStream *stream, int64_t number) noexcept nogil:
 
 
 cdef int take_byte(RecordStream *stream, uint8_t byte) noexcept nogil:
-    """Handles one byte outside of keys and values; returns a RECORDS_ or RECORD_ status."""
+    """Handles one byte that belongs neither to a key nor to a value.
+
+    Returns RECORDS_OK, or a RECORDS_ or RECORD_ status if the byte is not allowed there.
+    """
     cdef uint64_t raw
     cdef bint wide = stream.state == AT_TIMESTAMP_DELTA
     if stream.state != AT_LENGTH:
@@ -217,9 +228,10 @@ cdef int take_byte(RecordStream *stream, uint8_t byte) noexcept nogil:
 
 cdef inline Py_ssize_t pass_whole_record(RecordStream *stream, const uint8_t *chunk, Py_ssize_t pos,
                                          Py_ssize_t end) noexcept nogil:
-    """Returns the end of the record at `pos` if the chunk contains it whole and it is valid, otherwise 0.
+    """Returns the end of the record at `pos` if the chunk contains the whole record and it is valid; otherwise 0.
 
-    The state machine would accept every record that this function accepts; all other records are left to it.
+    After 0 the caller feeds the record byte by byte to the state machine, which accepts all records that this function
+    accepts, and others.
     """
     cdef int32_t size = 0
     cdef Py_ssize_t start = read_varint(chunk, pos, end, &size)

@@ -180,8 +180,9 @@ cdef class SegmentFile:
             PyMem_Free(vectors)
 
     def pread(self, int64_t position, int64_t length):
-        """Returns up to `length` bytes from `position`, fewer at the end of the valid bytes. Any thread may call it.
-        Raises OSError.
+        """Returns up to `length` bytes from `position`; fewer at the end of the valid bytes. Any thread may call it.
+
+        Raises OSError if the read fails.
         """
         length = self.clip(position, length)
         cdef bytes result = PyBytes_FromStringAndSize(NULL, length)
@@ -195,7 +196,10 @@ cdef class SegmentFile:
         return result if done == length else result[:done]
 
     def read_into(self, int64_t position, target):
-        """Fills a writable buffer from `position`; returns the bytes read, fewer at the end. Any thread may call it."""
+        """Fills the writable buffer `target` with bytes from `position`; returns the number of bytes read.
+
+        The result is smaller than the buffer at the end of the valid bytes. Any thread may call it. Raises OSError.
+        """
         cdef Py_buffer view
         cdef int64_t done, length
         cdef int fd = self.descriptor.fd
@@ -211,8 +215,9 @@ cdef class SegmentFile:
         return done
 
     def slice(self, int64_t position, int64_t length):
-        """Returns the FileRange [position, position + length), cut at the end of the valid bytes. Any thread may call
-        it.
+        """Returns a FileRange of the `length` bytes from `position`, or fewer at the end of the valid bytes.
+
+        Any thread may call it.
         """
         return FileRange(self, position, self.clip(position, length))
 
@@ -272,7 +277,7 @@ cdef void segment_file_cut(SegmentFile file, int64_t size) noexcept nogil:
 
 
 cdef class FileRange:
-    """Bytes [position, position + length) of a segment file. Immutable; *pins* the file's descriptor."""
+    """The `length` bytes from `position` of a segment file. Immutable; *pins* the file's descriptor."""
 
     def __cinit__(self, SegmentFile file not None, int64_t position, int64_t length):
         if file.descriptor.fd < 0:

@@ -43,9 +43,10 @@ cdef struct Walk:
 
 
 cdef Step ensure(Walk *walk, int64_t length) noexcept nogil:
-    """Loads the `length` bytes at `walk.position` into the buffer, unless they are there; returns a STEP_ status.
+    """Loads the `length` bytes at `walk.position` into the buffer, unless they are there already.
 
-    `length` is at most SCAN_CHUNK and does not exceed the end of the walk.
+    `length` is at most SCAN_CHUNK, and the bytes end before the end of the walk. Returns STEP_OK, or another STEP_
+    status if they cannot be read.
     """
     cdef int64_t have = walk.chunk_position + walk.chunk_length - walk.position
     cdef int64_t want
@@ -71,7 +72,10 @@ cdef Step ensure(Walk *walk, int64_t length) noexcept nogil:
 
 
 cdef Step current(Walk *walk) noexcept nogil:
-    """Reads the header at `walk.position` into `walk`; returns STEP_OK, or why there is no batch."""
+    """Reads the header of the batch at `walk.position` into `walk`; returns STEP_OK.
+
+    Returns another STEP_ status if no complete batch is left, the bytes are not a batch, or they cannot be read.
+    """
     cdef const uint8_t *header
     cdef int64_t remaining = walk.end - walk.position
     cdef int32_t size
@@ -198,7 +202,8 @@ def scan_to_end(int fd, int64_t position, int64_t end):
 
 
 def first_batch_timestamp(int fd, int64_t end):
-    """Returns the greatest timestamp (ms) of the first batch of the file, or -1 if there is none."""
+    """Returns the greatest timestamp (ms) of the first batch of the file; -1 if the batch has none or there is no
+    batch."""
     cdef Walk walk
     cdef Step step
     with nogil:

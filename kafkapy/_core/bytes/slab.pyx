@@ -81,7 +81,7 @@ cdef SlabPool *slab_pool_create(size_t cache_limit) noexcept nogil:
 
 
 cdef void slab_pool_destroy(SlabPool *pool) noexcept nogil:
-    """Frees the cached slabs; pinned slabs are freed by their last release."""
+    """Frees the pool and its cached slabs; a slab that is pinned is freed when its last pin is released."""
     slab_pool_trim(pool, 0)
     pool.cache_limit = 0
     # From here on no thread empties the returned stack: a mark makes the last release free its slab at once.
@@ -95,7 +95,9 @@ cdef void slab_pool_destroy(SlabPool *pool) noexcept nogil:
 
 
 cdef void collect_returned(SlabPool *pool) noexcept nogil:
-    """Moves returned slabs to the free lists and frees those beyond the cache limit. Only the owner thread may call it.
+    """Makes the slabs that other threads have released available again, and frees those beyond the cache limit.
+
+    Only the owner thread may call it.
     """
     cdef Slab *slab
     cdef Slab *following
@@ -140,8 +142,9 @@ cdef Slab *take_free(SlabPool *pool, int index) noexcept nogil:
 
 
 cdef Slab *slab_take_cached(SlabPool *pool, size_t capacity) noexcept nogil:
-    """Returns a cached slab of the class of `capacity`, pinned once, or NULL if none is cached. Only the owner thread
-    may call it.
+    """Returns a cached slab of the smallest size class for `capacity` bytes, pinned once; NULL if none is cached.
+
+    Only the owner thread may call it.
     """
     cdef int index = class_of(capacity)
     if index < 0:
@@ -151,7 +154,7 @@ cdef Slab *slab_take_cached(SlabPool *pool, size_t capacity) noexcept nogil:
 
 
 cdef Slab *slab_take(SlabPool *pool, size_t capacity) noexcept nogil:
-    """Returns a slab of at least `capacity` bytes, pinned once, or NULL without enough memory.
+    """Returns a slab of at least `capacity` bytes, pinned once; NULL if there is not enough memory.
 
     Only the owner thread may call it.
     """

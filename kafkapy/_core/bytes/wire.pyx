@@ -48,7 +48,7 @@ cdef Py_ssize_t OWN_CHUNK_BYTES = 1024
 
 
 class EncodeError(ValueError):
-    """The message cannot be written in the requested version.
+    """The error that a message cannot be written in the requested version.
 
     The version does not exist or lacks a field that is set, a field that must not be null is null, or a value is
     outside of the range of its type.
@@ -97,7 +97,10 @@ cdef class Reader:
         return 0
 
     cdef Py_ssize_t read_length(self, bint compact, bint is_string) except -2:
-        """Returns a length that fits the remaining bytes, or -1 for null."""
+        """Reads the length of a string or of bytes; returns it, or -1 for null.
+
+        `compact` means that it is a varint. Raises ProtocolViolation if fewer bytes are left, or a string is too long.
+        """
         cdef Py_ssize_t length
         if compact:
             length = <Py_ssize_t>self.read_unsigned_varint() - 1
@@ -110,9 +113,10 @@ cdef class Reader:
         return length
 
     cdef Py_ssize_t read_count(self, bint compact, bint nullable, Py_ssize_t element_size) except -2:
-        """Returns the number of elements of an array, or -1 for null.
+        """Reads the number of elements of an array; returns it, or -1 for null.
 
-        Raises ProtocolViolation if the elements, of at least `element_size` bytes each, do not fit the remaining bytes.
+        Raises ProtocolViolation for null unless `nullable` is set, and if the elements, of at least `element_size`
+        bytes each, do not fit the remaining bytes.
         """
         cdef Py_ssize_t count = self.read_length(compact, False)
         if count > 0:
@@ -214,7 +218,7 @@ cdef class Reader:
         return records
 
     cpdef object read_nullable_records(self, bint compact):
-        """Returns a memoryview slice of the buffer, which it *pins*, or None for null."""
+        """Reads record bytes; returns a memoryview of this part of the buffer, which it *pins*, or None for null."""
         cdef Py_ssize_t length = self.read_length(compact, False)
         cdef Py_ssize_t pos = self.pos
         if length < 0:
@@ -226,7 +230,10 @@ cdef class Reader:
         return self.read_count(compact, False, 1)
 
     cpdef Py_ssize_t read_nullable_array_length(self, bint compact) except -2:
-        """Returns the number of elements, each of at least one byte, or -1 for null."""
+        """Reads the number of elements of an array; returns it, or -1 for null.
+
+        Raises ProtocolViolation if fewer bytes than elements are left.
+        """
         return self.read_count(compact, True, 1)
 
     cpdef list read_int8_array(self, bint compact, bint nullable):
@@ -282,7 +289,7 @@ cdef class Reader:
         return 0
 
     cpdef bytes read_raw(self, Py_ssize_t end):
-        """Returns the bytes up to the position `end`."""
+        """Returns the bytes from the reader's position up to the position `end`, and moves the reader to `end`."""
         cdef Py_ssize_t pos = self.pos
         if end < pos or end > self.end:
             raise ProtocolViolation(f"cannot read from {pos} to {end}, the message ends at {self.end}")
@@ -290,7 +297,7 @@ cdef class Reader:
         return PyBytes_FromStringAndSize(<const char *>self.buf + pos, end - pos)
 
     cpdef tuple read_unknown_tags(self):
-        """Returns the fields of a tag section, all of them unknown, as a tuple of pairs (tag, bytes)."""
+        """Reads a tag section without any known field; returns its fields as a tuple of pairs (tag, bytes)."""
         cdef Py_ssize_t count = self.read_tag_count()
         cdef list unknown
         if count == 0:
@@ -302,7 +309,7 @@ cdef class Reader:
         return tuple(unknown)
 
     cpdef int finish(self) except -1:
-        """Raises ProtocolViolation unless everything has been read."""
+        """Raises ProtocolViolation unless everything up to the reader's end has been read."""
         if self.pos != self.end:
             raise ProtocolViolation(f"{self.end - self.pos} bytes are left over at {self.pos}")
         return 0
@@ -328,7 +335,10 @@ cdef class Writer:
         PyMem_Free(self.buf)
 
     cdef uint8_t *reserve(self, Py_ssize_t size) except NULL:
-        """Returns space for `size` more bytes, which count as written. The pointer is valid until the next call."""
+        """Returns a pointer to space for `size` more bytes, which count as written; the caller fills them.
+
+        The pointer is valid until the next call. Raises MemoryError.
+        """
         cdef Py_ssize_t at = self.size
         cdef Py_ssize_t capacity
         cdef uint8_t *grown
@@ -343,7 +353,7 @@ cdef class Writer:
         return self.buf + at
 
     cdef int write_length(self, Py_ssize_t length, bint compact, bint is_string) except -1:
-        """Writes a length; -1 means null."""
+        """Writes the length of a string or of bytes; -1 means null. `compact` selects a varint."""
         if length > 0x7FFFFFFE or (is_string and length > MAX_STRING):
             raise EncodeError(f"{length} bytes or elements are too many for their type")
         if compact:
@@ -451,8 +461,10 @@ cdef class Writer:
         return self.write_nullable_records(value, compact)
 
     cpdef int write_nullable_records(self, value, bint compact) except -1:
-        """Writes record bytes: a bytes-like object, or a file range (any object with a length and `read()`). *Pins* it
-        until the chunks are used.
+        """Writes the length and the record bytes, a bytes-like object or a file range; None is written as null.
+
+        A file range is any object with a length and `read()`. Large record bytes and file ranges are not copied, but
+        *pinned* until the result of `chunks` is no longer used.
         """
         cdef Py_ssize_t length
         if value is None:
@@ -552,7 +564,11 @@ cdef class Writer:
         return 0
 
     cpdef Py_ssize_t write_unknown_tags_below(self, unknown, Py_ssize_t index, int64_t below) except -1:
-        """Writes `unknown[index:]` while the tag is less than `below`; returns the index of the next field."""
+        """Writes the unknown tagged fields from `unknown[index]` on whose tag is less than `below`.
+
+        `unknown` has pairs (tag, bytes) in ascending order. Returns the index of the first field that was not written.
+        Raises EncodeError if a field has the tag `below`, which is that of a known field.
+        """
         cdef int64_t number
         cdef Py_ssize_t total = len(unknown)
         while index < total:
@@ -569,20 +585,22 @@ cdef class Writer:
         return index
 
     cpdef int write_unknown_tags(self, unknown) except -1:
-        """Writes a tag section of unknown fields."""
+        """Writes a tag section with the fields in `unknown`, pairs (tag, bytes) in ascending order of the tags."""
         self.write_unsigned_varint(len(unknown))
         if unknown:
             self.write_unknown_tags_below(unknown, 0, <int64_t>1 << 32)
         return 0
 
     cpdef bytes getvalue(self):
-        """Returns everything written as one bytes object; copies record bytes and reads file ranges."""
+        """Returns everything that was written as one bytes object; copies record bytes and reads file ranges."""
         if self.cuts is None:
             return PyBytes_FromStringAndSize(<const char *>self.buf, self.size)
         return b"".join([chunk if PyObject_CheckBuffer(chunk) else chunk.read() for chunk in self.chunks()])
 
     cpdef list chunks(self):
-        """Returns everything written as a list: own bytes, and large record bytes and file ranges as they were passed.
+        """Returns everything that was written as a list of chunks, in order.
+
+        The chunks are bytes objects, and the large record bytes and file ranges as they were passed to the writer.
         """
         cdef Py_ssize_t start = 0
         cdef Py_ssize_t position

@@ -13,7 +13,7 @@ cdef enum:
 
 
 cdef inline Py_ssize_t pass_varint(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t *value) noexcept nogil:
-    """Reads a varint into `value` and returns the position after it; negative if the varint is malformed.
+    """Reads a varint at `pos` into `value`; returns the position after it, or a negative number if it is malformed.
 
     A varint of one byte, the usual case, takes less time than with `read_varint`.
     """
@@ -24,7 +24,10 @@ cdef inline Py_ssize_t pass_varint(const uint8_t *buf, Py_ssize_t pos, Py_ssize_
 
 
 cdef inline int64_t scaled(int64_t timestamp, int64_t factor) noexcept nogil:
-    """Returns the timestamp in the column's unit; a timestamp that overflows becomes the least or greatest int64."""
+    """Returns the timestamp in the column's unit, ms multiplied by `factor` (1 or 1000).
+
+    A timestamp that overflows becomes the least or greatest int64.
+    """
     if factor == 1:
         return timestamp
     if timestamp > INT64_MAX // 1000:
@@ -35,7 +38,7 @@ cdef inline int64_t scaled(int64_t timestamp, int64_t factor) noexcept nogil:
 
 
 cdef inline void put_bytes(ArrowColumn *column, int64_t row, const uint8_t *data, int64_t size) noexcept nogil:
-    """Writes a value into reserved memory; a negative size means null."""
+    """Writes a value of `size` bytes to a row of the column, whose memory is reserved; a negative size means null."""
     cdef int32_t *offsets = offsets_of(column)
     cdef int32_t at = offsets[row]
     if size >= 0:
@@ -50,7 +53,7 @@ cdef inline int64_t bytes_of(const ArrowColumn *column, int64_t rows) noexcept n
 
 
 cdef int64_t bytes_in(const RecordColumns *columns) noexcept nogil:
-    """Returns the total bytes of keys, values and headers."""
+    """Returns the number of bytes of all keys, values and headers in the columns."""
     cdef int64_t total = bytes_of(columns.key, columns.rows) + bytes_of(columns.value, columns.rows)
     cdef const ArrowColumn *pair
     cdef int64_t headers
@@ -157,9 +160,10 @@ cdef int put_records(RecordColumns *columns, RecordSpan *span, int64_t *next_off
 
 
 cdef inline int put_fields(RecordColumns *columns, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end) noexcept nogil:
-    """Copies those of key, value and headers that are requested, from `pos` of a record that ends at `end`.
+    """Copies the key, the value and the headers of a record to those of these columns that are requested.
 
-    Returns ROWS_OK, or the reason why the record cannot be copied.
+    The length of the record's key is at `pos`, and the record ends at `end`. Returns ROWS_OK, or another ROWS_ status
+    if the record cannot be copied, for example because it is damaged.
     """
     cdef int32_t length = 0
     if columns.key == NULL and columns.value == NULL and columns.headers == NULL:
@@ -184,9 +188,9 @@ cdef inline int put_fields(RecordColumns *columns, const uint8_t *buf, Py_ssize_
 
 cdef int put_headers(ArrowColumn *headers, int64_t row, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end,
                      int32_t count) noexcept nogil:
-    """Copies the `count` headers of a record, which must end at `end`; a record without headers gets null.
+    """Copies the `count` headers of a record, which must end at `end`; the row of a record without headers is null.
 
-    Returns ROWS_OK, or the reason why the headers cannot be copied.
+    Returns ROWS_OK, or another ROWS_ status if the headers cannot be copied, for example because they are damaged.
     """
     cdef ArrowColumn *pair = headers.children[0]
     cdef ArrowColumn *name = pair.children[0]
@@ -218,9 +222,9 @@ cdef int put_headers(ArrowColumn *headers, int64_t row, const uint8_t *buf, Py_s
 
 
 cdef void put_text(ArrowColumn *column, int64_t row, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-    """Copies text; each invalid byte of UTF-8 becomes U+FFFD.
+    """Copies `size` bytes as text to a row of the column; each byte that is not valid UTF-8 becomes U+FFFD.
 
-    The caller has reserved three times the size.
+    The caller has reserved memory for three times the size.
     """
     cdef int32_t *offsets = offsets_of(column)
     cdef uint8_t *out = column.data + offsets[row]

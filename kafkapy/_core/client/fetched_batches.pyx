@@ -71,7 +71,8 @@ cdef class FetchedBatches:
         return self.view.len
 
     cdef int64_t find_end(self) noexcept nogil:
-        """Returns the offset after the last whole batch according to the headers; -1 if there is no whole batch."""
+        """Returns the offset after the last whole batch, according to the batches' headers; -1 if there is no whole
+        batch."""
         cdef const uint8_t *buf = <const uint8_t *>self.view.buf
         cdef BatchHeader header
         cdef Py_ssize_t position = 0
@@ -126,9 +127,10 @@ cdef class FetchedBatches:
         self.span.remaining = 0
 
     cdef int judge_batch(self) noexcept nogil:
-        """Returns SHOWN if the consumer sees the records of the batch, else HIDDEN or DAMAGED_CONTROL.
+        """Returns whether the consumer sees the records of the current batch: SHOWN, HIDDEN or DAMAGED_CONTROL.
 
-        HIDDEN are markers, batches of aborted transactions, and batches that were read before.
+        Hidden are markers, batches of aborted transactions, and batches that were read before. DAMAGED_CONTROL is a
+        control batch whose type cannot be read.
         """
         cdef int64_t last_offset = self.header.base_offset + self.header.last_offset_delta
         cdef bint is_control = (self.header.attributes & CONTROL_FLAG) != 0
@@ -209,7 +211,10 @@ cdef class FetchedBatches:
         return AT_RECORD
 
     cdef void finish(self) noexcept nogil:
-        """Ends the reading of batches, because a record at `until_offset` or after it was found."""
+        """Ends the reading of the fetched bytes: sets the position after the last byte and at least `until_offset`.
+
+        It is called when a record at `until_offset` or after it was found.
+        """
         self.next_offset = max(self.next_offset, self.until_offset)
         self.position = self.view.len
         self.span.remaining = 0
@@ -250,7 +255,7 @@ cdef class FetchedBatches:
         return 0
 
     cdef int open_closed_batch(self) except -1:
-        """Decompresses the current batch and returns the status of its records.
+        """Decompresses the current batch; returns AT_RECORD, or the status that says why no record can be read.
 
         First looks up the functions of the codec's library, with which the collector decompresses. If the collector
         cannot decompress the batch, Python's module for the codec does. Raises ApiError with CORRUPT_MESSAGE if that

@@ -83,7 +83,7 @@ cdef class AcquiredOffsets:
         return None if self.next_offset == INT64_MAX else self.next_offset
 
     cdef int advance(self, int64_t offset) except -1:
-        """Moves the position to `offset`, or to the next range's first offset if the current range ends before it."""
+        """Moves the position to `offset`; if `offset` is in no range, to the first acquired offset after it."""
         while offset > self.last_offset:
             if self.next_range == len(self.ranges):
                 self.next_offset = self.last_offset = INT64_MAX
@@ -108,7 +108,10 @@ cdef class AcquiredOffsets:
         return skipped
 
     def skip_rest(self):
-        """Moves the position to the end of all ranges; returns the ranges of the acquired offsets that it passes."""
+        """Moves the position to the end of all ranges.
+
+        Returns the ranges (first offset, last offset) of the acquired offsets that it passes.
+        """
         return self.skip_to(INT64_MAX)
 
 
@@ -124,7 +127,8 @@ cdef class FetchedRecords(FetchedBatches):
     def take(self, Py_ssize_t limit):
         """Returns up to `limit` records from `next_offset` on; fewer only at the end, or before a damaged batch.
 
-        If the next batch is damaged, raises ApiError with CORRUPT_MESSAGE or INVALID_RECORD; so does the next call.
+        If the first batch to read is damaged, raises ApiError with CORRUPT_MESSAGE or INVALID_RECORD, and does so again
+        in each further call.
         """
         cdef list records = []
         self.check_idle()
@@ -158,9 +162,10 @@ cdef class FetchedRecords(FetchedBatches):
         return records
 
     def skip_batch(self, AcquiredOffsets acquired not None):
-        """Leaves the batch that `take_acquired` found damaged; returns the ranges of its acquired offsets.
+        """Skips the batch that `take_acquired` found damaged; returns the ranges of its acquired offsets.
 
-        If the end of the batch is unknown, leaves all batches that follow too.
+        If the end of the batch is unknown, skips all later bytes, too, and returns the ranges of all acquired offsets
+        that are left. A range is (first offset, last offset).
         """
         cdef BatchHeader header
         cdef int64_t end = INT64_MAX
@@ -197,7 +202,8 @@ cdef class FetchedRecords(FetchedBatches):
         return 0
 
     cdef bint open_next(self) except -1:
-        """Goes to the next batch with records or to old messages; returns False at the end."""
+        """Moves to the next batch with records to return, or the next messages of magic 0 or 1; returns False at the
+        end."""
         cdef int status
         while self.span.remaining == 0:
             status = self.enter_batch()
@@ -268,11 +274,9 @@ cdef class FetchedRecords(FetchedBatches):
     def fill(self, ArrowBatch batch not None):
         """Adds rows to `batch` until it is full or has max_rows; fewer only at the end, or before a damaged batch.
 
-        Returns the number of added rows. Runs without the interpreter lock. Records of several partitions may be added
-        to a batch one after another.
-
-        If the next batch is damaged, raises ApiError with CORRUPT_MESSAGE or INVALID_RECORD. Raises ApiError with
-        MESSAGE_TOO_LARGE for a record that does not fit into columns.
+        Returns the number of rows added. Runs without the interpreter lock. Records of several partitions may be added
+        to a batch one after another. If the first batch to read is damaged, raises ApiError with CORRUPT_MESSAGE or
+        INVALID_RECORD. Raises ApiError with MESSAGE_TOO_LARGE for a record that does not fit into columns.
         """
         cdef bytes topic = self.topic.encode("utf-8", "replace")
         cdef int64_t rows = batch.content.rows
@@ -342,15 +346,15 @@ cdef class FetchedRecords(FetchedBatches):
         return NO_MORE_ROWS
 
     cdef bint is_whole(self) noexcept nogil:
-        """Returns whether the consumer sees all records of the batch that are left."""
+        """Returns whether all records left in the current batch are within the offsets to read."""
         return self.header.base_offset + self.header.last_offset_delta < self.until_offset and (
             self.header.base_offset >= self.next_offset or self.span.pos > 0)
 
     cdef int fill_found(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
-        """Adds the batch's next record that contains the needle; if there is none, skips the rest of the batch.
+        """Adds the next record of the batch that contains the needle; skips the rest of the batch if there is none.
 
-        Lengths are the only parts of skipped records that are decoded. The CRC of a batch without the needle is not
-        checked, which would take more time than the search.
+        Of skipped records only the lengths are decoded. The CRC of a batch without the needle is not checked, because
+        that would take more time than the search.
         """
         cdef const uint8_t *buf = self.span.buf
         cdef const uint8_t *found = <const uint8_t *>memmem(
@@ -380,10 +384,10 @@ cdef class FetchedRecords(FetchedBatches):
         return status
 
     cdef bint count_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
-        """Adds the number of the batch's records to the number of rows; returns whether it has.
+        """Adds the number of records of the batch to the number of rows, without reading them; returns whether it has.
 
-        Returns False, and changes nothing, if a column is requested, or if only some of the records may be counted,
-        because the others are outside of the offsets to read or there are not enough rows left.
+        Returns False, and changes nothing, if a column is requested, if a record is outside of the offsets to read, or
+        if there are not enough rows left.
         """
         cdef int64_t first = columns.rows
         if columns.key != NULL or columns.value != NULL or columns.offset != NULL or columns.headers != NULL or (
@@ -416,9 +420,9 @@ cdef class FetchedRecords(FetchedBatches):
         return AT_RECORD
 
     cdef int fill_old_records(self, RecordColumns *columns, const uint8_t *topic) except -1:
-        """Adds the old messages to the columns; returns AT_RECORD after the last message.
+        """Adds the messages of magic 0 and 1 that were read last to the columns; returns AT_RECORD after the last one.
 
-        Returns NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY if the columns take no more rows.
+        Returns NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY if the columns accept no more rows.
         """
         cdef int64_t key_size, value_size
         cdef int status

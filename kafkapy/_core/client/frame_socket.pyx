@@ -37,10 +37,10 @@ cdef enum:
 
 
 cdef class FrameSocket:
-    """The client's end of a connection: the bytes to send and the frame being received.
+    """The client's end of a connection: the bytes to send, and the frame that is being received. Not thread-safe.
 
-    Not thread-safe; the caller owns the socket. A frame whose size prefix is negative or exceeds `max_frame_bytes` is
-    refused before memory is allocated.
+    The caller owns the socket. A frame whose size prefix is negative or exceeds `max_frame_bytes` is refused before
+    memory is allocated.
     """
 
     def __init__(self, int fd, Py_ssize_t max_frame_bytes):
@@ -112,7 +112,10 @@ cdef class FrameSocket:
         return written
 
     cdef int drop_sent(self, Py_ssize_t written) except -1:
-        """Removes the `written` bytes that were just sent; the rest of a piece that was sent in part stays."""
+        """Removes the next `written` bytes, which were just sent, from the pieces to send.
+
+        A piece that was sent in part stays until its rest is sent.
+        """
         cdef Py_ssize_t index = 0, size
         written += self.sent
         while index < len(self.outgoing):

@@ -85,7 +85,8 @@ cdef inline Py_ssize_t write_field(uint8_t *buf, Py_ssize_t pos, const uint8_t *
 
 
 cdef bytes encode_headers(object headers):
-    """Encodes the header count and the headers as in a record; a header is a pair of name (str) and value."""
+    """Returns the header count and the headers, encoded as in a record. `headers` has pairs of a name (str) and a
+    value."""
     cdef list pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)
     cdef bytearray encoded = bytearray()
     put_varlong(encoded, len(pairs))
@@ -126,11 +127,9 @@ cdef class RecordMetadata:
 
 
 cdef class ProducerBatch(RecordBatchBuilder):
-    """The records of one partition that are sent together, and their outcome.
-
-    An accumulator creates a batch, `send` fills it, and the sender then owns it. `complete` or `fail` ends it once; a
-    batch that was split ends when both of its parts have ended.
-    """
+    """The records of one partition that are sent together, and the outcome of sending them. An accumulator creates a
+    batch, `send` fills it, and the sender then owns it. `complete` or `fail` sets its outcome once. A batch that was
+    split has an outcome when both of its halves have one."""
 
     cdef readonly RecordAccumulator accumulator
     cdef readonly PartitionQueue queue
@@ -151,10 +150,8 @@ cdef class ProducerBatch(RecordBatchBuilder):
     cdef int32_t unfinished_parts
 
     def set_producer(self, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence, bint is_transactional):
-        """Sets the producer's id and sequence, for idempotence and transactions.
-
-        May be called again before the batch is sent again.
-        """
+        """Sets the producer's id, its epoch, and the sequence of the first record, for idempotence and transactions.
+        May be called again before the batch is sent again."""
         self.producer_id, self.producer_epoch, self.base_sequence = producer_id, producer_epoch, base_sequence
         self.attributes &= ~TRANSACTIONAL_FLAG
         if is_transactional:
@@ -176,10 +173,8 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return self.producer_epoch
 
     def encode(self):
-        """Returns the batch's bytes, which are built once, and not copied if the batch is not compressed.
-
-        No record may be added afterwards.
-        """
+        """Returns the batch's bytes, which are made at the first call; if the batch is not compressed, they are not
+        copied. No record may be added afterwards."""
         if self.compression:
             if self.encoded is None:
                 self.encoded = self.build()
@@ -203,7 +198,8 @@ cdef class ProducerBatch(RecordBatchBuilder):
             self.free_memory()
 
     cdef void free_memory(self) noexcept:
-        """Frees the memory of a finished batch, which its futures may keep alive for long."""
+        """Frees the memory of the records of a finished batch, because its futures may keep the batch alive for long.
+        """
         self.has_header = False
         if self.readers == 0:
             PyMem_Free(self.memory)
@@ -286,7 +282,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
 
 @cython.freelist(1024)
 cdef class DeliveryFuture:
-    """The future outcome of sending one record. Thread-safe; its state is the state of its batch."""
+    """The future outcome of sending one record. Thread-safe. The record's batch stores the outcome."""
 
     cdef readonly ProducerBatch batch
     cdef readonly int32_t index              # index in the batch
@@ -308,17 +304,16 @@ cdef class DeliveryFuture:
         return self.batch.is_done
 
     def result(self, timeout=None):
-        """Returns the RecordMetadata; blocks until the record is delivered, at most `timeout` seconds.
-
-        Raises RequestTimedOut (a TimeoutError) after `timeout` seconds, or the error of a failed delivery.
-        """
+        """Returns the RecordMetadata; blocks until the record is delivered, at most `timeout` seconds (None: without
+        limit). Raises RequestTimedOut (a TimeoutError) after `timeout` seconds, or the error of a failed delivery."""
         error = self.exception(timeout)
         if error is not None:
             raise error
         return self.metadata()
 
     def exception(self, timeout=None):
-        """Returns the error of the delivery, or None if it succeeded; blocks as `result` does."""
+        """Returns the error of the delivery, or None if it succeeded; blocks until one of them is known. Raises
+        RequestTimedOut (a TimeoutError) after `timeout` seconds; None means without limit."""
         if not self.batch.is_done:
             self.batch.accumulator._wait_for_batch(self.batch, timeout)
         return self.error()
@@ -343,11 +338,13 @@ cdef class DeliveryFuture:
             self.on_delivery = both
 
     def notify(self):
-        """Calls `on_delivery`, the callback of the record. An exception that it raises reaches the caller."""
+        """Calls `on_delivery`, the callback of the record, with the outcome. The caller handles exceptions of the
+        callback."""
         self.on_delivery(self.metadata(), self.error())
 
     cdef ProducerBatch sent_in(self, int32_t *index):
-        """Returns the batch in which the record was finally sent, and sets `index` to the record's position there."""
+        """Returns the batch in which the record was finally sent, which is another one if its first batch was split.
+        Sets `index` to the index of the record in the batch."""
         cdef ProducerBatch batch = self.batch, first
         index[0] = self.index
         while batch.parts is not None:
@@ -406,11 +403,11 @@ cdef class PartitionQueue:
         return len(self.closed)
 
     def first(self):
-        """Returns the oldest batch, closed or not; None if the queue is empty."""
+        """Returns the oldest batch, which may still accept records; None if the queue is empty."""
         return self.closed[0] if self.closed else self.open
 
     def take(self):
-        """Removes, closes and returns the oldest batch; None if the queue is empty."""
+        """Removes and returns the oldest batch, which then accepts no more records; None if the queue is empty."""
         if self.closed:
             return self.closed.pop(0)
         taken, self.open = self.open, None
@@ -431,10 +428,8 @@ cdef class PartitionQueue:
 
 
 cdef class TopicQueues:
-    """The queues of a topic's partitions.
-
-    `sticky` is the partition that records without a key go to at present; -1 if it has to be chosen first.
-    """
+    """The queues of a topic's partitions. `sticky` is the partition to which records without a key are sent at present;
+    -1 if it must be chosen first."""
 
     cdef readonly str topic
     cdef readonly list queues
@@ -448,7 +443,7 @@ cdef class TopicQueues:
         self.grow(partition_count)
 
     def grow(self, int32_t partition_count):
-        """Adds queues for new partitions; a topic never loses partitions."""
+        """Adds queues until there are `partition_count`; a topic never loses partitions."""
         while len(self.queues) < partition_count:
             self.queues.append(PartitionQueue(self.topic, <int32_t>len(self.queues)))
 
@@ -523,8 +518,8 @@ cdef class RecordAccumulator:
 
     cdef DeliveryFuture put_quickly(self, str topic, object value, object key, object partition, object timestamp,
                                     object headers, object on_delivery):
-        """Adds a record without blocking and returns its future; returns None if `_send_slowly` has to send the record.
-        """
+        """Adds a record without blocking and returns its future. Returns None if that is not possible, for example
+        because the topic is unknown; then `_send_slowly` has to send it."""
         cdef TopicQueues queues = self.topics.get(topic)
         cdef Field field
         cdef int64_t index
@@ -549,10 +544,8 @@ cdef class RecordAccumulator:
         return future
 
     def append(self, PartitionQueue queue not None, int64_t timestamp, key, value, headers=None, on_delivery=None):
-        """Adds a record to a queue and returns its future; None if there is no memory for another batch.
-
-        A negative timestamp means now.
-        """
+        """Adds a record to a queue and returns its future; None if `buffer.memory` has no room for another batch.
+        `timestamp` is in ms since 1970; a negative one means now."""
         if timestamp < 0:
             timestamp = milliseconds(CLOCK_REALTIME)
         return self.put(queue, timestamp, key, value, headers, on_delivery)
@@ -594,10 +587,9 @@ cdef class RecordAccumulator:
         return future
 
     cdef ProducerBatch batch_for(self, PartitionQueue queue, int64_t timestamp, Py_ssize_t rest):
-        """Returns the open batch of a queue with room for `rest` bytes of a record, and opens one if necessary.
-
-        Returns None if memory is short. Raises ApiError with MESSAGE_TOO_LARGE if no batch can have room.
-        """
+        """Returns the open batch of a queue if it has room for `rest` bytes of a record, or else a new batch. Returns
+        None if `buffer.memory` has no room for another batch. Raises ApiError with MESSAGE_TOO_LARGE if no batch can
+        have room."""
         cdef ProducerBatch batch = queue.open, fresh = None
         cdef Py_ssize_t size = rest + LARGEST_VARLONG * 2
         cdef int64_t reserved = max(self.batch_size, BATCH_OVERHEAD + size)
@@ -634,7 +626,8 @@ cdef class RecordAccumulator:
             self.active.pop(queue, None)
 
     def add_topic(self, str topic not None, int32_t partition_count):
-        """Returns the queues of a topic, which it creates or extends to `partition_count`."""
+        """Returns the queues of a topic, one for each of its `partition_count` partitions; creates those that do not
+        exist."""
         cdef TopicQueues queues = self.topics.get(topic)
         if queues is None:
             self.topics[topic] = queues = TopicQueues(topic, partition_count)
@@ -672,7 +665,8 @@ cdef int write_record(ProducerBatch batch, int64_t timestamp, Field *key, Field 
 
 
 cdef int copy_record(ProducerBatch source, ProducerBatch part, Py_ssize_t pos, Py_ssize_t end) except -1:
-    """Adds the encoded record `source.records[pos:end]` to a part of its batch."""
+    """Adds the encoded record `source.records[pos:end]` to `part`, one of the two batches into which `source` is split.
+    """
     cdef int64_t timestamp_delta = 0, timestamp
     cdef int32_t offset_delta = 0
     pos = read_varlong(source.records, pos + 1, end, &timestamp_delta)

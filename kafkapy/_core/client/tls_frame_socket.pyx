@@ -46,7 +46,11 @@ cdef class TlsFrameSocket(FrameSocket):
     cdef readonly bint has_received      # plaintext
 
     def __init__(self, int fd, Py_ssize_t max_frame_bytes, context, server_hostname):
-        """`context` is an ssl.SSLContext; it checks the server's name if its `check_hostname` is set."""
+        """Stores the socket's descriptor `fd`, and prepares TLS with `context`, an ssl.SSLContext.
+
+        `context` checks the server's name if its `check_hostname` is set. A frame larger than `max_frame_bytes` is
+        refused.
+        """
         super().__init__(fd, max_frame_bytes)
         self.incoming, self.outgoing_tls = MemoryBIO(), MemoryBIO()
         self.tls = context.wrap_bio(self.incoming, self.outgoing_tls, server_hostname=server_hostname)
@@ -103,7 +107,11 @@ cdef class TlsFrameSocket(FrameSocket):
         return FrameSocket.send(self)
 
     def receive(self):
-        """Returns the complete frames received, as bytes without their size. See `FrameSocket.receive`."""
+        """Returns the complete frames received, as bytes without their size.
+
+        Raises ConnectionError at the end of the stream, OSError if the connection is broken, and ValueError for a frame
+        of an impossible size.
+        """
         cdef list frames
         self.turn = CIPHER_TURN_BYTES
         self.is_emptied = False
@@ -196,7 +204,7 @@ cdef class TlsFrameSocket(FrameSocket):
         return size
 
     cdef bint send_cipher(self) except -1:
-        """Sends the ciphertext that TLS has produced; returns whether all of it was sent. Raises OSError."""
+        """Sends the encrypted bytes that wait; returns whether all of them were sent. Raises OSError."""
         cdef Py_ssize_t written, size
         while True:
             if self.cipher is None:
@@ -219,5 +227,8 @@ cdef class TlsFrameSocket(FrameSocket):
                 self.cipher = None
 
     cdef int wait_for(self, int low_water) except -1:
-        """Sets the low-water mark to `low_water`, minus the bytes of an incomplete TLS record that may be buffered."""
+        """Sets the low-water mark of the socket to `low_water`, minus the bytes of an incomplete TLS record.
+
+        Such bytes may be in the buffer already.
+        """
         return FrameSocket.wait_for(self, max(low_water - MOST_BUFFERED, 1))

@@ -88,9 +88,10 @@ cdef void unlink_part(AwaitedOffset *part, PartitionState partition) noexcept no
 
 
 cdef void close_part(GateContext gate, AwaitedOffset *part, int16_t error) noexcept nogil:
-    """Completes one partition of a request, with an error code or with 0 for success.
+    """Sets the outcome of one partition of a produce request that waits: an error code, or 0 for success.
 
-    If that was the last partition of the request, the answer is sent, once the earlier answers of its connection are.
+    If that was the last partition of the request, its answer is complete, and is sent after the earlier answers of the
+    connection.
     """
     cdef AwaitedProduce *awaited = <AwaitedProduce *> part.owner
     unlink_part(part, <PartitionState> part.partition)
@@ -107,7 +108,7 @@ cdef void close_part(GateContext gate, AwaitedOffset *part, int16_t error) noexc
 
 
 cdef void send_complete(GateContext gate, ConnectionState *connection) noexcept nogil:
-    """Sends the complete answers of a connection, up to the first one that waits or has an error."""
+    """Sends the complete answers of a connection in order, up to the first one that is not complete or has an error."""
     cdef AwaitedProduce *first
     cdef uint8_t *at
     while connection.first_deferred != NULL:

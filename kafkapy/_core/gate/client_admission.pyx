@@ -46,9 +46,9 @@ cdef inline bint is_current(ClientRights rights, int64_t generation) noexcept no
 
 cdef bint admits_requests(GateContext gate, ClientLimits limits, const uint8_t *client_id,
                           int32_t length) noexcept nogil:
-    """Returns whether `limits` are valid and belong to this client id, which is null if `length` is negative.
+    """Returns whether `limits` are valid and belong to the client id in a request, null if `length` is negative.
 
-    If so, sets `gate.is_over_time`: whether the client has used up its quota of request time.
+    If so, sets `gate.is_over_time`, which is true if the client has used up its quota of request time.
     """
     prefetch(<PyObject *> limits.request)
     prefetch(<PyObject *> limits.produce)

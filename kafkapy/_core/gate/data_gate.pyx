@@ -41,7 +41,10 @@ WAITS = GATE_WAITS
 
 
 cdef bint read_header(FrameCursor *cursor, RequestHead *head, const uint8_t *data, int32_t size) noexcept nogil:
-    """Reads the fixed part of a request header. Returns False if Python has to serve the request."""
+    """Reads the fixed part of a request header into `head`, and the position after it into `cursor`.
+
+    Returns False if the header is one that the Python path has to handle.
+    """
     cursor.data = data
     cursor.pos = 0
     cursor.end = size
@@ -51,7 +54,7 @@ cdef bint read_header(FrameCursor *cursor, RequestHead *head, const uint8_t *dat
 
 
 cdef int serve_request(void *context, RequestFrame *frame) noexcept nogil:
-    """Serves one request if the gate can, and returns the GateVerdict."""
+    """Serves one request if the gate can; returns the GateVerdict, such as answered, declined or held."""
     cdef FrameCursor cursor
     cdef RequestHead head
     cdef int verdict = GATE_DECLINED
@@ -78,8 +81,10 @@ cdef enum:
 
 
 cdef void finish(void *context) noexcept nogil:
-    """Writes the gathered batches and answers their requests, at the end of phase 1. Renews the decompressor's budget
-    for the next wake-up."""
+    """Writes the gathered batches and answers their requests, at the end of phase 1 of the reactor's loop.
+
+    Also allows the decompressor its full work again for the next wake-up.
+    """
     if (<GateContext> context).request_count:
         produce_finish(<GateContext> context)
     (<GateContext> context).decompressor.renew()
@@ -90,15 +95,14 @@ cdef class DataGate(GateContext):
 
     def __init__(self, on_appended, on_append_failed, *, int32_t fetch_max_bytes, FetchSessionTable sessions=None,
                  bytes own_rack=None):
-        """`fetch_max_bytes` is the broker's fetch.max.bytes. `sessions` is the table of the Python fetch sessions.
+        """Creates a gate without partitions. `fetch_max_bytes` is the broker's fetch.max.bytes.
 
-        With `own_rack` Python may refer consumers of other racks to followers (KIP-392).
-
-        Phase 2 calls `on_appended(partition)` for a watched partition that the gate appended to, and
-        `on_append_failed(partition, errno)` for one to which it could not append. It calls
-        `on_produce_failed(connection, version, answer, errors)`, if set, for an answer to a produce request that has
-        waited and has an error; `errors` has the error code of each partition, in order. The result of the function is
-        the chunks to send instead of `answer`.
+        `sessions` is the table of fetch sessions, shared with the Python path. With `own_rack` the Python path may
+        refer consumers of other racks to followers (KIP-392). Phase 2 calls `on_appended(partition)` for a watched
+        partition that the gate appended to, and `on_append_failed(partition, errno)` for one to which it could not
+        append. It calls `on_produce_failed(connection, version, answer, errors)`, if set, for an answer to a produce
+        request that has waited and has an error; `errors` has the error code of each partition, in order. The result of
+        the function is the chunks to send instead of `answer`.
         """
         self.sessions = FetchSessionTable() if sessions is None else sessions
         self.fetch_max_bytes = fetch_max_bytes
@@ -114,7 +118,7 @@ cdef class DataGate(GateContext):
             self.rack_length = <int32_t> len(own_rack)
 
     def shut(self, str reason not None):
-        """Sends every request to Python until each reason that was passed to `shut` was passed to `open`."""
+        """Makes the gate decline every request until each reason that was passed to `shut` was passed to `open`."""
         self.shut_by.add(reason)
         self.is_shut = True
 
@@ -124,7 +128,8 @@ cdef class DataGate(GateContext):
         self.is_shut = len(self.shut_by) > 0
 
     def authorize(self):
-        """Makes the gate leave to Python every request of a client without valid permissions from `set_rights`."""
+        """Switches permissions on: the gate declines every request of a client without valid permissions from
+        `set_rights`."""
         self.is_authorizing = True
 
     def outdate_rights(self):
@@ -132,7 +137,7 @@ cdef class DataGate(GateContext):
         self.rights_generation += 1
 
     def set_rights(self, Connection connection not None, ClientRights rights not None):
-        """Attaches what the client of the connection may do."""
+        """Stores the permissions of the connection's client, for the requests that follow."""
         connection.gate_rights = rights
         connection.native.gate_rights = <PyObject *> rights
 
@@ -154,7 +159,7 @@ cdef class DataGate(GateContext):
         self.is_limiting = is_limiting
 
     def set_limits(self, Connection connection not None, ClientLimits limits not None):
-        """Attaches the quotas of the client id that the connection uses."""
+        """Stores the quotas that apply to the connection's client id, for the requests that follow."""
         connection.gate_limits = limits
         connection.native.gate_limits = <PyObject *> limits
 
@@ -163,7 +168,8 @@ cdef class DataGate(GateContext):
         return connection.gate_limits
 
     def topic_number(self, str topic):
-        """Returns the number by which ClientRights knows the topic, or 0 for a topic without partitions here."""
+        """Returns the number by which ClientRights identifies the topic; 0 for a topic without partitions on this
+        broker."""
         entry = self.topic_numbers.get(topic)
         return 0 if entry is None else entry[0]
 
@@ -206,7 +212,10 @@ cdef class DataGate(GateContext):
                 del self.topic_numbers[topic]
 
     cdef int number_partition(self, PartitionState partition, str topic) except -1:
-        """Gives the partition the number of its topic. A number is used for one topic only, also after its deletion."""
+        """Stores the number of the topic in the partition; a new topic gets the next number.
+
+        A number is used for one topic only, also after the deletion of the topic.
+        """
         cdef list entry = self.topic_numbers.get(topic)
         if entry is None:
             if self.last_topic_number == LARGEST_TOPIC_NUMBER:
@@ -218,13 +227,13 @@ cdef class DataGate(GateContext):
         return 0
 
     def find(self, str topic, int index):
-        """Returns the partition `index` that a request with this topic name finds, or None."""
+        """Returns the partition with the topic name and the number `index`, or None if the gate does not serve it."""
         cdef bytes name = topic.encode()
         cdef PyObject *found = self.by_name.find(name, len(name), index)
         return None if found == NULL else <object> found
 
     def find_by_id(self, bytes topic_id, int index):
-        """Returns the partition `index` that a request with this topic id finds, or None."""
+        """Returns the partition with the topic id and the number `index`, or None if the gate does not serve it."""
         cdef PyObject *found = self.by_id.find(topic_id, len(topic_id), index)
         return None if found == NULL else <object> found
 
@@ -303,9 +312,9 @@ cdef class DataGate(GateContext):
         self.complete_failed()
 
     def expire_awaited(self, *, bint at_once=False):
-        """Completes the waiting produce requests whose deadline has come, with REQUEST_TIMED_OUT.
+        """Completes the waiting produce requests whose deadline has come with REQUEST_TIMED_OUT.
 
-        With `at_once` completes all waiting produce requests in this way.
+        With `at_once` it completes all waiting produce requests in this way.
         """
         cdef int64_t next_ms = expire_produces(self, monotonic_us() // 1000, at_once)
         self.set_timer(next_ms)
