@@ -71,7 +71,7 @@ cdef class TimeIndex(IndexFile):
         return status == INDEX_OK
 
     def lookup(self, int64_t timestamp):
-        """Returns (timestamp, offset) of the last entry at or below the timestamp, or (-1, base_offset) without one."""
+        """Returns (timestamp, offset) of the last entry at or below `timestamp`; (-1, base_offset) if there is none."""
         self.require_open()
         cdef Py_ssize_t slot = self.slot_of_int64(TIMESTAMP_AT, timestamp)
         return (NO_TIMESTAMP, self.base_offset) if slot < 0 else self.entry(slot)

@@ -153,7 +153,10 @@ cdef class FetchedBatches:
         return HIDDEN if is_control else SHOWN
 
     cdef void note_aborted(self, int64_t last_offset) noexcept nogil:
-        """Marks the aborted transactions that begin at `last_offset` or before as open."""
+        """Adds the producers of the aborted transactions that begin at `last_offset` or before to `aborted_producers`.
+
+        The batches of these producers are hidden until the transaction's marker.
+        """
         cdef int64_t producer_id
         while self.aborted_met < self.aborted_count and self.aborted[self.aborted_met].first_offset <= last_offset:
             producer_id = self.aborted[self.aborted_met].producer_id

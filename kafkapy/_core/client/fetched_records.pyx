@@ -143,10 +143,11 @@ cdef class FetchedRecords(FetchedBatches):
         return records
 
     def take_acquired(self, Py_ssize_t limit, AcquiredOffsets acquired not None):
-        """Returns the acquired records of the next batches: whole batches, until there are `limit` records or more.
+        """Returns the records of the next batches that are in `acquired`: whole batches, until `limit` is reached.
 
-        Adds the acquired offsets without a record to `acquired.gaps`. If the next batch is damaged, raises ApiError
-        with CORRUPT_MESSAGE or INVALID_RECORD; so does the next call, unless `skip_batch` is called before.
+        Adds the ranges of acquired offsets without a record to `acquired.gaps`. If the first batch to read is damaged,
+        raises ApiError with CORRUPT_MESSAGE or INVALID_RECORD, also in further calls unless `skip_batch` is called
+        before.
         """
         cdef list records = []
         self.check_idle()

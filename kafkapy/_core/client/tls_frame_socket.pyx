@@ -125,7 +125,10 @@ cdef class TlsFrameSocket(FrameSocket):
         return frames
 
     def send_close_notify(self):
-        """Tells the peer that no more data follow, if the handshake is complete and the socket accepts the bytes."""
+        """Sends TLS's notice that no more data follow.
+
+        Does nothing if the handshake is not complete, or the socket does not accept the bytes.
+        """
         with suppress(OSError, ValueError):  # ssl.SSLError is an OSError
             self.send_cipher()
             self.tls.unwrap()
@@ -176,7 +179,10 @@ cdef class TlsFrameSocket(FrameSocket):
         return got
 
     cdef Py_ssize_t send_pieces(self) except -2:
-        """Encrypts the next pieces and sends them; returns the number of bytes of plaintext sent. See `FrameSocket`."""
+        """Encrypts the next pieces and sends them; returns the number of bytes of plaintext that were sent.
+
+        Returns -1 if nothing was sent, and sets `failure` to the errno.
+        """
         cdef Py_ssize_t size = 0
         if not self.encrypted:
             size = self.gather()

@@ -146,10 +146,10 @@ cdef class DataGate(GateContext):
         return connection.gate_rights
 
     def limit(self, bint is_limiting, *, bint measures_time=False):
-        """Sets whether there are quotas: if so, the gate leaves to Python every request of a client without limits.
+        """Sets whether there are quotas. If so, the gate declines requests of clients without limits from `set_limits`.
 
-        Makes all limits from earlier calls of `set_limits` invalid. `measures_time` says whether a quota limits the
-        time of a client.
+        Limits from earlier calls of `set_limits` become invalid. `measures_time` is set if a quota limits the time of a
+        client's requests.
         """
         charge_times(<PyObject *> self, 0)  # to sensors that the caller may drop
         if self.shared != NULL:  # a gate that is not attached serves nothing
@@ -174,7 +174,10 @@ cdef class DataGate(GateContext):
         return 0 if entry is None else entry[0]
 
     def attach(self, Reactor reactor not None):
-        """Makes the reactor offer every request to this gate first. The reactor keeps the gate alive."""
+        """Makes the reactor present every request to this gate before the Python path.
+
+        The reactor keeps the gate alive.
+        """
         self.shared = &reactor.native
         self.reactor = reactor
         reactor.on_gate = self.notify_python
@@ -358,7 +361,7 @@ cdef class DataGate(GateContext):
         return len(self.by_name)
 
     def counters(self):
-        """Returns counters of appends and answers since the start, by name."""
+        """Returns counters of appends and answers since the start by name, such as "session_fetches_gated"."""
         return {
             "batches_appended": self.batches_gated,
             "bytes_appended": self.bytes_gated,

@@ -64,7 +64,7 @@ cdef PyObject *NONE = <PyObject *> None
 # ---- reading
 
 cdef bint no_aborted(SegmentsState segments, Py_ssize_t first) noexcept nogil:
-    """Returns whether no segment from `first` on lists an aborted transaction."""
+    """Returns whether no segment from the index `first` on lists an aborted transaction."""
     cdef Py_ssize_t index
     for index in range(first, segments.count):
         if not (<SegmentState> segments.ordered[index]).is_free_of_aborted:
@@ -74,11 +74,9 @@ cdef bint no_aborted(SegmentsState segments, Py_ssize_t first) noexcept nogil:
 
 cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offset, int64_t limit, int64_t max_bytes,
                       bint min_one_message) noexcept nogil:
-    """Finds the bytes to send from one segment, below the offset `limit` (-1: up to the segment's end).
-
-    Returns 1 if the bytes, which may be none, are found, 0 if the segment ends before the offset, and -1 if Python has
-    to read. Python path: LogReader._read.
-    """
+    """Finds the bytes to send from one segment, from `offset` up to the offset `limit` (-1: the segment's end). Returns
+    1 if the bytes, which may be none, are found, 0 if the segment ends before `offset`, and -1 if the gate declines.
+    Python path: LogReader._read."""
     cdef int64_t position, size, length, end, limit_position, limit_size
     cdef int found
     if <PyObject *> segment._file == NONE or <PyObject *> segment._offset_index == NONE:
@@ -119,7 +117,7 @@ cdef inline int64_t limit_within(SegmentsState segments, Py_ssize_t index, int64
 
 cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, SegmentsState segments, int64_t offset,
                    int64_t max_bytes) noexcept nogil:
-    """Finds the bytes to send from a log. Returns False if Python has to read. Python path: LogReader.read."""
+    """Finds the bytes to send from a log; returns False if the gate declines. Python path: LogReader.read."""
     cdef Py_ssize_t index
     cdef int status = 0
     cdef int64_t limit = log.high_watermark if request.replica_id == CONSUMER else log.log_end_offset
@@ -158,13 +156,13 @@ cdef inline bint may_read_from_follower(const FetchRequest *request) noexcept no
 
 
 cdef inline bint certainly_agrees(LogState log, const FetchPlace *place) noexcept nogil:
-    """Returns whether the fetcher's log is certainly a prefix of this log; if not, Python has to decide."""
+    """Returns whether the fetcher's log is certainly a prefix of this log; if not, the gate declines."""
     return log.leader_epochs.certainly_contain(place.last_fetched_epoch, place.fetch_offset, log.log_end_offset)
 
 
 cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartition *read, PartitionState partition,
                          const FetchPlace *place) noexcept nogil:
-    """Reads one partition into `read`. Returns False if Python has to serve the request."""
+    """Finds the bytes to send from one partition, and sets `read` to them. Returns False if the gate declines."""
     cdef int64_t max_bytes = place.max_bytes
     if not partition.is_gated or not (partition.is_leader or may_read_from_follower(request)):
         gate.has_lost_partition = True
@@ -207,7 +205,7 @@ cdef inline int32_t take_topic_length(const FetchRequest *request, FrameCursor *
 
 
 cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchPlace *place) noexcept nogil:
-    """Reads the next partition of the request: returns its number, and sets `place` to its other fields."""
+    """Parses the next partition of the request: returns its number, and sets `place` to its other fields."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef int32_t partition = take_int32(cursor)
     place.current_leader_epoch = take_int32(cursor) if request.version >= FIRST_FETCH_WITH_CURRENT_LEADER_EPOCH else -1
@@ -222,7 +220,7 @@ cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchP
 
 cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *topic, int32_t topic_length,
                      int32_t partition, const FetchPlace *place, int count) noexcept nogil:
-    """Reads the named partition into `gate.reads[count]`. Returns False if Python has to serve the request."""
+    """Finds the bytes to send from the named partition for `gate.reads[count]`. Returns False if the gate declines."""
     cdef FetchedPartition *read
     if gate.reserve_read(count):
         return False
@@ -248,7 +246,7 @@ cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *top
 
 
 cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """Reads all partitions of the request. Returns their number, or -1 if Python has to serve the request."""
+    """Finds the bytes to send from all partitions of the request. Returns their number, or -1 if the gate declines."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef const uint8_t *topic
     cdef const uint8_t *previous = NULL
@@ -279,7 +277,7 @@ cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *curso
 
 
 cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """Reads the fields before the topics. Returns False if Python has to serve the request."""
+    """Parses the fields before the topics. Returns False if the gate declines the request."""
     cdef int32_t max_bytes
     cdef int8_t isolation_level
     if request.version >= FIRST_FETCH_WITH_REPLICA_STATE:
@@ -313,11 +311,8 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
 
 
 cdef bint quota_allows(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
-    """Returns whether the consumer's quota allows the answer.
-
-    The size of the answer is estimated; with a session the estimate omits partitions without records, which the answer
-    may contain.
-    """
+    """Returns whether the consumer's quota allows the answer, whose size is estimated. In a session the estimate omits
+    partitions without records, which the answer may contain."""
     cdef int64_t size = HEAD_ROOM + request.found
     cdef int index
     if gate.limits == NULL or request.replica_id != CONSUMER:
@@ -329,10 +324,8 @@ cdef bint quota_allows(GateContext gate, const FetchRequest *request, int count)
 
 
 cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
-    """Returns the GateVerdict for a fetch whose `count` partitions have been read.
-
-    In a held fetch a batch larger than its partition's limit counts only up to the limit, as in DelayedFetch.
-    """
+    """Returns the GateVerdict for a fetch whose `count` partitions have been read. While a fetch is held, a batch
+    larger than its partition's limit counts only up to the limit, as in DelayedFetch."""
     cdef int64_t available = request.readable if request.moment == FETCH_WHILE_HELD else request.found
     if request.moment == FETCH_AT_DEADLINE or (available > 0 and available >= request.min_bytes):
         return GATE_ANSWERED if quota_allows(gate, request, count) else GATE_DECLINED
@@ -346,8 +339,8 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
 
 
 cdef void watch_partitions(GateContext gate, int count, bint is_from_follower) noexcept nogil:
-    """Notes in each partition of a fetch that the fetch waits, so that an append or a higher high watermark wakes
-    Python."""
+    """Marks the first `count` partitions in `gate.reads` as watched, so that an append or a higher high watermark wakes
+    the fetch."""
     cdef int index
     for index in range(count):
         watch_partition(<PartitionState> gate.reads[index].partition, is_from_follower)
@@ -358,14 +351,14 @@ cdef inline void watch_partition(PartitionState partition, bint is_from_follower
 
 
 cdef bint may_be_referred(GateContext gate, const FetchRequest *request) noexcept nogil:
-    """Returns whether Python may refer the consumer to a follower in another rack (KIP-392)."""
+    """Returns whether the consumer is in another rack, so that the Python path may refer it to a follower (KIP-392)."""
     return (gate.rack != NULL and request.leads and request.replica_id == CONSUMER and request.rack_length > 0
             and not (request.rack_length == gate.rack_length
                      and memcmp(request.rack, gate.rack, <size_t> request.rack_length) == 0))
 
 
 cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """Reads the fields after the topics. Returns False if Python has to serve the request."""
+    """Parses the fields after the topics. Returns False if the gate declines the request."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     if request.version >= FIRST_FETCH_WITH_FORGOTTEN_TOPICS_DATA and take_length(cursor, flexible) != 0:
         return False
@@ -383,8 +376,8 @@ cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
 
 cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *cursor,
                       SessionPartitions partitions) noexcept nogil:
-    """Stores the request's fields of each partition in the session. Returns False, for Python, if the session lacks one
-    of the partitions."""
+    """Stores the request's fields of each partition in the session. Returns False if the gate declines, because the
+    session lacks a partition."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef int32_t topics, count, topic_length, partition
     cdef const uint8_t *topic
@@ -415,13 +408,13 @@ cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *curs
 
 
 cdef inline const FetchPlace *place_of_client(FetchPartitionState asked, int64_t serial) noexcept nogil:
-    """Returns the client's place in a partition of its session: from the present request, whose number is `serial`, if
+    """Returns the client's fields of a partition of its session: from the present request, whose number is `serial`, if
     it names the partition, otherwise from an earlier request."""
     return &asked.asked if asked.asked_by == serial else &asked.place
 
 
 cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions partitions) noexcept nogil:
-    """Reads all partitions of the session. Returns their number, or -1 if Python has to serve the request."""
+    """Finds the bytes to send from all partitions of the session. Returns their number, or -1 if the gate declines."""
     cdef PyObject *at = partitions.first
     cdef int count = 0
     while at != NULL:
@@ -437,11 +430,9 @@ cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions
 
 cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogState log,
                    int64_t serial) noexcept nogil:
-    """Stores the client's place and the reported offsets in a session's partition, as CachedPartition.remember does.
-
+    """Stores the client's fields and the reported offsets in a session's partition, as CachedPartition.remember does.
     `serial` is the number of the present request. Returns whether the answer has to contain the partition, because it
-    has records, or another high watermark or log start offset than the answer before.
-    """
+    has records, or another high watermark or log start offset than the answer before."""
     cdef bint is_changed = (read.length > 0 or log.high_watermark != asked.sent_high_watermark
                             or log.log_start_offset != asked.sent_log_start_offset)
     asked.place = place_of_client(asked, serial)[0]
@@ -477,7 +468,8 @@ cdef inline bint remember_read(const FetchedPartition *read, PartitionState part
 
 
 cdef int32_t group_by_topic(GateContext gate, int count) noexcept nogil:
-    """Makes adjacent partitions of one topic share an entry of the answer, and returns the number of entries."""
+    """Makes adjacent partitions of one topic share an entry of the answer; returns the number of these topic entries.
+    """
     cdef int32_t topics = 0
     cdef int index, first = 0
     for index in range(count):
@@ -505,11 +497,9 @@ cdef void advance(FetchSessionTable sessions, FetchSessionState session) noexcep
 
 cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *cursor,
                       FetchSessionState session, int *count) noexcept nogil:
-    """Serves an incremental fetch of a session. Returns the GateVerdict.
-
-    If the fetch is answered, the session advances to its next epoch, and `count` becomes the number of partitions in
-    the answer. Python path: FetchSessions._incremental and IncrementalFetchContext.answer.
-    """
+    """Serves an incremental fetch of a session. Returns the GateVerdict. If the fetch is answered, the session advances
+    to its next epoch, and `count` becomes the number of partitions in the answer. Python path:
+    FetchSessions._incremental and IncrementalFetchContext.answer."""
     cdef int verdict
     if (session.epoch != request.session_epoch or session.has_unknown_topics
             or session.uses_topic_ids != (request.version >= FIRST_FETCH_WITH_TOPIC_ID)):
@@ -546,7 +536,7 @@ cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor,
 # ---- answering
 
 cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogil:
-    """Writes the answer up to the number of topics; returns its length so far. The size prefix is filled in later."""
+    """Writes the answer up to the number of topics, but not the size prefix; returns its length so far."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef Py_ssize_t pos
     store_int32(at + 4, request.correlation_id)
@@ -602,7 +592,8 @@ cdef inline Py_ssize_t put_found(uint8_t *at, Py_ssize_t pos, const FetchRequest
 
 cdef bint append_range(GateContext gate, ConnectionState *connection, const FetchedPartition *read,
                        SegmentState segment) noexcept nogil:
-    """Appends the records as a range of the file, whose descriptor it pins until they are sent. False: no memory."""
+    """Appends the records to the output as a range of the file, whose descriptor is pinned until they are sent. Returns
+    False if memory is short."""
     cdef OutputChunk *chunk = output_append(gate.shared, connection, read.length)
     if chunk == NULL:
         return False
@@ -616,8 +607,8 @@ cdef bint append_range(GateContext gate, ConnectionState *connection, const Fetc
 
 cdef bint answer(GateContext gate, ConnectionState *connection, const FetchRequest *request,
                  int count) noexcept nogil:
-    """Writes the answer, and charges it to the consumer's quota. Returns False if memory is short; the output then
-    holds a part of it."""
+    """Writes the answer to the output, and charges it to the consumer's quota. Returns False if memory is short; the
+    output then has a part of the answer."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef uint8_t *at = output_reserve(gate.shared, HEAD_ROOM + TOPIC_ROOM + PARTITION_ROOM + UUID_BYTES)
     cdef uint8_t *prefix = at

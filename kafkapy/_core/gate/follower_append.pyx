@@ -36,8 +36,8 @@ cdef enum:
 def end_of_fetched(records, int32_t leader_epoch):
     """Returns the offset after the whole batches up to `leader_epoch`, and the epoch of the last one, from the headers.
 
-    Returns None if there is no such batch, or for bytes that an append would refuse or that Python would have to
-    append. The checksums are not verified.
+    Returns None if there is no such batch, if an append would refuse the bytes, or if only the Python path can append
+    them. The checksums are not verified.
     """
     cdef Py_buffer view
     cdef BatchHeader header
@@ -67,7 +67,10 @@ def end_of_fetched(records, int32_t leader_epoch):
 
 
 cdef class FetchedBatches:
-    """The batches in the bytes of one partition. *Pins* the bytes until it is deallocated. Owner thread only."""
+    """The batches that a follower fetched for one partition, to be appended to its log.
+
+    *Pins* the bytes until it is deallocated. Owner thread only.
+    """
 
     def __init__(self, records, int32_t leader_epoch):
         """Examines the whole batches of the bytes-like object `records`, without the interpreter lock.
@@ -90,9 +93,9 @@ cdef class FetchedBatches:
             PyBuffer_Release(&self.view)
 
     cdef int examine(self, int32_t leader_epoch) noexcept nogil:
-        """Sets the totals of the batches to append; returns EXAMINED or, for the first fault, another FOUND constant.
+        """Sets the totals of the batches to append; returns EXAMINED, or another FOUND constant for the first fault.
 
-        These end before the first batch that is incomplete or of an epoch above `leader_epoch`.
+        The batches to append end before the first one that is incomplete or of an epoch above `leader_epoch`.
         """
         cdef const uint8_t *data = <const uint8_t *> self.view.buf
         cdef BatchHeader header
@@ -132,7 +135,8 @@ cdef class FetchedBatches:
         return EXAMINED
 
     def is_one_run(self, LogLimits limits not None):
-        """Returns whether the batches, which may be none, fit into one segment; otherwise Python has to append them."""
+        """Returns whether the batches, which may be none, fit into one segment; if not, the Python path must append
+        them."""
         return (self.status == EXAMINED and self.size <= limits.segment_bytes
                 and (self.batch_count == 0 or self.next_offset - 1 - self.base_offset <= LARGEST_RELATIVE_OFFSET))
 
@@ -152,9 +156,9 @@ cdef class FetchedBatches:
         return found
 
     def append_to(self, SegmentState segment not None, LogLimits limits not None):
-        """Writes the batches to a segment that is open for append, and indexes them, without the interpreter lock.
+        """Writes the batches to a segment that is open for append, and indexes them; releases the interpreter lock.
 
-        Raises OSError; then no batch is visible.
+        Raises OSError if the write fails; then the segment has none of the batches.
         """
         cdef iovec vector
         cdef int64_t position = segment.size
@@ -193,8 +197,8 @@ cdef class FetchedBatches:
     def account_for(self, ProducersState producers not None, account_for_batch):
         """Adds the batches to the state of their producers.
 
-        Calls `account_for_batch(BatchSummary, records)` for each batch that Python has to account for, in order;
-        `records` are the bytes of all batches, in which the summary has the batch's position.
+        Calls `account_for_batch(summary, records)` for each batch that only Python can add, in order; `summary` is a
+        BatchSummary, and `records` are the bytes of all batches, in which the summary has the batch's position.
         """
         cdef BatchHeader header
         cdef Py_ssize_t pos = 0

@@ -19,9 +19,9 @@ from kafkapy._core.reactor.reactor_state cimport GATE_DECLINED
 cdef void find_replica_state(FetchRequest *request, const FrameCursor *cursor) noexcept nogil:
     """Reads the follower's id and broker epoch from the end of the request, where followers put them as a tagged field.
 
-    They are needed before the partitions, which precede them, are read. `take_rest` verifies that the tagged field is
-    at this place. A request without it counts as the request of a consumer; if it has other tagged fields, Python
-    serves it.
+    They are needed before the partitions, which precede them, are read. `take_rest` verifies later that the tagged
+    field is at this place. A request without it counts as a consumer's; if it has other tagged fields, the gate
+    declines it.
     """
     cdef const uint8_t *at
     request.replica_id = CONSUMER
@@ -37,7 +37,10 @@ cdef void find_replica_state(FetchRequest *request, const FrameCursor *cursor) n
 
 cdef bint admits_follower(const FetchRequest *request, FetchedPartition *read, PartitionState partition,
                           const FetchPlace *place) noexcept nogil:
-    """Finds the follower that fetches. Returns False if Python has to refuse it, or to propose it for the ISR."""
+    """Stores the state of the follower that fetches in `read`. Returns False if the gate declines the request.
+
+    The reason is a follower that has to be refused, or may enter the ISR.
+    """
     read.replica = partition.find_replica(request.replica_id)
     read.fetch_offset = place.fetch_offset
     read.follower_start_offset = place.log_start_offset
@@ -53,7 +56,7 @@ cdef inline bint accepts_fetch_of(PartitionState partition, ReplicaState replica
 cdef bint withholds(GateContext gate, const FetchedPartition *read, PartitionState partition) noexcept nogil:
     """Returns whether the follower gets no records of the partition now, because replication is throttled (KIP-73).
 
-    Python path: Partition.fetch_records.
+    The Python path for this is Partition.fetch_records.
     """
     return withholds_from(gate, partition, <ReplicaState> read.replica)
 
@@ -68,7 +71,10 @@ cdef void count_sent(GateContext gate, const FetchedPartition *read, PartitionSt
 
 cdef void record_follower(GateContext gate, const FetchRequest *request, const FetchedPartition *read,
                           PartitionState partition, ReplicaState replica, LogState log) noexcept nogil:
-    """Records the follower's position. Python path: Partition._update_follower."""
+    """Records the offsets that a follower's fetch shows in the follower's state of one partition.
+
+    The Python path for this is Partition._update_follower.
+    """
     cdef bint is_risen
     cdef bint is_start_moved = replica.log_start_offset != read.follower_start_offset
     replica.note_fetch(read.fetch_offset, read.follower_start_offset, log.log_end_offset, gate.shared.monotonic_ms,
@@ -88,8 +94,7 @@ cdef inline void record_read(GateContext gate, const FetchRequest *request, cons
 cdef void record_positions(GateContext gate, const FetchRequest *request, int count, int verdict) noexcept nogil:
     """Records the follower's position in each partition of its fetch.
 
-    Does nothing for a consumer, for a fetch that is presented again after its arrival, and for one that the gate
-    declines.
+    Does nothing for a consumer, for a held fetch that is presented again, and if the gate declines (`verdict`).
     """
     cdef int index
     if request.replica_id == CONSUMER or request.moment != FETCH_ON_ARRIVAL or verdict == GATE_DECLINED:

@@ -7,7 +7,7 @@ cdef enum:
 
 
 cdef class GateContext:
-    """Base of DataGate. Used by the owner thread only.
+    """Base of DataGate, with the fields and the memory of the gate. Used by the owner thread only.
 
     Invariant: while this thread runs Python code, no gathered request and no gathered batch is left.
     """
@@ -66,7 +66,7 @@ cdef class GateContext:
         return 0
 
     cdef int reserve_read(self, int count) noexcept nogil:
-        """Makes room for the element `reads[count]`; returns 0, or -1 if memory is short."""
+        """Makes room for the element with the index `count` in `reads`; returns 0, or -1 if memory is short."""
         cdef size_t capacity
         cdef void *grown
         if count < self.read_capacity:
@@ -99,7 +99,8 @@ cdef class GateContext:
         return taken
 
     cdef int forget_waking(self, PartitionState partition) except -1:
-        """Removes a partition, before it is released, from the list of partitions that `notify_python` reports."""
+        """Removes a partition from the list of partitions that `notify_python` reports, before the partition is
+        released."""
         cdef int index, kept = 0
         for index in range(self.waking_count):
             if self.waking[index] != <PyObject *> partition:

@@ -60,7 +60,8 @@ cdef int64_t read_wall_ms() noexcept nogil:
 
 cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size, int version,
                         int64_t wall_ms) noexcept nogil:
-    """Returns whether the bytes at `batch.data` are one batch that can be appended as it is, and fills in `batch`."""
+    """Returns whether the bytes at `batch.data` are one batch that the gate can append unchanged; sets fields of
+    `batch`."""
     cdef BatchHeader header
     cdef BatchLimits limits
     if parse_batch_header(batch.data, 0, size, &header) != HEADER_OK or header.size != size:
@@ -91,8 +92,10 @@ cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatc
 
 
 cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
-    """Returns whether the batch has no attribute except a codec that the request's version permits and that the topic
-    stores unchanged."""
+    """Returns whether the batch has no attribute except a codec.
+
+    The request's version must permit the codec, and the topic must store it unchanged.
+    """
     if (attributes & ~CODEC_MASK or attributes > LARGEST_CODEC
             or (attributes == CODEC_ZSTD and version < FIRST_PRODUCE_WITH_ZSTD)):
         return False
@@ -100,7 +103,7 @@ cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept no
 
 
 cdef bint has_valid_records(GateContext gate, const uint8_t *data, int32_t size, int codec) noexcept nogil:
-    """Checks the records of the batch against `gate.check` and returns whether all of them are valid."""
+    """Returns whether all records of the batch are valid according to the limits in `gate.check`."""
     if codec:
         if not gate.decompressor.check_records(codec, data + BATCH_OVERHEAD, size - BATCH_OVERHEAD, &gate.check):
             return False
@@ -119,8 +122,10 @@ cdef void fill_limits(BatchLimits *limits, LogLimits config) noexcept nogil:
 
 
 cdef bint has_room(PartitionState partition, LogState log, SegmentState segment, GatheredBatch *batch) noexcept nogil:
-    """Returns whether the batch fits after the gathered batches, without a roll or a flush. Sets its base
-    offset."""
+    """Returns whether the batch fits into the segment after the gathered batches, without a roll or a flush.
+
+    Sets the base offset of the batch.
+    """
     cdef int64_t first_offset = partition.gathered_end_offset if partition.gathered_count else log.log_end_offset
     batch.base_offset = first_offset
     return (segment.certainly_fits(log.config, segment.size + partition.gathered_bytes, partition.gathered_count,
@@ -129,7 +134,11 @@ cdef bint has_room(PartitionState partition, LogState log, SegmentState segment,
 
 
 cdef bint is_open(PartitionState partition) noexcept nogil:
-    """Returns whether the gate may append: this broker leads, the topic is for clients, and a plain append suffices."""
+    """Returns whether the gate may append to the partition.
+
+    This broker must be the leader, the topic must be one that clients write to, the log must be online without an
+    error, and the topic's configuration must need no other work at an append.
+    """
     return (partition.is_for_clients and partition.is_leader and takes_plain_appends(partition.log.config)
             and partition.log.directory.is_online and partition.append_errno == 0)
 
@@ -140,8 +149,10 @@ cdef bint takes_plain_appends(LogLimits config) noexcept nogil:
 
 cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cursor, const uint8_t *topic,
                          int32_t topic_length, int version, int64_t wall_ms) noexcept nogil:
-    """Reads the next partition of the request into the batch at `gate.batch_count`. Returns False if Python has to
-    serve the request."""
+    """Reads the next partition of the request into the batch at `gate.batch_count`.
+
+    Returns False if the gate declines the request.
+    """
     cdef bint flexible = version >= FIRST_FLEXIBLE_PRODUCE
     cdef int32_t index = take_int32(cursor)
     cdef int32_t size = take_length(cursor, flexible)
@@ -168,8 +179,11 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
 
 
 cdef bint accepts_replicated(PartitionState partition, GatheredRequest *request) noexcept nogil:
-    """Marks the request as one of a partition with followers. Returns whether the gate may append it to this
-    partition."""
+    """Marks the request as one that writes to a partition with followers.
+
+    Returns whether the gate may append it to this partition: with acks=all the ISR must be large enough, and there must
+    be a timeout.
+    """
     request.is_replicated = True
     return request.acks != ALL_REPLICAS or (
         request.timeout_ms > 0 and partition.isr_size >= partition.minimal_isr_size())
@@ -189,8 +203,10 @@ cdef bint examine_partition(GateContext gate, PartitionState partition, Gathered
 
 cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor, GatheredRequest *request,
                       bint flexible) noexcept nogil:
-    """Reads all topics of the request into batches after those gathered before. Returns False if Python has to serve
-    the request."""
+    """Reads all topics of the request into new batches after those that were gathered before.
+
+    Returns False if the gate declines the request.
+    """
     cdef int64_t wall_ms = read_wall_ms()
     cdef const uint8_t *topic
     cdef int32_t topic_length, topics, partitions
@@ -219,7 +235,10 @@ cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor
 
 
 cdef void gather_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int index) noexcept nogil:
-    """Adds the batch to the gathered batches of its partition, and assigns its offset in place."""
+    """Adds the batch, which has the index `index` in the gate, to the gathered batches of its partition.
+
+    Writes its offset into the batch.
+    """
     if partition.gathered_count == 0:
         gate.touched[gate.touched_count] = <PyObject *> partition
         gate.touched_count += 1
@@ -277,7 +296,7 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
 # ---- finish
 
 cdef int write_gathered(GateContext gate, PartitionState partition, SegmentState segment) noexcept nogil:
-    """Writes the gathered batches of the partition with one call. Returns 0, or -errno with nothing written."""
+    """Writes the gathered batches of the partition with one call. Returns 0, or -errno if nothing was written."""
     cdef int index = partition.first_gathered
     cdef Py_ssize_t count = 0
     while index >= 0:
@@ -302,7 +321,7 @@ cdef void finish_partition(GateContext gate, PartitionState partition, LogState 
                            TopicCounters counters) noexcept nogil:
     """Writes the gathered batches of the partition, then updates indexes, offsets and producers batch by batch.
 
-    After a failure the remaining batches are not in the log, and Python is notified.
+    After a failure the remaining batches are not in the log, and the Python path is notified.
     """
     cdef int status = write_gathered(gate, partition, segment)
     cdef int index = partition.first_gathered
@@ -342,7 +361,7 @@ cdef void finish_partition(GateContext gate, PartitionState partition, LogState 
 
 
 cdef void finish_replicated(GateContext gate, PartitionState partition, LogState log) noexcept nogil:
-    """Raises the high watermark if possible, and completes the requests that wait for it."""
+    """Raises the high watermark of a replicated partition if possible, and completes requests that wait for it."""
     if partition.advance_high_watermark(log, gate.shared.monotonic_ms):
         complete_reached(gate, partition)
         if partition.is_commit_watched:
@@ -390,7 +409,7 @@ cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batc
 
 
 cdef Py_ssize_t put_answer(GateContext gate, const GatheredRequest *request, uint8_t *at) noexcept nogil:
-    """Writes the answer with its size prefix and returns the number of bytes."""
+    """Writes the answer with its size prefix to `at`; returns the number of bytes."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_PRODUCE
     cdef Py_ssize_t pos
     cdef int index
@@ -436,12 +455,12 @@ cdef bint answer(GateContext gate, const GatheredRequest *request) noexcept nogi
 
 
 cdef bint has_reached(PartitionState partition, const GatheredBatch *batch) noexcept nogil:
-    """Returns whether all in-sync replicas have the batch. A batch that could not be appended counts as complete."""
+    """Returns whether the batch need not wait: the high watermark has passed it, or it could not be appended."""
     return batch.failed or partition.log.high_watermark > batch.base_offset + batch.last_offset_delta
 
 
 cdef bint must_wait(GateContext gate, const GatheredRequest *request) noexcept nogil:
-    """Returns whether the answer has to wait for the high watermark."""
+    """Returns whether the answer has to wait until the high watermark has passed all batches of the request."""
     cdef int index
     if request.acks == ALL_REPLICAS and request.is_replicated:
         for index in range(request.first_batch, request.first_batch + request.batch_count):
@@ -451,8 +470,10 @@ cdef bint must_wait(GateContext gate, const GatheredRequest *request) noexcept n
 
 
 cdef bint defer(GateContext gate, const GatheredRequest *request) noexcept nogil:
-    """Stores the answer, to be sent when its partitions and the earlier answers are complete. Returns False if memory
-    is short."""
+    """Stores the answer; it is sent when all its partitions, and the connection's earlier answers, are complete.
+
+    Returns False if memory is short.
+    """
     cdef size_t room = room_for_answer(gate, request)
     cdef AwaitedProduce *awaited = await_produce(gate, request.connection, request.version, request.batch_count, room,
                                                  request.received_us)
@@ -483,8 +504,10 @@ cdef bint has_failed(GateContext gate, const GatheredRequest *request) noexcept 
 
 
 cdef void finish_request(GateContext gate, const GatheredRequest *request) noexcept nogil:
-    """Answers the request unless its connection is closed. With acks=0 nothing is sent, and an error closes the
-    connection."""
+    """Sends or stores the answer of a request, unless its connection is closed.
+
+    With acks=0 nothing is sent, and an error closes the connection.
+    """
     cdef ConnectionState *connection = request.connection
     if not connection.closed and not connection.closing:
         if request.acks == 0:

@@ -90,11 +90,9 @@ def _print_callback_error(error):
 
 
 cdef class Reactor:
-    """Owns the epoll instance, all connections and the timing wheel. The module describes phases and threads.
-
-    Invariants: a connection in `connections` is open or waits in the queue of closed connections; every queue has room
-    for all connections.
-    """
+    """Owns the epoll instance, all connections and the timing wheel. Used by one thread, except `post`, `stop` and
+    `idle_us`. Invariants: a connection in `connections` is open or waits in the queue of closed connections; every
+    queue has room for all connections."""
 
     def __cinit__(self):
         self.native.epoll_fd = -1
@@ -104,13 +102,12 @@ cdef class Reactor:
 
     def __init__(self, dispatch, *, max_request_bytes=104857600, queued_max_request_bytes=-1,
                  connections_max_idle_ms=600000, on_close=None, on_handshake=None, on_callback_error=None):
-        """`dispatch(requests)` answers each request now or later by `request.connection.respond`.
-
-        `on_close(connection, kind)` is called once for each closed connection; `kind` is a CloseReason, such as
-        CLOSED_BY_PEER. `on_callback_error(error)` is called with each exception of a posted callback or a timer.
-        `on_handshake(connection, error)` is called when the TLS handshake of a client has ended, before any of its
-        requests is read; `error` is None or says why it failed, and then the callee has to close the connection.
-        """
+        """Creates the epoll instance. `dispatch(requests)` is called with a list of requests, and must answer each, now
+        or later, by `request.connection.respond`. `on_close(connection, kind)` is called once for each closed
+        connection; `kind` is a CloseReason, such as CLOSED_BY_PEER. `on_callback_error(error)` is called with each
+        exception of a posted callback or a timer. `on_handshake(connection, error)` is called when the TLS handshake of
+        a client has ended, before any of its requests is read; `error` is None or says why it failed, and then the
+        callee has to close the connection."""
         cdef epoll_event event
         if self.native.epoll_fd >= 0:
             raise RuntimeError("already initialized")
@@ -147,7 +144,8 @@ cdef class Reactor:
     # ---- any thread
 
     def post(self, callback):
-        """Runs `callback()` in the next Python phase, in the order of posting. Any thread may call it."""
+        """Calls `callback()` in the next Python phase of the loop, in the order of posting. Any thread may call `post`.
+        """
         cdef uint64_t one = 1
         self.posted.append(callback)
         if self.native.thread == <unsigned long> PyThread_get_thread_ident():
@@ -157,10 +155,8 @@ cdef class Reactor:
             write(self.native.wakeup_fd, &one, sizeof(one))
 
     def stop(self, int64_t grace_ms=0):
-        """Makes `run` return when no request is in process and all answers are sent, after `grace_ms` at the latest.
-
-        No more requests are read. Any thread may call it.
-        """
+        """Makes `run` return when no request is in process and all answers are sent, after `grace_ms` at the latest. No
+        more requests are read. Any thread may call it."""
         self.post(lambda: self.begin_stop(grace_ms))
 
     # ---- owner thread
@@ -171,7 +167,7 @@ cdef class Reactor:
         return self.native.monotonic_ms
 
     def schedule(self, int64_t delay_ms, callback):
-        """Runs `callback()` after `delay_ms`. Returns an entry that has `cancel()`."""
+        """Calls `callback()` after `delay_ms` ms. Returns a TimerEntry, whose `cancel()` prevents the call."""
         cdef int64_t deadline
         self.check_owner()
         if self.native.thread == 0:
@@ -183,7 +179,7 @@ cdef class Reactor:
         return entry
 
     def watch(self, int fd, callback):
-        """Calls `callback()` in the Python phase whenever `fd` is readable; returns the Watch that ends this."""
+        """Calls `callback()` in each Python phase while `fd` is readable. Returns a Watch, whose `close` ends this."""
         cdef epoll_event event
         cdef Watch watch = Watch.__new__(Watch)
         self.check_owner()
@@ -201,11 +197,9 @@ cdef class Reactor:
 
     def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id, bint is_gated=True,
               TlsContext tls=None):
-        """Takes over the descriptor of a connected, non-blocking socket and returns its Connection.
-
-        The connection's `listener` is the argument, any object. Without `is_gated` all requests go to Python. With
-        `tls` the client must begin with a handshake.
-        """
+        """Takes over the descriptor of a connected, non-blocking socket and returns its Connection. `listener`, any
+        object, becomes an attribute of the connection. Without `is_gated` no request is presented to the gate. With
+        `tls` the client must begin with a handshake."""
         cdef Connection connection = Connection.__new__(Connection)
         cdef TlsSession *session = self.open_session(tls, connection, fd, None, False)
         self.enter(connection, fd, peer_host, peer_port, connection_id)
@@ -220,12 +214,10 @@ cdef class Reactor:
                        int32_t max_response_bytes, TlsContext tls=None, str tls_server_name=None,
                        bint tls_verifies_name=True):
         """Takes over the descriptor of a non-blocking socket that is connecting, and returns its OutgoingConnection.
-
-        Phase 2 calls `on_response(request)` with each response, as a Request, and `on_closed(connection)` once, also if
-        the connection was refused (`close_errno`). A larger response than `max_response_bytes` closes the connection.
-        With `tls` the connection is encrypted; the server's certificate has to be for `tls_server_name`, a host name or
-        an IP address, if `tls_verifies_name`.
-        """
+        The Python phase calls `on_response(request)` with each response, as a Request, and `on_closed(connection)`
+        once, also if the connection was refused (`close_errno`). A larger response than `max_response_bytes` closes the
+        connection. With `tls` the connection is encrypted; the server's certificate has to be for `tls_server_name`, a
+        host name or an IP address, if `tls_verifies_name`."""
         cdef OutgoingConnection connection = OutgoingConnection.__new__(OutgoingConnection)
         cdef TlsSession *session = self.open_session(tls, connection, fd, tls_server_name, tls_verifies_name)
         self.enter(connection, fd, peer_host, peer_port, connection_id)
@@ -238,8 +230,8 @@ cdef class Reactor:
 
     cdef TlsSession *open_session(self, TlsContext tls, Connection connection, int fd, str name,
                                   bint verifies) except? NULL:
-        """Returns a TLS session, which the connection owns; NULL without `tls`. The first call starts the handshake
-        threads. A server's certificate has to be for `name` if `verifies`."""
+        """Returns a TLS session, which the connection owns; NULL if `tls` is None. The first call starts the handshake
+        threads. If `verifies`, a server's certificate has to be for `name`."""
         cdef epoll_event event
         cdef HandshakePool pool
         self.check_owner()
@@ -266,8 +258,8 @@ cdef class Reactor:
         return 0
 
     cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1:
-        """Adds a connected socket to epoll and `connections`, and reserves its room in the reactor's queues. What can
-        fail is done here, before the connection counts as open."""
+        """Adds a connected socket to epoll and to `connections`, and reserves its room in the reactor's queues. Raises
+        an error if one of these fails, before the connection counts as open."""
         cdef epoll_event event
         self.check_owner()
         if connection_id in self.connections:
@@ -287,14 +279,15 @@ cdef class Reactor:
         return 0
 
     def pause_intake(self):
-        """Stops reading and dispatching new requests until `resume_intake`. Partly received ones may complete."""
+        """Stops reading and dispatching new requests until `resume_intake`; requests received in part may be completed.
+        """
         self.native.intake_paused = True
 
     def resume_intake(self):
         self.native.intake_paused = False
 
     def idle_order(self):
-        """Returns the clients' open connections, least recently used first."""
+        """Returns the open connections of clients, not outgoing ones, least recently used first."""
         cdef ConnectionState *native = self.native.oldest
         cdef list order = []
         while native != NULL:
@@ -321,17 +314,15 @@ cdef class Reactor:
         }
 
     def idle_us(self):
-        """Returns the microseconds spent waiting since the start, including the present wait. Any thread."""
+        """Returns the µs that the reactor has spent waiting since its start, including the present wait. Any thread."""
         cdef int64_t waiting_since_us = self.native.waiting_since_us
         return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
 
     def request_meters(self):
-        """Returns the counts and times of the requests answered since the start, by API. Any thread may call it.
-
-        The result is a list of (API key, requests, bytes of the requests, microseconds, requests by bucket), with the
-        bounds of `bucket_bounds`. Key 127 stands for requests without a known API, and FOLLOWER_FETCHES for the
-        fetches of followers.
-        """
+        """Returns the counts and times of the requests answered since the start, by API. Any thread may call it. The
+        result is a list of (API key, number of requests, bytes of the requests, microseconds, numbers of requests by
+        bucket of duration), with the bounds of `bucket_bounds`. The key 127 means requests without a known API, and
+        FOLLOWER_FETCHES fetches of followers."""
         cdef RequestMeter *meter
         cdef int key, bucket
         cdef list found = []
@@ -398,7 +389,8 @@ cdef class Reactor:
         return 0
 
     cdef void end_wakeup(self) noexcept nogil:
-        """Counts the wake-up's duration for each request that the gate answered in it: all are sent at its end."""
+        """Ends a wake-up: adds its duration to the meters of each request that the gate answered, since all are sent
+        now."""
         cdef int64_t ended_us = monotonic_us()
         cdef int64_t elapsed_us = ended_us - self.native.now_us
         self.native.waiting_since_us = ended_us
@@ -494,7 +486,8 @@ cdef class Reactor:
     # ---- phase 2
 
     cdef bint python_phase(self) except -1:
-        """Runs phase 2. Returns whether the loop has to end."""
+        """Runs phase 2, all Python code of a wake-up: callbacks, timers and dispatch. Returns whether the loop has to
+        end."""
         cdef int rounds = 0
         self.native.python_phases += 1
         if self.interrupted:
@@ -567,7 +560,8 @@ cdef class Reactor:
         return 0
 
     cdef int run_handshakes(self) except -1:
-        """Notifies Python of the TLS handshakes of clients that have ended, and opens the connections."""
+        """Calls `on_handshake` for the clients' TLS handshakes that have ended, and begins to read from connections
+        whose handshake succeeded."""
         cdef ReactorState *native = &self.native
         cdef Connection connection
         cdef list ended = []
@@ -621,7 +615,8 @@ cdef class Reactor:
         return 0
 
     cdef int advance_answered(self) except -1:
-        """Offers the gate the next frames of connections that Python has answered. Not called by a Python callback."""
+        """Presents the next frames of the connections whose request was answered in Python to the gate. Must not be
+        called by a Python callback."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *answered
         cdef size_t count = queue_take(native, &native.answered_queue)
@@ -637,7 +632,8 @@ cdef class Reactor:
         return 0
 
     cdef int dispatch_round(self) except -1:
-        """Dispatches one list of requests and the responses, at most one frame from each connection."""
+        """Calls `dispatch` with the requests that wait for Python, and `on_response` with each response; one frame at
+        most from each connection."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *waiting
         cdef Request request
@@ -686,7 +682,7 @@ cdef class Reactor:
             self.native.draining = True
 
     cdef bint stop_is_due(self) noexcept nogil:
-        """Returns whether a stop is requested and nothing delays it any longer."""
+        """Returns whether `stop` was called, and all requests are answered and sent or the grace period is over."""
         return self.stop_deadline_ms >= 0 and (
             self.native.monotonic_ms >= self.stop_deadline_ms or state_is_drained(&self.native))
 
