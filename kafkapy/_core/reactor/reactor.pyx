@@ -297,7 +297,8 @@ cdef class Reactor:
         return order
 
     def counters(self):
-        """Returns counters since the start, by name."""
+        """Returns counters since the start, and some present values, by name, such as "requests_received" and
+        "connections"."""
         return {
             "requests_received": self.native.requests_received,
             "requests_gated": self.native.requests_gated,

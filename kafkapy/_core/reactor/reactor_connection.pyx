@@ -48,7 +48,10 @@ cdef int write_answer(ReactorState *shared, ConnectionState *connection, chunks)
 
 
 cdef int append_chunk(ReactorState *shared, ConnectionState *connection, chunk, int64_t *total) except -1:
-    """*Pins* a long chunk, copies a short one, and adds its length to `total`."""
+    """Appends a chunk to the connection's output, and adds its length in bytes to `total`.
+
+    A long chunk and a FileRange are *pinned* until they are sent; a short chunk is copied.
+    """
     cdef OutputChunk *piece
     cdef Py_buffer view
     cdef uint8_t *room
@@ -117,7 +120,7 @@ cdef int release_garbage(ReactorState *shared) except -1:
 cdef class Connection:
     """One client's connection. Owns its C state. Owner thread only, except for `close`.
 
-    At most one of its requests is in process, from `dispatch` to `respond`.
+    At most one of its requests is in process, from the call of `dispatch` with it to `respond`.
     """
 
     def __cinit__(self):
@@ -138,14 +141,14 @@ cdef class Connection:
 
     @property
     def fd(self):
-        """The socket's descriptor, -1 once closed."""
+        """The socket's descriptor; -1 once the connection is closed."""
         return self.native.fd
 
     cpdef respond(self, chunks):
         """Answers the request that is being processed. Does nothing if the connection is closed.
 
-        `chunks` are bytes-like objects and FileRanges, which are *pinned* until they are sent, without the size prefix;
-        None sends nothing.
+        `chunks` are the parts of the answer, without the size prefix: bytes-like objects and FileRanges, which are
+        *pinned* until they are sent. None sends no answer.
         """
         cdef ConnectionState *native = self.native
         if native.closed or native.closing:
@@ -165,9 +168,9 @@ cdef class Connection:
             queue_push(&self.shared.answered_queue, native)
 
     def mute(self, int64_t delay_ms):
-        """Takes no further request of the connection for `delay_ms`, because its client has exceeded a quota.
+        """Reads and handles no request of the connection for `delay_ms`, because its client has exceeded a quota.
 
-        Answers are still sent. A connection that is already muted stays muted until the later of both ends.
+        Answers are still sent. If the connection is muted already, the later one of the two ends counts.
         """
         cdef int64_t until_ms = self.shared.monotonic_ms + delay_ms
         if self.native.closed or delay_ms <= 0:
@@ -183,9 +186,9 @@ cdef class Connection:
         self.unmute_timer = self.reactor.schedule(delay_ms, self.unmute)
 
     def unmute(self):
-        """Ends the mute, and takes the requests that have arrived.
+        """Ends the mute, and handles the requests that have arrived.
 
-        Has to be called for a closed connection too, so that its timer does not keep the connection alive.
+        Must be called for a muted connection that is closed, too, so that the mute's timer does not keep it alive.
         """
         if self.unmute_timer is not None:
             self.unmute_timer.cancel()
@@ -200,16 +203,18 @@ cdef class Connection:
         return self.native.muted
 
     def note_follower_fetch(self):
-        """Marks the request that is being processed as a follower's fetch, so that the meter FOLLOWER_FETCHES counts it
-        too."""
+        """Marks the request that is being processed as a follower's fetch.
+
+        It is then counted by the meter FOLLOWER_FETCHES, too, and no quota limits its time.
+        """
         self.native.frame.is_from_follower = True
         self.native.frame.is_exempt = True
 
     @property
     def is_exempt(self):
-        """True if no quota limits the time of the request in process, so far as that is known.
+        """True if it is known that no quota limits the time of the request in process.
 
-        The gate recognizes fetches of followers and Produce with acks=0, and `note_follower_fetch` sets it too.
+        The gate recognizes fetches of followers and Produce with acks=0; `note_follower_fetch` sets it, too.
         """
         return self.native.frame.is_exempt
 
@@ -230,7 +235,7 @@ cdef class Connection:
 
     @property
     def tls_is_resumed(self):
-        """True if the handshake resumed an earlier session, without a certificate or signature."""
+        """True if the TLS handshake resumed an earlier session, without a certificate or signature."""
         return session_is_resumed(self.native.tls)
 
     def peer_certificate(self):
@@ -239,7 +244,7 @@ cdef class Connection:
         return session_certificate(self.native.tls)
 
     def begin_authentication(self, int32_t max_frame_bytes):
-        """Passes every later frame to Python instead of the gate, until `end_authentication`.
+        """Passes every later frame to Python without presenting it to the gate, until `end_authentication`.
 
         A frame may have 0 to `max_frame_bytes` bytes, since it may be a token of SASL instead of a request. A frame of
         another size becomes a Request whose `has_invalid_size` is True; no frame follows it.
@@ -261,7 +266,7 @@ cdef class Connection:
         return self.native.output_bytes
 
     def close_unauthenticated(self, str reason):
-        """Closes the connection as `close` does, but with CLOSE_UNAUTHENTICATED as the kind for `on_close`.
+        """Closes the connection as `close` does, but `on_close` is called with CLOSE_UNAUTHENTICATED as the kind.
 
         Owner thread only.
         """
@@ -304,24 +309,24 @@ cdef class Connection:
 
 
 cdef class OutgoingConnection(Connection):
-    """A connection that this process opened: frames may be sent at any time, and `on_response` is called with each
-    response. Owner thread only, except for `close`.
+    """A connection that this process opened. Owner thread only, except for `close`.
 
-    Frames that are passed to `send` before the connection is established are transmitted as soon as it is. The caller
-    has to limit the number of frames that wait for a response.
+    Frames may be sent at any time, and `on_response` is called with each response. Frames that are passed to `send`
+    before the connection is established are transmitted as soon as it is. The caller has to limit the number of frames
+    that wait for a response.
     """
 
     @property
     def close_errno(self):
-        """The errno with which the connection was refused or broken; 0 if it is open or ended otherwise."""
+        """The errno with which the connection was refused or broken; 0 if it is open, or closed for another reason."""
         return self.native.close_detail if self.native.close_reason == CLOSE_ERROR else 0
 
     def send(self, chunks):
-        """Sends one frame: bytes-like objects and FileRanges, which are *pinned* until they are sent, without the size
-        prefix. Does nothing if the connection is closed.
+        """Sends one frame. Does nothing if the connection is closed.
 
-        The frame is written at once, not in phase 3, so that the peer works while the caller does. Only what the socket
-        does not take waits for phase 3.
+        `chunks` are the parts of the frame, without the size prefix: bytes-like objects and FileRanges, which are
+        *pinned* until they are sent. The frame is written at once, so that the peer works while the caller does. Only
+        bytes that the socket does not accept wait until the reactor writes all answers (phase 3).
         """
         cdef ConnectionState *native = self.native
         if native.closed or native.closing:
@@ -335,7 +340,10 @@ cdef class OutgoingConnection(Connection):
                 output_flush(self.shared, native)
 
     cdef int deliver(self, Request response) except -1:
-        """Passes `response` to `on_response`. Its bytes exist while the callee holds the Request or a slice of it."""
+        """Calls `on_response` with the response, and allows the connection's next one to be handled.
+
+        The response's bytes exist as long as the Request, or a slice of its payload, is referenced.
+        """
         cdef ConnectionState *native = self.native
         self.on_response(response)
         if not native.closed:
@@ -348,11 +356,11 @@ cdef class OutgoingConnection(Connection):
 
 @cython.freelist(64)
 cdef class Request:
-    """One frame in process, header and body without the size prefix: a client's request, or the response to a request
-    of an OutgoingConnection.
+    """One frame in process, header and body without the size prefix.
 
-    It *pins* its bytes, and so does every slice of `payload`, which may outlive the request and may be modified in
-    place. The request itself supports the buffer protocol.
+    It is a client's request, or the response to a request of an OutgoingConnection. It *pins* its bytes, and so does
+    every slice of `payload`, which may outlive the request and may be modified in place. The request itself supports
+    the buffer protocol.
     """
 
     def __dealloc__(self):
@@ -362,7 +370,7 @@ cdef class Request:
             free(self.data)
 
     def detach(self):
-        """Copies the bytes out of the shared slab, so that the request can be kept for a long time.
+        """Copies the bytes to memory of the request's own, so that a request kept for long pins no shared slab.
 
         Must be called before any slice of `payload` exists.
         """
@@ -389,5 +397,5 @@ cdef class Request:
 
     @property
     def payload(self):
-        """A writable memoryview of the bytes."""
+        """A writable memoryview of the frame's bytes."""
         return PyMemoryView_FromObject(self)

@@ -38,16 +38,16 @@ cdef enum:
 
 
 cdef bint intake_is_blocked(ReactorState *state) noexcept nogil:
-    """Returns whether no new frame may be read: Python paused the intake, or requests occupy too much memory."""
+    """Returns whether no new request may be read, because intake is paused or requests occupy too much memory."""
     return state.intake_paused or (
         state.queued_max_request_bytes >= 0 and state.reserved_bytes >= state.queued_max_request_bytes)
 
 
 cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether the connection's next frame may be taken.
+    """Returns whether the connection's next frame may be handled now.
 
-    The connection must be open and not muted, and have no frame in process; the reactor must not be stopping. A client
-    must also have received enough of its earlier answers: unsent bytes and deferred answers are limited.
+    The connection must be open and not muted, and have no frame in process; the reactor must not be stopping. Of a
+    client, unsent bytes and deferred answers must be below their limits.
     """
     if connection.is_outgoing:
         return not (connection.closed or connection.closing or connection.in_process or connection.is_connecting
@@ -58,13 +58,16 @@ cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept no
 
 
 cdef inline bint is_held_back(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether the bounds on requests forbid the connection to begin another frame."""
+    """Returns whether a client's connection may not begin another request, because `intake_is_blocked`."""
     return not connection.is_outgoing and intake_is_blocked(state)
 
 
 cdef inline bint may_gate(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether the connection was adopted as gated, and its client is authenticated and not due to authenticate
-    again."""
+    """Returns whether the connection's frames may be presented to the gate.
+
+    The connection must have been adopted as gated, and its client must be authenticated and not due to authenticate
+    again.
+    """
     return (state.gate != NULL and not connection.ungated and not connection.is_authenticating
             and state.monotonic_ms < connection.gated_until_ms)
 
@@ -79,7 +82,7 @@ cdef inline bint size_is_valid(ConnectionState *connection, int32_t size) noexce
 
 cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32_t size, const uint8_t *data,
                          size_t available) noexcept nogil:
-    """Copies the first `available` bytes of a frame of `size` bytes into a slab of its own."""
+    """Begins to collect a frame of `size` bytes in a slab of its own; copies the first `available` bytes, at `data`."""
     cdef size_t capacity = available * 4
     cdef Slab *slab = slab_take_cached(state.pool, <size_t> size)
     if slab == NULL:
@@ -98,7 +101,10 @@ cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32
 
 cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab, uint8_t *data,
                     int32_t size) noexcept nogil:
-    """Makes the `size` bytes at `data` the frame that is in process on the connection. Takes over one pin on `slab`."""
+    """Makes the `size` bytes at `data` the frame in process of the connection.
+
+    The frame takes over one of the caller's pins on `slab`, which contains the bytes.
+    """
     connection.frame.connection = connection
     connection.frame.slab = slab
     connection.frame.data = data
@@ -117,9 +123,9 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
 
 
 cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Makes the next frame the one in process if it is complete; otherwise copies its beginning to memory of its own.
+    """Makes the connection's next frame the one in process, if it is complete; returns whether it is.
 
-    Returns whether there was a complete frame.
+    Of an incomplete frame, the bytes that have arrived are stored in memory of its own.
     """
     cdef uint8_t *at
     cdef size_t available
@@ -168,7 +174,7 @@ cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept 
 
 
 cdef inline void count_gated(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Counts a request that the gate served. Its duration is known at the end of the wake-up."""
+    """Counts a request that the gate served. Its duration is added at the end of the wake-up."""
     count_pending(state, meter_of(state.meters, connection.frame.api_key), connection.frame.size)
     if connection.frame.is_from_follower:
         count_pending(state, meter_at(state.meters, FOLLOWER_FETCH_METER), connection.frame.size)
@@ -181,9 +187,10 @@ cdef inline void count_pending(ReactorState *state, RequestMeter *meter, int32_t
 
 
 cdef void input_advance(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Offers the connection's complete frames to the gate, in order, and queues the first that it declines.
+    """Presents the connection's complete frames to the gate, in order, and queues the first one declined for Python.
 
-    Pipelined produce requests are gathered together, so that they need one write to the log and one to the socket.
+    A fetch that has to wait is queued for Python, too. Pipelined produce requests are gathered together, so that they
+    need one write to the log and one to the socket.
     """
     cdef int verdict
     while may_take(state, connection):
@@ -212,9 +219,10 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
 
 
 cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *vector) noexcept nogil:
-    """Sets the memory that the next bytes are read into: the rest of a frame that is arriving, then the shared slab.
+    """Sets `vector` to the memory into which the next bytes are read; returns the number of its entries.
 
-    Returns the number of entries of `vector`, or -1 if memory is short.
+    They are the rest of a frame that is arriving, if any, and free bytes of the shared slab. Returns -1 if memory is
+    short.
     """
     cdef Slab *slab = connection.assembly
     cdef size_t missing
@@ -242,7 +250,10 @@ cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *ve
 
 
 cdef void distribute(ReactorState *state, ConnectionState *connection, size_t received) noexcept nogil:
-    """Assigns the bytes just read to the frame that is arriving and to the connection's input."""
+    """Assigns the `received` bytes that were just read: first to the frame that is arriving, as far as it has memory.
+
+    The rest, which is in the shared slab, becomes the connection's input.
+    """
     cdef Slab *slab = connection.assembly
     cdef size_t missing
     if slab != NULL:
@@ -272,13 +283,13 @@ cdef inline void note_received(ReactorState *state, ConnectionState *connection,
 
 
 cdef inline bint may_read_on(ConnectionState *connection) noexcept nogil:
-    """Returns whether the frame that is arriving is still incomplete and more bytes may have arrived."""
+    """Returns whether to read again: the frame that is arriving is incomplete, and the socket may have more bytes."""
     return (connection.readable and connection.input == NULL and connection.assembly != NULL
             and connection.assembly.used < <size_t> connection.assembly_size)
 
 
 cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Reads from the socket once. Returns whether to read again before the frames are taken."""
+    """Reads from the socket once. Returns whether to read again before frames are handled."""
     cdef iovec vector[2]
     cdef size_t room
     cdef ssize_t received
@@ -313,7 +324,8 @@ cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nog
 
 
 cdef void input_serve(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Serves one connection in phase 1: takes the frames that it holds, reads, and takes the frames that arrived."""
+    """Serves one connection in phase 1: handles the frames that have arrived, reads from the socket, and handles those
+    frames."""
     cdef int turns = 0
     if connection.closed:
         return

@@ -63,7 +63,7 @@ cdef void drop_head(ReactorState *state, ConnectionState *connection) noexcept n
 
 
 cdef void consume(ReactorState *state, ConnectionState *connection, int64_t sent) noexcept nogil:
-    """Removes `sent` bytes, which the kernel has accepted, from the front of the output."""
+    """Removes the first `sent` bytes, which the kernel has accepted, from the connection's output."""
     cdef OutputChunk *head
     state.bytes_sent += sent
     work_count(state, connection, sent)
@@ -82,7 +82,7 @@ cdef void consume(ReactorState *state, ConnectionState *connection, int64_t sent
 
 
 cdef int copy_short_range(ReactorState *state, OutputChunk *chunk) noexcept nogil:
-    """Reads a short file range into memory. Returns a CloseReason, 0 on success."""
+    """Reads a short range of a file, an output chunk, into memory. Returns 0, or a CloseReason if that fails."""
     cdef int64_t done = 0
     cdef ssize_t count
     cdef uint8_t *room = output_reserve(state, <size_t> chunk.remaining)
@@ -105,7 +105,7 @@ cdef int copy_short_range(ReactorState *state, OutputChunk *chunk) noexcept nogi
 
 
 cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Sends the memory at the front of the output once, and returns what `send` returned."""
+    """Sends the first bytes of the output, which are in memory, by one system call; returns its result."""
     cdef iovec vector[VECTOR_LIMIT]
     cdef msghdr message
     cdef OutputChunk *chunk = connection.output_head
@@ -132,7 +132,7 @@ cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexc
 
 
 cdef ssize_t send_range(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Sends the file range at the front of the output once, and returns what `sendfile` returned."""
+    """Sends the first bytes of the output, a range of a file, by one `sendfile`; returns its result."""
     cdef OutputChunk *head = connection.output_head
     cdef int64_t position = head.position
     cdef int64_t count = head.remaining if head.remaining < BYTES_PER_TURN else BYTES_PER_TURN
@@ -146,7 +146,7 @@ cdef ssize_t send_range(ReactorState *state, ConnectionState *connection) noexce
 
 
 cdef void drained(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Closes the connection if its closing waited for the output to be sent; otherwise allows its next request."""
+    """Handles the end of the output: closes the connection if that was waiting for it, or allows the next request."""
     if connection.corked:
         set_cork(connection, False)
     if connection.closing:
@@ -156,7 +156,7 @@ cdef void drained(ReactorState *state, ConnectionState *connection) noexcept nog
 
 
 cdef void output_flush(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Writes until the output is empty, the socket is full, or BYTES_PER_TURN are sent."""
+    """Sends output until it is empty, the socket accepts no more, or BYTES_PER_TURN bytes are sent."""
     cdef OutputChunk *head
     cdef ssize_t sent
     cdef int64_t total = 0
@@ -201,9 +201,10 @@ cdef void output_flush_queued(ReactorState *state) noexcept nogil:
 
 
 cdef void flush_tls(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Sends the ciphertext of an encrypted connection, and encrypts and sends more of the output.
+    """Sends the encrypted bytes of a TLS connection, then encrypts and sends more of the output.
 
-    Ends when the output is empty, the socket is full, BYTES_PER_TURN are sent, or a handshake thread has the session.
+    Ends when the output is empty, the socket accepts no more, BYTES_PER_TURN bytes are sent, or a thread of the
+    handshake pool uses the session.
     """
     cdef TlsSession *session = connection.tls
     cdef int64_t total = 0

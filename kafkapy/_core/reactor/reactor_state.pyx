@@ -33,7 +33,10 @@ cdef enum:
 
 
 cdef int state_initialize(ReactorState *state, size_t cache_limit) noexcept nogil:
-    """Initializes `state`, which `state_release` undoes. Returns 0, or -1 if memory is short."""
+    """Initializes `state`, whose memory `state_release` frees; at most `cache_limit` bytes of free slabs are cached.
+
+    Returns 0, or -1 if memory is short.
+    """
     memset(state, 0, sizeof(ReactorState))
     state.epoll_fd = -1
     state.wakeup_fd = -1
@@ -79,7 +82,10 @@ cdef int reserve_queue(ConnectionQueue *queue, size_t capacity) noexcept nogil:
 
 
 cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept nogil:
-    """Makes room for `connections` in every queue, so that a push never allocates. Returns 0, -1 if memory is short."""
+    """Makes room for `connections` connections in every queue, so that adding one never allocates memory.
+
+    Returns 0, or -1 if memory is short.
+    """
     cdef size_t capacity = state.queue_capacity if state.queue_capacity else 64
     while capacity < connections:
         capacity *= 2
@@ -95,9 +101,9 @@ cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept 
 
 
 cdef Slab *shared_with_room(ReactorState *state, Slab *shared, size_t room) noexcept nogil:
-    """Returns `shared` if it has `room` free bytes, and otherwise releases it and returns another slab.
+    """Returns `shared` if it has `room` free bytes; otherwise releases it and returns another slab.
 
-    If nothing else pins `shared`, all of its bytes are free. Returns NULL if memory is short.
+    If nothing but the caller pins `shared`, all of its bytes are free. Returns NULL if memory is short.
     """
     if shared != NULL:
         if slab_is_sole(shared):
@@ -109,7 +115,7 @@ cdef Slab *shared_with_room(ReactorState *state, Slab *shared, size_t room) noex
 
 
 cdef int state_ensure_input_room(ReactorState *state) noexcept nogil:
-    """Makes `shared_input` ready for a read. Returns 0, or -1 if memory is short."""
+    """Makes sure that the slab `shared_input` has room for a read. Returns 0, or -1 if memory is short."""
     state.shared_input = shared_with_room(state, state.shared_input, READ_ROOM_MINIMUM)
     return -1 if state.shared_input == NULL else 0
 
@@ -166,8 +172,10 @@ cdef void open_connection(ReactorState *state, ConnectionState *connection, int 
 
 cdef void connection_open_outgoing(ReactorState *state, ConnectionState *connection, int fd,
                                    int32_t max_response_bytes) noexcept nogil:
-    """Initializes an outgoing connection, which takes over `fd`, a socket that is connecting. The caller has reserved
-    room in the queues."""
+    """Initializes a connection to another node, which takes over `fd`, a socket that is connecting.
+
+    The caller has reserved room in the queues.
+    """
     open_connection(state, connection, fd, max_response_bytes)
     connection.is_outgoing = True
     connection.is_connecting = True
@@ -205,7 +213,7 @@ cdef void connection_release_input(ConnectionState *connection) noexcept nogil:
 
 
 cdef void connection_want_input(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Queues an open connection, which phase 1 of the next wake-up reads and parses."""
+    """Queues an open connection, so that phase 1 of the next wake-up reads from it and handles its frames."""
     if connection.closed or connection.queued_input:
         return
     connection.queued_input = True
@@ -215,12 +223,12 @@ cdef void connection_want_input(ReactorState *state, ConnectionState *connection
 
 
 cdef inline bint has_ciphertext(ConnectionState *connection) noexcept nogil:
-    """Returns whether TLS has records to send that carry no output: of a handshake, or an alert."""
+    """Returns whether TLS has bytes to send that are not part of the output: records of a handshake, or an alert."""
     return connection.tls != NULL and not connection.tls.in_pool and buffer_size(&connection.tls.output) > 0
 
 
 cdef void connection_want_output(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Queues the connection, whose output the next phase 3 writes; does nothing if no output can be written."""
+    """Queues the connection, so that the next phase 3 writes its output; does nothing if no output can be written."""
     if connection.output_head == NULL and not has_ciphertext(connection):
         return
     if connection.blocked or connection.closed or connection.queued_output:
@@ -242,7 +250,7 @@ cdef void discard_output(ReactorState *state, ConnectionState *connection) noexc
 
 
 cdef void connection_close(ReactorState *state, ConnectionState *connection, int reason, int64_t detail) noexcept nogil:
-    """Closes the connection. Pending answers are sent first if the socket accepts them and the reason permits it.
+    """Closes the connection. Answers that wait are sent before, if the socket accepts them and the reason permits it.
 
     `reason` is a CloseReason, and `detail` a number that belongs to it, such as an errno.
     """
@@ -278,7 +286,11 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
 
 
 cdef inline void end_tls(ConnectionState *connection) noexcept nogil:
-    """Sends close_notify to the peer of a TLS connection. Detaches a session that is in the pool, which releases it."""
+    """Sends close_notify to the peer of a TLS connection.
+
+    If the handshake pool has the session, detaches it from the connection instead; the session is freed when it comes
+    back.
+    """
     if connection.tls == NULL:
         return
     if connection.tls.in_pool:
@@ -289,12 +301,11 @@ cdef inline void end_tls(ConnectionState *connection) noexcept nogil:
 
 
 cdef void connections_linger(ReactorState *state) noexcept nogil:
-    """Shuts down the clients' connections for writing, and discards what arrives until the peers have closed too, for
-    200 ms at most.
+    """Shuts down the clients' connections for writing, and discards what arrives until the peers have closed them, too.
 
-    Called at a stop before the connections are closed. Closing a socket with unread bytes would reset the connection,
-    and its peer would lose answers that are not delivered yet: a producer would repeat batches that the restarted
-    broker may not recognise as duplicates.
+    It takes 200 ms at most, and is called at a stop before the connections are closed. Closing a socket with unread
+    bytes would reset the connection, and its peer would lose answers that are not delivered yet: a producer would
+    repeat batches that the restarted broker may not recognise as duplicates.
     """
     cdef uint8_t dropped[4096]
     cdef ConnectionState *connection = state.oldest
@@ -326,7 +337,10 @@ cdef void connections_linger(ReactorState *state) noexcept nogil:
 
 
 cdef void request_reserve(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil:
-    """Counts a frame of `size` bytes against the bound on buffered requests, unless it is a response."""
+    """Adds the `size` bytes of a request to the memory that requests occupy, which is limited.
+
+    Does nothing for the response to a request of an outgoing connection.
+    """
     if not connection.is_outgoing:
         connection.reserved_bytes += size
         state.reserved_bytes += size
@@ -335,7 +349,7 @@ cdef void request_reserve(ReactorState *state, ConnectionState *connection, int6
 cdef void request_done(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Ends the request that is being processed, if any: releases its memory, and permits the connection's next request.
 
-    On an outgoing connection, ends the response that is being processed.
+    On an outgoing connection this is the response that is being processed.
     """
     state.reserved_bytes -= connection.reserved_bytes
     connection.reserved_bytes = 0
@@ -349,9 +363,9 @@ cdef void request_done(ReactorState *state, ConnectionState *connection) noexcep
 
 
 cdef void gathered_request_answered(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Ends a gathered request of the connection and queues its output.
+    """Ends a gathered request of the connection, and queues the connection so that its output is written.
 
-    Called by the gate's `finish` when the request is answered, needs no answer, or its connection was closed.
+    It is called by the gate's `finish` when the request is answered, needs no answer, or its connection was closed.
     """
     connection.gathered -= 1
     if not connection.closed:
@@ -360,9 +374,9 @@ cdef void gathered_request_answered(ReactorState *state, ConnectionState *connec
 
 cdef void answer_defer(ReactorState *state, ConnectionState *connection, DeferredAnswer *answer,
                        int api_key) noexcept nogil:
-    """Appends `answer` to the deferred answers of the connection.
+    """Appends `answer` to the deferred answers of the connection; it is counted for the API `api_key`.
 
-    Called by the gate's `finish` for a gathered request that it will answer later.
+    It is called by the gate's `finish` for a gathered request that it will answer later.
     """
     cdef RequestMeter *meter = meter_of(state.meters, api_key)
     if meter != NULL:
@@ -378,7 +392,10 @@ cdef void answer_defer(ReactorState *state, ConnectionState *connection, Deferre
 
 
 cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_key) noexcept nogil:
-    """Removes the first deferred answer of the connection, which the gate has put into the output and will free."""
+    """Removes the first deferred answer of the connection, after the gate has copied it to the output.
+
+    Counts the request's duration for the API `api_key`. The gate frees the answer.
+    """
     cdef DeferredAnswer *answer = connection.first_deferred
     cdef RequestMeter *meter = meter_of(state.meters, api_key)
     if meter != NULL:
@@ -398,7 +415,7 @@ cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_
 
 
 cdef void forget_deferred(ConnectionState *connection) noexcept nogil:
-    """Detaches the deferred answers of a closed connection from it, so that the gate frees them without sending."""
+    """Detaches a closed connection from its deferred answers, so that the gate frees them without sending them."""
     cdef DeferredAnswer *answer = connection.first_deferred
     while answer != NULL:
         answer.connection = NULL
@@ -409,7 +426,10 @@ cdef void forget_deferred(ConnectionState *connection) noexcept nogil:
 
 
 cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil:
-    """Returns room for `size` bytes of an answer, to be followed by `output_commit`. NULL if memory is short."""
+    """Returns a pointer to room for `size` bytes of an answer, or NULL if memory is short.
+
+    The caller writes the bytes and calls `output_commit`.
+    """
     state.shared_output = shared_with_room(state, state.shared_output, size)
     if state.shared_output == NULL:
         return NULL
@@ -417,8 +437,10 @@ cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil:
 
 
 cdef int output_commit(ReactorState *state, ConnectionState *connection, size_t size) noexcept nogil:
-    """Appends the `size` bytes written after `output_reserve` to the connection's output. Returns 0, or -1 if memory is
-    short."""
+    """Appends the `size` bytes that were written after `output_reserve` to the connection's output.
+
+    Returns 0, or -1 if memory is short.
+    """
     cdef Slab *slab = state.shared_output
     cdef uint8_t *data = slab.data + slab.used
     cdef OutputChunk *tail = connection.output_tail
@@ -439,7 +461,7 @@ cdef int output_commit(ReactorState *state, ConnectionState *connection, size_t 
 cdef OutputChunk *output_append(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil:
     """Appends a chunk of `size` bytes to the connection's output, and returns it; NULL if memory is short.
 
-    The caller fills in where the bytes are: in memory, or in a file.
+    The caller stores in the chunk where its bytes are: in memory, or in a file.
     """
     cdef OutputChunk *chunk = state.free_chunks
     if chunk != NULL:
@@ -461,7 +483,10 @@ cdef OutputChunk *output_append(ReactorState *state, ConnectionState *connection
 
 
 cdef void output_chunk_release(ReactorState *state, OutputChunk *chunk) noexcept nogil:
-    """Releases an unlinked chunk. Its Python references stay in `garbage` until the interpreter lock is held."""
+    """Frees what a chunk refers to, after it was removed from the output.
+
+    References to Python objects are stored in `garbage`, and released when the interpreter lock is held.
+    """
     if chunk.slab != NULL:
         slab_release(chunk.slab)
         chunk.slab = NULL

@@ -61,7 +61,7 @@ cdef void tls_begin(ReactorState *state, ConnectionState *connection) noexcept n
 
 
 cdef void step(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Runs the next step of the handshake if it is cheap, or passes the session to the pool."""
+    """Runs the next step of the handshake if it takes little time; otherwise passes it to the handshake pool."""
     connection.tls.was_readable = connection.readable
     connection.readable = False
     if tls_step_is_cheap(connection.tls):
@@ -85,7 +85,11 @@ cdef void tls_continue(ReactorState *state) noexcept nogil:
 
 
 cdef void stepped(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Continues a connection after a step of its handshake: sends the records of the step and reads, or ends it."""
+    """Continues a connection after a step of its TLS handshake, according to the result of the step.
+
+    Queues TLS's output to be sent. If the handshake needs more bytes, reads; if it has ended, opens or closes the
+    connection, or queues it so that `on_handshake` is called.
+    """
     cdef TlsSession *session = connection.tls
     cdef int status = session.status
     connection_want_output(state, connection)
@@ -103,7 +107,7 @@ cdef void stepped(ReactorState *state, ConnectionState *connection) noexcept nog
 
 
 cdef void read_again(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Reads what has arrived while the handshake was waiting."""
+    """Queues the connection to be read, if bytes or the stream's end have arrived during the handshake's step."""
     if connection.tls.was_readable or connection.readable or connection.hangup:
         connection.tls.was_readable = False
         connection.readable = True
@@ -136,7 +140,11 @@ cdef void tls_release_pool(ReactorState *state) noexcept nogil:
 
 
 cdef void receive_handshake(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Reads bytes of the handshake and starts its next step, unless it waits for something else."""
+    """Reads bytes of the handshake and starts its next step.
+
+    Reads nothing while the handshake pool has the session, while handshake records are not sent yet, or after the
+    handshake; the arrived bytes are then read later.
+    """
     cdef TlsSession *session = connection.tls
     cdef uint8_t *room
     cdef ssize_t count
@@ -180,9 +188,9 @@ cdef void receive_handshake(ReactorState *state, ConnectionState *connection) no
 # ---- open connections
 
 cdef ssize_t tls_receive(ReactorState *state, ConnectionState *connection, iovec *vector, int count) noexcept nogil:
-    """Fills `vector` in order with decrypted bytes, and returns their number; maintains `readable`.
+    """Fills the memory in `vector`, in order, with decrypted bytes; returns their number, and updates `readable`.
 
-    Closes the connection at the end of the stream or if it is broken, after the bytes that precede it.
+    If the stream has ended or is broken, closes the connection after the bytes before that were returned.
     """
     cdef TlsSession *session = connection.tls
     cdef size_t total = 0
@@ -222,7 +230,10 @@ cdef ssize_t tls_receive(ReactorState *state, ConnectionState *connection, iovec
 
 
 cdef int read_range(OutputChunk *chunk, uint8_t *room, size_t size) noexcept nogil:
-    """Reads the first `size` bytes of a file range. Returns a CloseReason, 0 on success."""
+    """Reads the first `size` bytes of a chunk, which is a range of a file, to `room`.
+
+    Returns 0, or a CloseReason if that fails.
+    """
     cdef size_t done = 0
     cdef ssize_t count
     while done < size:
@@ -237,9 +248,9 @@ cdef int read_range(OutputChunk *chunk, uint8_t *room, size_t size) noexcept nog
 
 
 cdef int tls_encrypt(ReactorState *state, ConnectionState *connection, int64_t *detail) noexcept nogil:
-    """Encrypts the beginning of the output, whose ciphertext has to be sent next.
+    """Encrypts the beginning of the output. The encrypted bytes have to be sent before more is encrypted.
 
-    Returns a CloseReason and sets `detail`, or returns 0.
+    Returns 0, or a CloseReason, whose number (such as an errno) is stored in `detail`.
     """
     cdef TlsSession *session = connection.tls
     cdef TlsShared *shared = state.tls
@@ -269,7 +280,7 @@ cdef int tls_encrypt(ReactorState *state, ConnectionState *connection, int64_t *
 
 
 cdef void tls_output_sent(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Takes back the memory of the ciphertext that was sent, and continues a handshake that waited for that."""
+    """Frees or reuses the memory of encrypted bytes that were sent, and continues a handshake that waited for that."""
     cdef TlsSession *session = connection.tls
     session.encrypted = 0
     if state.tls.spare.data == NULL:

@@ -4,13 +4,13 @@ from libc.errno cimport errno
 
 
 cdef class Watch:
-    """A watched descriptor, such as a listening socket: while it is readable, each Python phase runs a callback.
+    """A watched descriptor, such as a listening socket: while it is readable, each Python phase calls a callback.
 
-    Level triggered. Used by the owner thread only. The caller keeps owning the descriptor.
+    It is level triggered. Used by the owner thread only. The caller still owns the descriptor.
     """
 
     def pause(self):
-        """Stops callbacks until `resume`."""
+        """Stops the calls of the callback until `resume`."""
         cdef epoll_event event
         if self.fd >= 0 and not self.paused:
             event.events = 0
@@ -30,7 +30,7 @@ cdef class Watch:
             self.paused = False
 
     def close(self):
-        """Stops watching. Must be called before the caller closes the descriptor."""
+        """Ends the calls of the callback. Must be called before the caller closes the descriptor."""
         cdef epoll_event event
         if self.fd >= 0:
             epoll_ctl(self.epoll_fd, EPOLL_CTL_DEL, self.fd, &event)

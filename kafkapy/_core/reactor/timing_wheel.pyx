@@ -19,7 +19,10 @@ cdef enum:
 
 
 cdef class Bucket:
-    """The entries whose deadlines are in one interval of a level, and the earliest of these deadlines, if known."""
+    """The entries of one slot of a level of the wheel, whose deadlines are in one interval.
+
+    Also stores the earliest of these deadlines, if it is known.
+    """
 
     def __cinit__(self):
         self.entries = {}
@@ -43,10 +46,13 @@ cdef class Bucket:
 
 
 cdef class TimerEntry:
-    """One waiting callback. Referenced by its caller and by its bucket. Owner thread of the wheel only."""
+    """A callback that waits for its deadline. The caller that added it and its bucket refer to it.
+
+    Used by the wheel's owner thread only.
+    """
 
     cpdef bint cancel(self):
-        """Removes the entry from the wheel. Returns False if it has expired or was cancelled already."""
+        """Removes the entry from the wheel. Returns False if it has expired or was cancelled before, otherwise True."""
         cdef TimingWheel wheel = self.wheel
         if self.bucket is None:
             return False
@@ -71,9 +77,9 @@ cdef class TimerEntry:
 
 
 cdef class TimingWheel:
-    """Owns all waiting entries; those whose deadline has passed are in `due`. Used by the owner thread only.
+    """A hierarchical timing wheel, which owns all waiting entries. Used by the owner thread only.
 
-    Invariant: entries outside `due` have deadline_ms > current_ms.
+    Entries whose deadline has passed are in `due`. Invariant: all other entries have deadline_ms > current_ms.
     """
 
     def __init__(self, int64_t tick_ms=1, int64_t wheel_size=20, int64_t start_ms=0):
@@ -87,8 +93,10 @@ cdef class TimingWheel:
         self.earliest_ms = NONE_WAITING
 
     cpdef TimerEntry add(self, int64_t deadline_ms, object callback):
-        """Adds a callback that expires at `deadline_ms` on the wheel's clock; a past deadline expires at the next
-        advance."""
+        """Adds a callback that expires at `deadline_ms` on the wheel's clock; returns its entry.
+
+        If the deadline has passed already, the callback expires at the next `advance`.
+        """
         cdef TimerEntry entry = TimerEntry.__new__(TimerEntry)
         entry.deadline_ms = deadline_ms
         entry.callback = callback
@@ -102,7 +110,8 @@ cdef class TimingWheel:
         return entry
 
     cdef int place(self, TimerEntry entry) except -1:
-        """Puts an entry into the lowest level that reaches its deadline."""
+        """Puts an entry into the lowest level of the wheel whose intervals include its deadline, or into `due` if it
+        has passed."""
         cdef Py_ssize_t level = 0
         cdef int64_t tick = self.tick_ms, index
         if entry.deadline_ms <= self.current_ms:
@@ -119,9 +128,9 @@ cdef class TimingWheel:
         return 0
 
     cpdef list advance(self, int64_t monotonic_ms):
-        """Moves the clock to `monotonic_ms`, but never back.
+        """Moves the clock to `monotonic_ms`, unless that is before its present time.
 
-        Returns the callbacks whose deadline has come, in the order of their deadlines, then of insertion.
+        Returns the callbacks whose deadline has come, in the order of their deadlines, and of insertion for equal ones.
         """
         cdef list expired = list(self.due.entries.values()), fallen = [], buckets
         cdef Bucket bucket

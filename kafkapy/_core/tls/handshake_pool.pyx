@@ -29,7 +29,10 @@ cdef extern from "<sys/eventfd.h>" nogil:
 
 
 cdef class HandshakePool:
-    """The threads and their queues. `start` and `stop` are called by the reactor's thread."""
+    """The threads that run steps of handshakes, and the queues of the sessions that wait for a step or are done.
+
+    `start` and `stop` are called by the reactor's thread.
+    """
 
     def __cinit__(self):
         memset(&self.native, 0, sizeof(HandshakeQueues))
@@ -56,7 +59,7 @@ cdef class HandshakePool:
             thread.start()
 
     def stop(self):
-        """Ends the threads when they have completed their current steps. The queues may still contain sessions."""
+        """Ends the threads when they have completed their current steps. Sessions may remain in the queues."""
         pthread_mutex_lock(&self.native.lock)
         self.native.stopping = True
         pthread_cond_broadcast(&self.native.not_empty)
@@ -71,7 +74,7 @@ cdef class HandshakePool:
 
 
 cdef void run_steps(HandshakeQueues *queues) noexcept nogil:
-    """Runs one step of each waiting session, until the pool is stopped."""
+    """Runs one handshake step of each waiting session, on a thread of the pool, until the pool is stopped."""
     cdef TlsSession *session
     cdef uint64_t one = 1
     while True:

@@ -32,10 +32,10 @@ cdef OpenSslFunctions *require_openssl() except NULL:
 
 
 cdef bint load_functions(object path) except -1:
-    """Loads the functions from the shared object, which stays open; returns whether it has all of them.
+    """Loads OpenSSL's functions from the shared object at `path`, None for the running program itself.
 
-    Python's module is tried first: its libssl is present wherever Python has TLS. None stands for the program itself,
-    which contains the library if Python was linked with it.
+    Returns whether it has all of them; the object stays open. The caller tries Python's module `ssl` first, because it
+    has libssl wherever Python has TLS. The program itself has the library if Python was linked with it.
     """
     cdef bytes encoded = b"" if path is None else path.encode()
     cdef char *name = encoded

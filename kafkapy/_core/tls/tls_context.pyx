@@ -39,7 +39,7 @@ cdef OpenSslFunctions *openssl = openssl_functions()
 
 
 class TlsError(ValueError):
-    """A context that cannot be made. The text says what is wrong, and never contains a key or a password."""
+    """The error that a context cannot be made. The text says why, and never contains a key or a password."""
 
 
 def openssl_version():
@@ -65,7 +65,7 @@ cdef object last_reason():
 
 
 cdef bint is_end_of_pem() noexcept:
-    """Returns whether the last error only says that the text contains no more objects, and clears the errors if so."""
+    """Returns whether OpenSSL's last error only means that the text has no more objects; if so, clears the errors."""
     cdef unsigned long code = openssl.ERR_peek_last_error()
     # The library's number is above the reason: from bit 23 in OpenSSL 3, from bit 24 before.
     cdef bint is_pem = ((code >> 23) & 0xff) == ERR_LIB_PEM or ((code >> 24) & 0xff) == ERR_LIB_PEM
@@ -123,10 +123,10 @@ cdef class PemReader:
 
 
 cdef class TlsContext:
-    """The configuration of TLS connections of one kind. Immutable, and shared by any number of connections and threads.
+    """The configuration of TLS connections of one kind. Immutable; any number of connections and threads may share it.
 
-    A change of a key or certificate needs a new context; open connections keep the one that they began with. The keys
-    that protect the tickets of resumed sessions are the context's own, so that a session of an old context is never
+    A change of a key or certificate needs a new context; open connections continue with the one that they began with.
+    Each context has its own keys for the tickets of resumed sessions, so that a session of an old context is never
     resumed in a new one.
     """
 
@@ -201,7 +201,10 @@ cdef class TlsContext:
         return 0
 
     cdef object set_ciphers(self, ciphers, versions):
-        """Enables the cipher suites, and returns those of `versions` that have one of them. Raises TlsError."""
+        """Enables the cipher suites `ciphers`; returns those of the protocol versions `versions` that have one of them.
+
+        Raises TlsError for a cipher suite that is unknown or not supported.
+        """
         cdef bytes encoded
         newer, older = [], []
         for name in ciphers:
@@ -282,8 +285,10 @@ cdef class TlsContext:
         return 0
 
     cdef int load_trusted(self, bytes trusted) except -1:
-        """Sets the certificates at which a chain may end. A server sends their names, so that a client can choose its
-        certificate."""
+        """Sets the certificates at which a chain may end, from PEM text.
+
+        A server also sends their names, so that a client can choose its certificate.
+        """
         cdef X509_STORE *store = openssl.SSL_CTX_get_cert_store(self.native)
         cdef PemReader reader
         cdef X509 *certificate
@@ -331,8 +336,8 @@ cdef class TlsContext:
     cdef TlsSession *open_session(self, int fd, void *owner, str server_name, bint verifies_name) except NULL:
         """Returns a session for the socket `fd` of the connection `owner`.
 
-        A client announces `server_name`, unless it is an IP address (RFC 6066), and requires that the server's
-        certificate is for it if `verifies_name`. Raises MemoryError.
+        A client sends `server_name`, unless it is an IP address (RFC 6066). If `verifies_name` is set, the server's
+        certificate must be for this name. Raises MemoryError.
         """
         cdef TlsSession *session = tls_session_create(self.native, self.is_server, fd, owner)
         cdef X509_VERIFY_PARAM *rules

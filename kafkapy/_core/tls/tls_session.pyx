@@ -40,7 +40,10 @@ cdef uint8_t *PLAINTEXT_ALERT = b"\x15\x03\x03\x00\x02\x02\x50"
 # ---- buffers
 
 cdef uint8_t *buffer_reserve(TlsBuffer *buffer, size_t room) noexcept nogil:
-    """Makes room for `room` bytes at the end, and returns the place. NULL if memory is short."""
+    """Makes room for `room` bytes after the bytes in the buffer.
+
+    Returns a pointer to the room, or NULL if memory is short.
+    """
     cdef size_t capacity
     cdef void *grown
     if buffer.start == buffer.end:
@@ -135,7 +138,7 @@ cdef int bio_read(BIO *bio, char *room, int size) noexcept nogil:
 
 
 cdef BIO_METHOD *method() noexcept nogil:
-    """Returns the type of our BIOs, made at the first call, on the reactor's thread."""
+    """Returns the type of our BIOs; the first call, which is on the reactor's thread, creates it."""
     global bio_method
     cdef BIO_METHOD *made
     if bio_method == NULL:
@@ -246,7 +249,10 @@ cdef bint certificate_has_expired(TlsSession *session) noexcept nogil:
 
 
 cdef int tls_read(TlsSession *session, void *room, size_t size, size_t *count) noexcept nogil:
-    """Decrypts up to `size` bytes. Returns a TlsStatus, and sets `count` if it is TLS_OK."""
+    """Decrypts up to `size` bytes to `room`.
+
+    Returns TLS_OK and sets `count` to the number of bytes, or returns another TlsStatus.
+    """
     if session.status in (TLS_CLOSED, TLS_BROKEN, TLS_SOCKET_ERROR):
         return session.status
     openssl.ERR_clear_error()
@@ -257,7 +263,7 @@ cdef int tls_read(TlsSession *session, void *room, size_t size, size_t *count) n
 
 
 cdef int tls_write(TlsSession *session, const uint8_t *data, size_t size) noexcept nogil:
-    """Appends the ciphertext of `size` bytes to `output`. Returns a TlsStatus."""
+    """Encrypts `size` bytes, and appends the result to `output`. Returns a TlsStatus."""
     cdef size_t written = 0
     cdef size_t done = 0
     while done < size:
@@ -287,7 +293,7 @@ cdef int tls_refuse(TlsSession *session, const char *reason) noexcept nogil:
 
 
 cdef int classify(TlsSession *session, int result) noexcept nogil:
-    """Returns the TlsStatus of an operation that did not succeed, and stores the text of an error."""
+    """Returns the TlsStatus for `result`, the result of an OpenSSL function that failed; stores the error's text."""
     cdef int kind = openssl.SSL_get_error(session.ssl, result)
     if kind == SSL_ERROR_WANT_READ:
         return TLS_WANTS_INPUT
@@ -334,10 +340,11 @@ cdef void set_error(TlsSession *session, const char *reason, const char *detail,
 
 
 cdef int verify_peer(int is_valid, void *context) noexcept nogil:
-    """OpenSSL's callback for each certificate of the peer's chain, and for each fault of one.
+    """Accepts or refuses a certificate of the peer's chain; OpenSSL calls it for each certificate and each fault.
 
-    Accepts a certificate of an authority without a revocation list, because an operator who has a list of the issuer of
-    the clients' certificates need not have one of each authority above it. Describes every other fault.
+    A certificate of an authority without a revocation list is accepted, because an operator who has a list of the
+    issuer of the clients' certificates need not have one of each authority above it. Of every other fault the text is
+    stored.
     """
     cdef int code
     cdef char subject[SUBJECT_BYTES]
