@@ -44,7 +44,7 @@ class Plan(NamedTuple):
 
     @property
     def replicas(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """The replicas by partition."""
+        """The broker ids of the new replicas of each partition."""
         return {planned.partition: planned.replicas for planned in self.partitions}
 
     @property
@@ -81,7 +81,7 @@ def read_plan(path: str) -> Plan:
 def check_plan(plan: Plan) -> None:
     """Raises ToolError unless the plan can be executed.
 
-    It must have partitions, all with replicas, and no partition, replica or broker may occur twice in the same list.
+    It must have partitions, all with replicas. No partition may occur twice, and no broker twice in one partition.
     """
     if not plan.partitions:
         fail("Partition reassignment list cannot be empty")

@@ -141,5 +141,5 @@ def replica_name(replica: Replica) -> str:
 
 
 def error_lines(errors: Mapping[TopicPartition, ApiError]) -> list[str]:
-    """Returns the errors of partitions, in the order of the partitions."""
+    """Returns a line with the error of each partition, in the order of the partitions."""
     return [f"{partition}: {errors[partition].message}" for partition in sorted(errors)]

@@ -66,7 +66,7 @@ class Replay:
 
 
 def run(arguments: Arguments) -> int:
-    """Copies the records and returns the exit code. Raises ToolError if a record was not written."""
+    """Copies the records and returns 0, the exit code. Raises ToolError if a record was not written."""
     from kafkapy.config.properties import read_properties
 
     arguments.require("bootstrap-server", "inputtopic", "outputtopic")

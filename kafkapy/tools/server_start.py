@@ -52,10 +52,10 @@ def log_directory() -> Path:
 
 
 def start_daemon(command: Sequence[str], environment: dict[str, str], directory: Path) -> None:
-    """Starts the broker in a session of its own, and returns when it serves, or after ten seconds.
+    """Starts the broker in a session of its own, and returns when it serves, or after five seconds.
 
     The broker's output goes to a file in `directory`. Raises ToolError with the last line of that output if the broker
-    ends before.
+    ends within this time.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / OUTPUT_NAME

@@ -70,7 +70,7 @@ def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str,
     """Returns `environment` with the variables that make Spark's driver use this Python and this kafkapy.
 
     With a local master they also apply to the Python workers. The frozen executable contains no Python that Spark could
-    use; then it is the one that PYSPARK_PYTHON names, or `python3`.
+    use; then Spark uses the one that PYSPARK_PYTHON names, or `python3`.
     """
     found = dict(environment)
     home = submit.parent.parent

@@ -26,7 +26,7 @@ class FrameConnection(Protocol):
         """Sends one frame; the connection puts the size of the frame before it."""
 
     def close(self, reason: str) -> None:
-        """Closes the connection; `reason` is written to the log."""
+        """Closes the connection; `reason` is a text that says why."""
 
 
 class Client:

@@ -125,7 +125,7 @@ class ZooKeeperServer:
         )
 
     def stop(self, reason: str) -> None:
-        """Closes all connections; `reason` is for the log.
+        """Closes all connections; `reason` is a text that says why.
 
         The sessions stay in the log, and clients continue them at the broker that serves the tree next.
         """

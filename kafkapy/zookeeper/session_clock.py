@@ -40,5 +40,5 @@ class SessionClock:
         self._deadlines_ms.pop(session_id, None)
 
     def expired(self, monotonic_ms: int) -> list[int]:
-        """Returns the ids of the sessions whose deadline is before `monotonic_ms`, the present time."""
+        """Returns the ids of the sessions whose deadline is not after `monotonic_ms`, the present time."""
         return [session_id for session_id, deadline_ms in self._deadlines_ms.items() if deadline_ms <= monotonic_ms]

@@ -464,7 +464,8 @@ cdef class BatchFilter:
         """Returns whether the message of magic 0 or 1 at `offset` is retained.
 
         `has_value` is False for a tombstone, and `keeps_tombstones` is set if the segment is younger than
-        `delete.retention.ms`. A message without a key is removed.
+        `delete.retention.ms`. A message after the last offset in the map is retained. Another message without a key is
+        removed.
         """
         if offset > self.offsets.latest_offset:
             return True

@@ -153,7 +153,7 @@ cdef Py_ssize_t put_topic(char *at, const char *name, size_t length, TopicCounte
 cdef class PartitionRows:
     """A table of values such as offsets and sizes, with one row for each partition. Used by one thread.
 
-    If there are more partitions than rows, the last row has the sums of all partitions from its own on. The owner
+    If there are more partitions than rows, the last row has the sums of its own partition and all later ones. The owner
     thread may change the partitions while `fill` reads them; each single value is read consistently.
     """
 

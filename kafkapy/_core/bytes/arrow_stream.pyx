@@ -28,7 +28,7 @@ cdef class BatchStream:
 def export_stream(ArrowBatch template not None, batches):
     """Returns a PyCapsule of an ArrowArrayStream over `batches`, which have the columns of `template`.
 
-    The stream keeps the batches alive; after a batch was read from the stream, no rows can be added to it. Raises
+    The stream keeps the batches alive; no rows can be added to a batch after it was read from the stream. Raises
     MemoryError.
     """
     cdef ArrowArrayStream *stream = <ArrowArrayStream *>calloc(1, sizeof(ArrowArrayStream))

@@ -399,7 +399,8 @@ cdef class Reactor:
         work_end(&self.native, ended_us)
 
     cdef int timeout_ms(self) noexcept nogil:
-        """Returns how long epoll may wait: 0 when there is work, otherwise until the next deadline, -1 without one."""
+        """Returns how many ms epoll may wait: 0 when there is work, otherwise the time until the next deadline, -1
+        without one."""
         cdef ReactorState *native = &self.native
         cdef int64_t deadline = self.next_deadline_ms
         cdef int64_t idle
@@ -449,7 +450,8 @@ cdef class Reactor:
             slab_pool_trim(native.pool, CACHE_IDLE_BYTES)
 
     cdef void take_event(self, epoll_event *event) noexcept nogil:
-        """Handles one event of epoll; the struct of a watch or connection to which it points begins with the kind."""
+        """Handles one event of epoll, for a watched descriptor or a connection. The struct to which `event` points
+        begins with a field that says which of them it is."""
         cdef int kind = (<int *> event.data.ptr)[0]
         cdef ConnectionState *connection
         cdef uint64_t posted
@@ -603,7 +605,8 @@ cdef class Reactor:
         return 0
 
     cdef int expire_idle(self) except -1:
-        """Closes connections that were idle for too long. A connection whose request is in process is not idle."""
+        """Closes connections that were idle for longer than connections_max_idle_ms. A connection whose request is in
+        process is not idle."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *oldest = native.oldest
         while (native.max_idle_ms >= 0 and oldest != NULL

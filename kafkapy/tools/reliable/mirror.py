@@ -46,7 +46,7 @@ def cluster_properties(path: str) -> dict[str, Any]:
 
 
 def run(arguments: Arguments) -> int:
-    """Mirrors until a signal arrives; returns the exit code."""
+    """Mirrors until a signal arrives; returns 0, the exit code."""
     arguments.require("consumer.config", "producer.config")
     arguments.exclude("whitelist", "include")
     include = pattern(arguments["include"] or arguments["whitelist"])

@@ -13,7 +13,7 @@ from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> int:
-    """Moves the records, prints the counts, and returns the exit code."""
+    """Moves the records and prints the counts; returns 0, the exit code."""
     arguments.require("from")
     conditions = [parse_condition(each) for each in arguments.values("where")]
     if arguments["count"] is not None and arguments["count"] < 0:

@@ -20,7 +20,7 @@ from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> int:
-    """Processes records until a signal arrives; returns the exit code."""
+    """Processes records until a signal arrives; returns 0, the exit code."""
     arguments.require("topic", "group", "handler")
     delays = durations_s(arguments["delays"])
     timeout_s = duration_s(arguments["handler-timeout"])

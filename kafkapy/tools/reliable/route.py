@@ -19,7 +19,7 @@ from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> int:
-    """Routes records until a signal arrives; returns the exit code."""
+    """Routes records until a signal arrives; returns 0, the exit code."""
     arguments.require("rules")
     table = parse_rules(Path(arguments["rules"]).read_text(), arguments.values("from"))
     if arguments["check"]:

@@ -11,7 +11,7 @@ from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> int:
-    """Follows files until a signal arrives; returns the exit code."""
+    """Follows files until a signal arrives; returns 0, the exit code."""
     arguments.require("topic")
     if not arguments.positionals:
         raise UsageError("A file is required")

@@ -42,7 +42,7 @@ def span_object(span: Span) -> dict[str, object]:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints or exports the spans; returns the exit code."""
+    """Prints or exports the spans of a record's trace; returns 0, the exit code."""
     arguments.require_one_of("id", "record")
     from_ms = None
     if arguments["since"] is not None:

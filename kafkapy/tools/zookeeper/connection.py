@@ -174,7 +174,7 @@ class Connection:
         call.done.set()
 
     def _lose_connection(self, code: int) -> None:
-        """Closes the socket; the requests that wait for replies fail with the error `code`."""
+        """Closes the socket; the requests that wait for replies fail with the error code `code` of ZooKeeper."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
