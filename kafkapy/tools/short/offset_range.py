@@ -81,8 +81,8 @@ def offsets_of(
 ) -> dict[TopicPartition, int]:
     """Returns the offset of a position in each partition. Blocks until the brokers have answered.
 
-    An offset before the start or after the end of a partition is replaced by the start or the end. A time after the last
-    record means the end.
+    An offset before the start or after the end of a partition is replaced by the start or the end. A time after the
+    last record means the end.
     """
     wanted = list(partitions)
     kind, number = position
