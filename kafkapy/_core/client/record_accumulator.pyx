@@ -477,16 +477,13 @@ cdef class RecordAccumulator:
 
     def send(self, str topic not None, value=None, key=None, *, partition=None, timestamp=None, headers=None,
              on_delivery=None):
-        """Adds a record to its partition's batch and returns the future of its delivery.
-
-        `key` and `value` are bytes-like, str (sent as UTF-8), None, or what the serializers accept. `timestamp` is in
-        ms since 1970, by default now; `headers` are pairs of name and value, or a dict; `on_delivery(metadata, error)`
-        is called when the outcome is known. Blocks only while the topic's metadata are unknown or `buffer.memory` is
-        used up, at most for `max.block.ms`.
-
-        Raises RequestTimedOut after that time, TypeError for a key or value of another type, ApiError for a record that
-        is too large, ValueError for a partition that does not exist, and ClientClosed after `close`.
-        """
+        """Adds a record to its partition's batch and returns the future of its delivery. `key` and `value` are
+        bytes-like, str (sent as UTF-8), None, or what the serializers accept. `timestamp` is in ms since 1970, by
+        default now; `headers` are pairs of name and value, or a dict. `on_delivery(metadata, error)` is called when the
+        outcome is known; one of the arguments is None. Blocks only while the topic's metadata are unknown or
+        `buffer.memory` is used up, at most for `max.block.ms`. Raises RequestTimedOut after that time, TypeError for a
+        key or value of another type, ApiError for a record that is too large, ValueError for a partition that does not
+        exist, and ClientClosed after `close`."""
         return self.put_any(topic, value, key, partition, timestamp, headers, on_delivery)
 
     def send_many(self, str topic not None, values, keys=None, *, partition=None, timestamp=None):

@@ -253,8 +253,11 @@ cdef class Connection:
         self.native.max_frame_bytes = max_frame_bytes
 
     def end_authentication(self, int64_t lifetime_ms):
-        """Restores the limits of requests, and offers later requests to the gate if the connection was adopted as
-        gated. After `lifetime_ms`, unless that is -1, they go to Python again."""
+        """Restores the limit of a request's size, and presents later requests of a gated connection to the gate again.
+
+        A connection is gated if it was adopted with `is_gated`. After `lifetime_ms`, unless that is -1, requests are
+        passed to Python without the gate.
+        """
         cdef ConnectionState *native = self.native
         native.is_authenticating = False
         native.max_frame_bytes = self.shared.max_request_bytes
