@@ -9,7 +9,8 @@ before each request; within several, it waits shorter and more often. librdkafka
 the same size at moments that do not depend on the speed of the broker. The number of requests under
 `request_percentage` depends on what a request costs the broker; compared is the time that the brokers' metrics show. A
 second test does the same without the other clients, whose work makes each request dearer. It compares throttle times
-per second of that time, because they are proportional to what a request costs.
+with what the requests cost, to which they are proportional. Its requests name so many topics that they cost both
+brokers about the same, and much more than what no quota counts: the client, the network, and the wait for a core.
 
 KAFKAPY_QUOTA_PERIODS: periods of 11 s before and after the change (11).
 """
@@ -22,6 +23,7 @@ import os
 import re
 import socket
 import statistics
+import struct
 import subprocess
 import threading
 import time
@@ -32,9 +34,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from kafkapy.client.admin import Admin, NewTopic
 from kafkapy.metrics import table
 from kafkapy.protocol.api import ApiKey
-from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.protocol.messages.metadata import MetadataRequest
 from tests.api_client import request_bytes
 from tests.operations.watched_broker import WatchedBroker
 from tests.peers import ApacheKafka, run_tool
@@ -52,10 +55,17 @@ PART_S = SETTLING_S + PERIODS * PERIOD_S
 RATE = 262_144
 REQUEST_PERCENTAGE = 5
 RECORD = 1_000
+# The requests of the second test name so many topics on Apache Kafka; ours has to find the number of equal cost.
+KAFKA_TOPICS, MOST_TOPICS = 200, 1000
 # librdkafka's producer sends so many records in a request, and requests at most so often: three times the first quota.
 REQUEST_RECORDS, REQUEST_EVERY_S = 16, 0.02
 CPU_TICKS = os.sysconf("SC_CLK_TCK")
+THROTTLE_TIME = struct.Struct(">5xi")  # of a metadata response: behind the correlation id and the tags of the header
 JAVA = ["java", "-Xmx192M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+
+
+def topic_name(number: int) -> str:
+    return f"named-{number:04}"
 
 
 class Meter:
@@ -96,6 +106,7 @@ class Load:
         self.meters: dict[str, Meter] = {}
         self.cpu: list[tuple[float, float]] = []
         self.used: list[tuple[float, float]] = []  # (monotonic seconds, percentage of a thread's time)
+        self.named_topics = 0  # the number of topics that a request for metadata names
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._processes: list[subprocess.Popen[str]] = []
@@ -117,6 +128,12 @@ class Load:
                 except BufferError:
                     producer.poll(0.1)
         assert producer.flush(120) == 0
+
+    def create_named_topics(self) -> None:
+        """Creates the topics that requests for metadata may name."""
+        with Admin({"bootstrap.servers": self.server.bootstrap}) as admin:
+            for first in range(0, MOST_TOPICS, 100):
+                admin.create_topics([NewTopic(topic_name(first + number), 1, 1) for number in range(100)]).check()
 
     def quota(self, rate: int) -> None:
         for kind in ("producer", "consumer"):
@@ -250,31 +267,35 @@ class Load:
     def _requests(self) -> None:
         """Asks for metadata as fast as the quota of time allows. The total is the number of requests."""
         meter = self._meter("requests")
+        names = [MetadataRequest.MetadataRequestTopic(name=topic_name(number)) for number in range(MOST_TOPICS)]
         with socket.create_connection(("localhost", self.server.port), timeout=60) as connection:
             while not self._stopping.is_set():
-                sent = request_bytes(ApiKey.METADATA, 9, MetadataRequest(topics=[]), client_id="requests")
-                connection.sendall(frame(sent))
-                response = MetadataResponse.decode(receive(connection), 9, 5)
+                request = MetadataRequest(topics=names[: self.named_topics])
+                connection.sendall(frame(request_bytes(ApiKey.METADATA, 9, request, client_id="requests")))
+                (throttle_ms,) = THROTTLE_TIME.unpack_from(receive(connection))
                 meter.note(meter.responses + 1)
-                meter.throttle_ms += response.throttle_time_ms
+                meter.throttle_ms += throttle_ms
                 meter.responses += 1
 
     def _watch_time(self) -> None:
         """Reads each second which percentage of a thread's time the requests for metadata have used."""
         if isinstance(self.server, WatchedBroker):
+            series = re.compile(rf'^{table.REQUEST_TIME.name}{{.*client_id="requests".*}} (\S+)$', re.MULTILINE)
             while not self._stopping.wait(1):
-                values = self.server.page().values(table.REQUEST_TIME.name, client_id="requests")
-                self.used += [(time.monotonic(), value) for value in values]
+                status, text = self.server.get("/metrics")
+                assert status == 200, text
+                self.used += [(time.monotonic(), float(value)) for value in series.findall(text)]
             return
-        process = self._java(
-            "JmxTool", "--jmx-url", f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{self.jmx_port}/jmxrmi", "--object-name",
-            "kafka.server:type=Request,client-id=requests", "--attributes", "request-time", "--reporting-interval",
-            "1000", "--wait",
-        )  # fmt: skip
-        assert process.stdout is not None
-        for line in process.stdout:
-            if found := re.match(r"\d+,([\d.E-]+)$", line.strip()):
-                self.used.append((time.monotonic(), float(found[1])))
+        while not self._stopping.is_set():  # the tool ends if it does not find the metric
+            process = self._java(
+                "JmxTool", "--jmx-url", f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{self.jmx_port}/jmxrmi",
+                "--object-name", "kafka.server:type=Request,client-id=requests", "--attributes", "request-time",
+                "--reporting-interval", "1000", "--wait",
+            )  # fmt: skip
+            assert process.stdout is not None
+            for line in process.stdout:
+                if found := re.match(r"\d+,([\d.E-]+)$", line.strip()):
+                    self.used.append((time.monotonic(), float(found[1])))
 
     def percentage(self, from_s: float, to_s: float) -> float:
         """Returns the average percentage of a thread's time that the requests for metadata have used."""
@@ -350,42 +371,60 @@ def test_rates_and_throttle_times_are_those_of_apache_kafka(loads: list[Load]) -
     assert not faults, "\n".join(faults)
 
 
+class TimeSpan:
+    """The requests for metadata of both loads in a span of time: their number, throttle times and use of a thread."""
+
+    def __init__(self, loads: list[Load], span_s: float) -> None:
+        meters = [load.meters["requests"] for load in loads]
+        began_s, before = time.monotonic(), [(meter.responses, meter.throttle_ms) for meter in meters]
+        time.sleep(span_s)
+        ended_s = time.monotonic()
+        self.percentages = [load.percentage(began_s, ended_s) for load in loads]
+        self.counts = [meter.responses - was[0] for meter, was in zip(meters, before, strict=True)]
+        waits_ms = [meter.throttle_ms - was[1] for meter, was in zip(meters, before, strict=True)]
+        self.average_ms = [wait_ms / count for wait_ms, count in zip(waits_ms, self.counts, strict=True)]
+        self.cost_us = [
+            use / 100 * (ended_s - began_s) * 1e6 / count
+            for use, count in zip(self.percentages, self.counts, strict=True)
+        ]
+
+
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 def test_request_percentage_allows_the_same_time_as_apache_kafka(loads: list[Load]) -> None:
-    """Throttle times are compared per second of a thread's time that the client has used.
-
-    The client sends its next request as soon as it may, so that the average throttle time of a request is proportional
-    to the time that one request costs the broker, which differs between the two.
-    """
+    """The client sends its next request as soon as it may: a throttle time is proportional to the request's cost."""
+    kafka, ours = loads
     for load in loads:
+        load.create_named_topics()
         load.start_requests()
     while not all(load.used for load in loads):
         time.sleep(0.1)
+    kafka.named_topics, ours.named_topics = KAFKA_TOPICS, KAFKA_TOPICS // 4
+    for _ in range(2):
+        time.sleep(PERIOD_S)
+        found = TimeSpan(loads, SETTLING_S)
+        print(f"{[load.named_topics for load in loads]} topics cost", [f"{cost:.0f} us" for cost in found.cost_us])
+        ours.named_topics = round(ours.named_topics * found.cost_us[0] / found.cost_us[1])
+    assert 0 < ours.named_topics <= MOST_TOPICS
     faults = []
     for percentage in (REQUEST_PERCENTAGE, 2 * REQUEST_PERCENTAGE):
         for load in loads:
             load.time_quota(percentage)
         time.sleep(SETTLING_S)
-        meters = [load.meters["requests"] for load in loads]
-        began_s, before = time.monotonic(), [(meter.responses, meter.throttle_ms) for meter in meters]
-        time.sleep(PERIODS * PERIOD_S)
-        ended_s = time.monotonic()
-        used = [load.percentage(began_s, ended_s) for load in loads]
-        counts = [meter.responses - was[0] for meter, was in zip(meters, before, strict=True)]
-        waits_s = [(meter.throttle_ms - was[1]) / 1000 for meter, was in zip(meters, before, strict=True)]
-        used_s = [use / 100 * (ended_s - began_s) for use in used]
-        for name, count, use, wait_s, work_s in zip(("kafka", "kafkapy"), counts, used, waits_s, used_s, strict=True):
+        found = TimeSpan(loads, PERIODS * PERIOD_S)
+        for name, count, use, cost_us, average_ms in zip(
+            ("kafka", "kafkapy"), found.counts, found.percentages, found.cost_us, found.average_ms, strict=True
+        ):
             print(
-                f"{percentage} %: {name} {count} requests, {use:.2f} %, throttled {wait_s:.1f} s,",
-                f"{wait_s * 1000 / count:.2f} ms and {work_s * 1e6 / count:.0f} us of work each,",
-                f"{wait_s / work_s:.2f} s per second of work",
+                f"{percentage} %: {name} {count} requests of {cost_us:.0f} us each, {use:.2f} % of a thread's time,",
+                f"throttled {average_ms:.2f} ms on average",
             )
+        used = found.percentages
+        per_cost = [wait_ms * 1000 / us for wait_ms, us in zip(found.average_ms, found.cost_us, strict=True)]
         if not 0.9 * used[0] <= used[1] <= 1.1 * used[0]:
             faults.append(f"{used[0]:.2f} and {used[1]:.2f} % of a thread's time")
-        waits = [wait_s / work_s for wait_s, work_s in zip(waits_s, used_s, strict=True)]
-        if not 0.75 * waits[0] <= waits[1] <= 1.25 * waits[0]:
-            faults.append(f"throttled {waits[0]:.2f} and {waits[1]:.2f} s per second of work")
+        if not 0.75 * per_cost[0] <= per_cost[1] <= 1.25 * per_cost[0]:
+            faults.append(f"throttled {per_cost[0]:.2f} and {per_cost[1]:.2f} times a request's cost")
     for load in loads:
         load.stop()
     assert not faults, "\n".join(faults)
