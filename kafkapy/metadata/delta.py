@@ -71,6 +71,16 @@ class MetadataDelta:
         return self.topics.changed
 
     @property
+    def changed_partitions(self) -> list[TopicImage]:
+        """The topics of `changed_topics`, each with only those of its partitions that are new or were changed.
+
+        A topic may have thousands of partitions of which one has changed, so that the work for a delta has to depend on
+        this list and not on `changed_topics`.
+        """
+        changed = self.topics.changed_partitions
+        return [topic._replace(partitions=changed[topic_id]) for topic_id, topic in self.topics.changed.items()]
+
+    @property
     def deleted_topics(self) -> dict[bytes, TopicImage]:
         """The removed topics, as they were in `image`, by topic id."""
         return self.topics.deleted

@@ -22,13 +22,13 @@ class ElectionCounts:
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Adds the elections in `delta`, one change of the metadata, to the counts."""
-        for topic_id, topic in delta.changed_topics.items():
-            before = delta.image.topics.by_id.get(topic_id)
+        for topic in delta.changed_partitions:
+            before = delta.image.topics.by_id.get(topic.topic_id)
             if before is None:
                 continue
             for number, state in topic.partitions.items():
                 old = before.partitions.get(number)
-                if old is None or old is state or state.leader in (old.leader, NO_LEADER) or state.leader in old.isr:
+                if old is None or state.leader in (old.leader, NO_LEADER) or state.leader in old.isr:
                     continue
                 if state.leader_recovery_state == RECOVERING:
                     self.unclean += 1

@@ -21,15 +21,17 @@ class TopicsDelta:
 
     `changed` contains every topic that is new or has changed partitions, `deleted` every removed topic as it was in the
     old image, both by topic id. If a topic is deleted and created again with the same name, `deleted` contains the old
-    topic and `changed` the new one, under different ids.
+    topic and `changed` the new one, under different ids. `changed_partitions` has the new state of those partitions of
+    the `changed` topics that are new or were changed, by topic id and number.
     """
 
-    __slots__ = ("_by_id", "_by_name", "changed", "deleted", "image")
+    __slots__ = ("_by_id", "_by_name", "changed", "changed_partitions", "deleted", "image")
 
     def __init__(self, image: TopicsImage) -> None:
         self.image = image
         self.changed: dict[bytes, TopicImage] = {}
         self.deleted: dict[bytes, TopicImage] = {}
+        self.changed_partitions: dict[bytes, dict[int, PartitionImage]] = {}
         self._by_name: dict[str, TopicImage] | None = None
         self._by_id: dict[bytes, TopicImage] | None = None
 
@@ -55,6 +57,7 @@ class TopicsDelta:
         if before is not None:
             self.deleted[topic_id] = before
         self.changed.pop(topic_id, None)
+        self.changed_partitions.pop(topic_id, None)
         del by_name[topic.name], by_id[topic_id]
         return topic
 
@@ -77,15 +80,14 @@ class TopicsDelta:
             record.leader_epoch,
             record.partition_epoch,
         )
-        self._partitions(record.topic_id)[record.partition_id] = partition
+        self._put_partition(record.topic_id, record.partition_id, partition)
 
     def change_partition(self, record: Any) -> None:
         """Applies a PartitionChangeRecord, which changes some fields of the partition."""
-        partitions = self._partitions(record.topic_id)
-        partition = partitions.get(record.partition_id)
+        partition = self._topic(record.topic_id).partitions.get(record.partition_id)
         if partition is None:
             raise ValueError(f"change of unknown partition {uuid_to_string(record.topic_id)}-{record.partition_id}")
-        partitions[record.partition_id] = merge_partition_change(partition, record)
+        self._put_partition(record.topic_id, record.partition_id, merge_partition_change(partition, record))
 
     def clear_elr(self, topic_name: str) -> None:
         """Removes the eligible leader replicas of one topic, or of all topics if the name is empty."""
@@ -94,14 +96,12 @@ class TopicsDelta:
             topic = self.apply().by_name.get(name)
             if topic is None:
                 raise ValueError(f"clearing the eligible leader replicas of unknown topic {name}")
-            if not any(partition.elr or partition.last_known_elr for partition in topic.partitions.values()):
-                continue
-            partitions = self._partitions(topic.topic_id)
-            for partition_id, partition in partitions.items():
+            for partition_id, partition in tuple(topic.partitions.items()):
                 if partition.elr or partition.last_known_elr:
-                    partitions[partition_id] = partition._replace(
+                    cleared = partition._replace(
                         elr=(), last_known_elr=(), partition_epoch=partition.partition_epoch + 1
                     )
+                    self._put_partition(topic.topic_id, partition_id, cleared)
 
     def replace_with(self, topics: TopicsImage) -> None:
         """Makes `topics` the result of this delta, so that no records need to be replayed. The delta must not have
@@ -111,6 +111,11 @@ class TopicsDelta:
         before = self.image.by_id
         self.changed = {key: topic for key, topic in topics.by_id.items() if before.get(key) != topic}
         self.deleted = {key: topic for key, topic in before.items() if key not in topics.by_id}
+        for key, topic in self.changed.items():
+            old = before[key].partitions if key in before else {}
+            self.changed_partitions[key] = {
+                number: state for number, state in topic.partitions.items() if old.get(number) != state
+            }
 
     def _own(self) -> tuple[dict[str, TopicImage], dict[bytes, TopicImage]]:
         if self._by_name is None or self._by_id is None:
@@ -124,18 +129,18 @@ class TopicsDelta:
             raise ValueError(f"unknown topic id {uuid_to_string(topic_id)}")
         return topic
 
-    def _partitions(self, topic_id: bytes) -> dict[int, PartitionImage]:
-        """Returns the partitions of a topic as a dictionary that the caller may change. The first call for a topic
-        copies it."""
+    def _put_partition(self, topic_id: bytes, partition_id: int, partition: PartitionImage) -> None:
+        """Stores the new state of a partition. The first call for a topic copies the dictionary of its partitions."""
         topic = self.changed.get(topic_id)
         if topic is None:
             topic = self._topic(topic_id)
             topic = topic._replace(partitions=dict(topic.partitions))
             self._put(topic, *self._own())
-        return topic.partitions
+        topic.partitions[partition_id] = self.changed_partitions[topic_id][partition_id] = partition
 
     def _put(self, topic: TopicImage, by_name: dict[str, TopicImage], by_id: dict[bytes, TopicImage]) -> None:
         by_name[topic.name] = by_id[topic.topic_id] = self.changed[topic.topic_id] = topic
+        self.changed_partitions[topic.topic_id] = {}
 
 
 def merge_partition_change(partition: PartitionImage, record: Any) -> PartitionImage:

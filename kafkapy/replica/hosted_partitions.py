@@ -103,7 +103,7 @@ class HostedPartitions:
             self._former_epoch = None
             self._change(image.topics.by_name.values(), image)
         elif delta.changed_topics:
-            self._change(delta.changed_topics.values(), image)
+            self._change(delta.changed_partitions, image)
 
     def _has_registered(self, image: MetadataImage) -> bool:
         registration = image.brokers.get(self._context.node_id)

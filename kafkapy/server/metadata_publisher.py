@@ -109,14 +109,15 @@ class MetadataPublisher:
         return bool(delta.deleted_topics) or any(
             (self._node_id in partition.replicas)
             != (self._log_manager.get_log(TopicPartition(topic.name, number)) is not None)
-            for topic in delta.changed_topics.values()
+            for topic in delta.changed_partitions
             for number, partition in topic.partitions.items()
         )
 
     def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        self._delete_replicas([*delta.deleted_topics.values(), *self._no_longer_hosted(delta.changed_topics.values())])
+        changed = delta.changed_partitions
+        self._delete_replicas([*delta.deleted_topics.values(), *self._no_longer_hosted(changed)])
         self._dynamic_config.on_metadata(delta, image)
-        created = self._create_logs(delta.changed_topics.values(), image, delta.image)
+        created = self._create_logs(changed, image, delta.image)
         unassigned = partitions_to_assign(image, self._node_id, created)
         if unassigned:
             self._report_directories(unassigned)
@@ -160,7 +161,7 @@ class MetadataPublisher:
         return created
 
     def _report_offline(self, topic_partition: TopicPartition, error: StorageError) -> None:
-        """Logs that a partition is offline, once only, although every later change of its topic fails with the same
+        """Logs that a partition is offline, once only, although every later change of it fails with the same
         error."""
         if topic_partition not in self._offline:
             self._offline.add(topic_partition)

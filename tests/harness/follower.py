@@ -135,6 +135,7 @@ class Follower:
         delta = MetadataDelta(before)
         by_name, by_id = delta.topics._own()
         delta.topics._put(image, by_name, by_id)
+        delta.topics.changed_partitions[image.topic_id] = image.partitions
         self.metadata.image = delta.to_image(before.offset + 1, 0)
         for number in range(partitions):
             config = TopicConfig(self.config, configs or {})

@@ -131,6 +131,7 @@ class ReplicaHarness:
                 self.log_manager.delete_log(TopicPartition(name, number))
         by_name, by_id = delta.topics._own()
         delta.topics._put(topic, by_name, by_id)
+        delta.topics.changed_partitions[topic_id] = topic.partitions
         if configs is not None:
             delta.configs = {**image.configs, (TOPIC_RESOURCE, name): configs}
             delta.changed_configs.add((TOPIC_RESOURCE, name))

@@ -87,8 +87,8 @@ class FileTail(Closing):
         self.counts: Counter[str] = Counter()
 
     def stop(self) -> None:
-        """Makes `run` return after the transaction that is in progress, or after ten seconds at most if no broker can be
-        reached.
+        """Makes `run` return after the transaction in progress. Without reachable brokers this takes at most ten
+        seconds.
 
         A `default.api.timeout.ms` or `max.block.ms` in the properties replaces the ten seconds.
         """

@@ -83,6 +83,38 @@ def test_one_change_shares_everything_else():
     assert after.topics.by_id[a.topic_id] is after.topics.by_name["a"]
 
 
+def changed_partitions(delta):
+    return {each.name: each.partitions for each in delta.changed_partitions}
+
+
+def test_only_the_changed_partitions_of_a_topic_are_to_be_applied():
+    before = with_topic(topic(3), "other", 2)
+    delta = MetadataDelta(before)
+    delta.replay(change(isr=[1]))
+    delta.replay(change(isr=[1, 2]))
+    delta.replay(records.TopicRecord(name="empty", topic_id=DIRECTORY))
+    changed = delta.to_image(9, 1).topics.by_name["t"].partitions[0]
+    assert changed.partition_epoch == 7
+    assert changed_partitions(delta) == {"t": {0: changed}, "empty": {}}
+    delta.replay(records.RemoveTopicRecord(topic_id=ID))
+    assert changed_partitions(delta) == {"empty": {}}
+
+
+def test_a_cleared_partition_has_changed():
+    before = replay(topic(2), change(eligible_leader_replicas=[2]))
+    delta = MetadataDelta(before)
+    delta.replay(records.ClearElrRecord(topic_name=""))
+    ((name, partitions),) = changed_partitions(delta).items()
+    assert (name, list(partitions), partitions[0].elr) == ("t", [0], ())
+
+
+def test_a_snapshot_changes_the_partitions_that_differ():
+    before, delta = topic(3), MetadataDelta(topic(3))
+    after = replay(before, change(leader=2))
+    delta.topics.replace_with(after.topics)
+    assert changed_partitions(delta) == {"t": {0: after.topics.by_name["t"].partitions[0]}}
+
+
 def test_a_removed_topic_takes_its_configuration_along():
     config = records.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="retention.ms", value="1")
     image = replay(topic(), config)
