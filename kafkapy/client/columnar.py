@@ -100,8 +100,9 @@ def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> 
     """Fills a batch from a partition's buffers until the batch is full or the buffers are empty, and returns the same
     batch.
 
-    Advances the partition's position. The network's lock is not held while records are decoded. During that time the
-    network only appends buffers, or drops them all, which changes the partition's `generation`.
+    Advances the partition's position after each buffer. The network's lock is not held while records are decoded.
+    During that time the network may append buffers. It may also drop all buffers because the position was changed,
+    which raises the partition's `generation`; the batch then ends, and the new position stays.
     """
     while not batch.is_full and max(len(batch), batch.scanned) < batch.max_rows:
         with network.lock:

@@ -233,10 +233,11 @@ class Connection:
             self.close(self._failure(error))
 
     def read_ahead(self) -> None:
-        """Has the kernel collect received bytes of a fetch response until the next step, while no thread waits for the
-        socket.
+        """Raises the socket's low-water mark, so that the kernel goes on receiving a fetch response until the next
+        step.
 
-        Does nothing unless the oldest request without a response is a fetch.
+        Called only if no thread waits for the socket, because the mark would delay the end of its wait. Does nothing
+        unless the oldest request without a response is a fetch.
         """
         if self._in_flight and self._in_flight[0][1].key is ApiKey.FETCH:
             self._frames.take_ahead()
@@ -285,11 +286,11 @@ class Connection:
             request.on_done(None, request.version, error)
 
     def _is_established(self, monotonic_ms: int) -> bool:
-        """Returns whether requests can be sent: the connection to the broker or by the proxy and the TLS handshake are
-        complete.
+        """Returns whether requests can be sent: the socket is connected to the broker, directly or through the proxy,
+        and the TLS handshake, if TLS is used, is complete.
 
-        Continues these as far as the socket allows. Closes the connection if they have not ended at the set-up's
-        deadline.
+        First continues to connect as far as the socket allows. If this is not complete at the deadline of the set-up,
+        closes the connection.
         """
         if self.state is State.CONNECTING and self._is_connected():
             if self._proxy is None:

@@ -269,7 +269,11 @@ class ConsumerGroup:
     # Leaving
 
     def leave(self, timeout_s: float) -> None:
-        """Commits if auto-commit is on, notifies the listener, and leaves the group. Blocks."""
+        """Commits if auto-commit is on, notifies the listener, and leaves the group.
+
+        Does nothing without a subscription to topics. Blocks up to `timeout_s` seconds for the commit, and up to the
+        lesser of `timeout_s` and LONGEST_LEAVING_S for the request to leave.
+        """
         if not self._subscription.is_automatic:
             return
         membership = self._membership

@@ -24,9 +24,10 @@ def encode_subscription(
 ) -> bytes:
     """Encodes a member's subscription for one assignor.
 
-    `owned` are the member's partitions, `generation` is its last generation, and `rack` is "" without a rack.
-    Only a cooperative member still owns partitions when it joins. For the eager sticky assignor, the partitions that
-    the member had before are encoded in the user data.
+    `owned` are partitions of the member, and `generation` is the generation in which it had them; `rack` is "" without
+    a rack. For a cooperative assignor `owned` are encoded as the partitions that the member still has. An eager member
+    has revoked its partitions before it joins: for the eager sticky assignor those that it had are encoded in the user
+    data, and for other eager assignors `owned` has no effect.
     """
     partitions = sorted(owned)
     message = ConsumerProtocolSubscription(

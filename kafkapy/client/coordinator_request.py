@@ -20,7 +20,7 @@ OnResult = Callable[[Any, Exception | None], None]
 
 
 def is_retried(error: Exception | None) -> bool:
-    """Returns whether a request to a coordinator is repeated after an error.
+    """Returns whether a request to a coordinator is repeated after `error`; False for None, which is a success.
 
     It is repeated after the retriable errors of Kafka, and after some more, such as a coordinator that has moved; but
     not after REBALANCE_IN_PROGRESS.

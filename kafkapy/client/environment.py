@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 class Environment(NamedTuple):
     """The parts of the operating system that a client's networking uses; unit tests replace them.
 
-    `connect(node, buffers)` returns a non-blocking socket that is connecting to `node`. Without `has_thread` the
-    network makes progress only while a caller waits. `find_tls_context` returns the TLS context for the next
-    connection; None for the context that the configuration describes. `proxy`, unless it is None, connects to the
-    brokers; `connect` then connects to the proxy.
+    `connect(node, buffers)` returns a non-blocking socket that is connecting to `node`; `buffers` are the sizes in
+    bytes of its send and receive buffers, -1 for the system's default. Without `has_thread` the network makes progress
+    only while a caller waits. `find_tls_context` returns the TLS context for the next connection; None for the context
+    that the configuration describes. `proxy`, unless it is None, connects to the brokers; `connect` then connects to
+    the proxy.
     """
 
     clock: Clock = SystemClock()

@@ -45,9 +45,9 @@ class Interceptors:
         """Returns a record's headers after the interceptors have changed them, and the callbacks to call after the
         delivery.
 
-        Each interceptor that has the method gets `on_send_record(topic, headers)` called, with headers as a tuple of
-        (name, value). It returns such a tuple, and a callback or None. A callback is called with (metadata, error).
-        Java's interceptors change headers in `onSend`, which here has no headers.
+        Calls `on_send_record(topic, headers)` of each interceptor that has this method, with the headers as a tuple of
+        (name, value). The method returns the changed tuple, and a callback or None. A callback is called with
+        (metadata, error). Java's interceptors change headers in `onSend`; here that method gets no headers.
         """
         having = self._having("on_send_record")
         if not having:

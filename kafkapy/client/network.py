@@ -143,10 +143,11 @@ class Network(BrokerConnections):
     def wake_for(self, due_ms: int) -> None:
         """Ensures that a step begins at the monotonic time `due_ms` or earlier.
 
-        If a caller has just stopped waiting, the step may be later: the networking thread runs it HANDOVER_MS after
-        that. May be called by any thread, without the lock, also while a step runs that no longer reads the state that
-        the caller has changed. A thread that is about to sleep writes `_next_step_ms` before it reads `_wanted_ms`;
-        this function writes `_wanted_ms` first, so that at least one of the two threads sees what the other wrote.
+        Any thread may call this without the lock. If a call of `wait_until` has just ended, the step may be later: the
+        networking thread waits HANDOVER_MS before it runs its next step. A step that is in progress does not count, as
+        it may have read the caller's state before the caller changed it. A thread that is about to sleep writes
+        `_next_step_ms` and then reads `_wanted_ms`; this function writes `_wanted_ms` and then reads `_next_step_ms`,
+        so that at least one of the two threads sees what the other wrote.
         """
         with self._wanted_lock:
             self._wanted_ms = min(self._wanted_ms, due_ms)
@@ -236,11 +237,11 @@ class Network(BrokerConnections):
             self._wake()
 
     def _next_step_of_others(self) -> int:
-        """Returns the monotonic time (ms) from which other threads run steps after this caller has stopped waiting.
+        """Returns the monotonic time (ms) by which another thread runs a step after this caller has stopped waiting.
 
-        If the networking thread sleeps, this is the end of its sleep; otherwise the present time, since that thread
-        runs a step within HANDOVER_MS. NEVER means that the time is unknown, because other callers wait. Called with
-        the lock held.
+        If the networking thread sleeps, this is the end of its sleep. Otherwise the result is the present time, but
+        that thread runs the step up to HANDOVER_MS later. While other callers wait, the result is NEVER, because it is
+        unknown how long they sleep; `wake_for` then wakes them. Called with the lock held.
         """
         if self._waiting_callers:
             return NEVER  # it is unknown how long the others sleep
@@ -322,7 +323,11 @@ class Network(BrokerConnections):
             self._stepping_thread = 0
 
     def _read_ahead(self) -> None:
-        """Has the kernel collect more received bytes on each connection, if no thread will wait for the sockets now."""
+        """Calls `read_ahead` of each connection, so that the kernel goes on receiving fetch responses until the next
+        step.
+
+        Does nothing if another thread waits for the sockets, because that thread reads what arrives at once.
+        """
         if not self._waiting_callers and not self._thread_is_selecting:
             for connection in self._connections.values():
                 connection.read_ahead()

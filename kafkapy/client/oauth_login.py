@@ -86,7 +86,8 @@ class Token(NamedTuple):
 class RetrievedToken(NamedTuple):
     """The result of an application's function that knows more of a token than its text.
 
-    expires_s: the wall-clock time in seconds at which the token expires; None if it is a JSON web token that says so.
+    expires_s: the wall-clock time in seconds at which the token expires; None if the text is a JSON web token, whose
+        claim exp is this time.
     extensions: SASL extensions (KIP-342) that are sent with the token, in addition to those of `sasl.jaas.config`.
     """
 
@@ -119,8 +120,9 @@ class OauthLogin:
     """Owns the current token of a client and the thread that renews the token before it expires. Any thread."""
 
     def __init__(self, retrieve: Retriever, renewal: Renewal, extensions: Mapping[str, str]) -> None:
-        """Retrieves the first token and starts the thread that renews it; blocks. Raises AuthenticationError.
+        """Retrieves the first token and starts the thread that renews it; blocks.
 
+        Raises AuthenticationError if no token can be retrieved, or the token is invalid.
         `extensions` are the SASL extensions of the configuration, which are sent with every token.
         """
         self._retrieve = retrieve
@@ -155,7 +157,10 @@ class OauthLogin:
                 at_s = now_s + _PAUSE_AFTER_FAILURE_S
 
     def _next(self) -> tuple[Token, dict[str, str]]:
-        """Retrieves a token; returns it and the SASL extensions to send with it. Raises AuthenticationError."""
+        """Retrieves a token; returns it and the SASL extensions to send with it.
+
+        Raises AuthenticationError if no token can be retrieved, or the token or its extensions are invalid.
+        """
         retrieved, now_s = self._retrieve(), time.time()
         if isinstance(retrieved, str):
             return parse_token(retrieved, now_s), self._configured_extensions
@@ -173,7 +178,8 @@ class OauthLogin:
 def oauth_login(values: SecurityValues, entry: JaasEntry) -> OauthLogin:
     """Returns the login that the configuration describes, with its first token; blocks.
 
-    Raises ConfigError and AuthenticationError.
+    Raises ConfigError if configuration keys are missing or invalid, and AuthenticationError if no token can be
+    retrieved or the token is invalid.
     """
     prefix = _EXTENSION
     retrieve = _retriever(values, entry)
@@ -193,7 +199,8 @@ def oauth_login(values: SecurityValues, entry: JaasEntry) -> OauthLogin:
 def _retriever(values: SecurityValues, entry: JaasEntry) -> Retriever | None:
     """Returns the function that retrieves a token.
 
-    None means that no source is configured, so that the client makes an unsigned token itself. Raises ConfigError.
+    None means that no source is configured, so that the client makes an unsigned token itself. Raises ConfigError if
+    keys that the source needs are missing or invalid.
     """
     handler = values[HANDLER_KEY]
     if handler is not None and handler not in _KAFKAS_HANDLERS:

@@ -296,9 +296,10 @@ class Producer(RecordAccumulator, Closing):
         topic_queues.sticky_bytes = 0
 
     def _on_batch_closed(self) -> None:
-        """Runs a step of the network after a batch was filled, unless another thread is running one.
+        """Runs a step of the network after a batch was filled, unless another thread holds the network's lock.
 
-        Small batches do not cause a step each while requests are in flight, because the responses cause steps too.
+        While requests are in flight, only every n-th batch causes a step, where n batches have about STEP_BYTES: the
+        responses cause steps too, and a step for each small batch would be too many.
         """
         if self.closed_batches % self._batches_per_step == 0 or not self._sender.in_flight:
             self._network.try_step()

@@ -38,11 +38,14 @@ class ProducerIdSource:
 
     @property
     def is_ending(self) -> bool:
-        """Returns whether batches are sent without lingering because a transaction ends."""
+        """Returns False: batches are sent without lingering only at the end of a transaction, and there is none."""
         return False
 
     def take_failure(self) -> ApiError | None:
-        """Returns the error with which all waiting batches fail, or None; the error is returned only once."""
+        """Returns the error with which all waiting batches fail, only once; None if there is no such error.
+
+        It is the error of an InitProducerId request that is not retriable.
+        """
         failure, self._failure = self._failure, None
         return failure
 

@@ -53,7 +53,10 @@ class Proxy(NamedTuple):
 
     @classmethod
     def from_url(cls, url: str) -> Proxy:
-        """Returns the proxy of a URL, such as `socks5://user:password@host:1080`. Raises ConfigError."""
+        """Returns the proxy of a URL, such as `socks5://user:password@host:1080`.
+
+        Raises ConfigError if the URL is not one of a proxy.
+        """
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -74,7 +77,11 @@ class Proxy(NamedTuple):
         return Node(-1, self.host, self.port)
 
     def handshake(self, broker: Node) -> ProxyHandshake:
-        """Returns the conversation that makes the proxy connect to a broker. Raises OSError for an unknown name."""
+        """Returns the conversation that makes the proxy connect to a broker.
+
+        With the scheme `socks5` first looks up the broker's address, which may block. Raises OSError if this lookup
+        fails or, with another scheme, the broker's host is neither an IP address nor a valid host name.
+        """
         return ProxyHandshake(self, broker)
 
 
@@ -94,11 +101,15 @@ class ProxyHandshake:
 
     @property
     def is_sending(self) -> bool:
-        """Returns whether the socket has to accept more data."""
+        """Returns whether bytes for the proxy wait until the socket accepts them."""
         return bool(self._output)
 
     def advance(self, opened: socket.socket) -> bool:
-        """Continues the conversation, and returns whether the broker is connected. Raises OSError."""
+        """Continues the conversation as far as the socket allows, and returns whether the proxy has connected to the
+        broker.
+
+        Raises OSError if the proxy refuses, answers wrongly or closes the connection.
+        """
         try:
             while True:
                 while self._output:

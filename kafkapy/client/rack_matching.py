@@ -49,7 +49,10 @@ class RackMatching:
         self.is_used = are_racks_useful(self._member_racks.values(), every_partition)
 
     def is_mismatch(self, member_id: str, partition: TopicPartition) -> bool:
-        """Returns True if racks are used and the partition has no replica in the member's rack."""
+        """Returns True if the member has a rack and the partition has no replica in it.
+
+        Always returns False if racks cannot change the assignment (`are_racks_useful`).
+        """
         rack = self._member_racks.get(member_id)
         return self.is_used and rack is not None and rack not in racks_of(self._racks, *partition)
 

@@ -100,8 +100,9 @@ class AuditReporter:
         self.uncounted = 0
 
     def count(self, tier: str, topic: str, timestamp_ms: int, count: int = 1) -> None:
-        """Counts `count` records in the bucket of `timestamp_ms`; writes all counts if ten seconds have passed.
+        """Counts `count` records in the bucket of `timestamp_ms`.
 
+        Writes all counts if ten seconds have passed since they were last written. `timestamp_ms` is in ms since 1970.
         `tier` is "produced" or "consumed", according to what the client has done with the records.
         """
         bucket = (tier, topic, timestamp_ms - timestamp_ms % self._bucket_ms)

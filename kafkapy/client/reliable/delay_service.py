@@ -283,9 +283,11 @@ class DelayService(RelayService):
         self._delivered_from.add(TopicPartition(self._topic, partition))
 
     def _commit_positions(self, relay: Relay, batch: Batch) -> None:
-        """Adds to `batch` the positions of partitions from which it sends due records without having read new ones.
+        """Adds to the transaction `batch` the position of each partition of which it sends due records without having
+        read new ones; the positions of the partitions with new records are in `batch` already.
 
-        Their offsets are then committed too, so that a member that has lost one of these partitions is fenced.
+        The coordinator refuses offsets of a member that has left the group's generation. This fences the transaction of
+        a process that sends records of a partition that it has lost.
         """
         for partition in self._delivered_from - batch.offsets.keys():
             batch.offsets[partition] = relay.consumer.position(partition)

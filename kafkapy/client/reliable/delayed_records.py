@@ -114,7 +114,9 @@ def parse(record: SourceRecord, most_delay_ms: int) -> DelayedRecord | Cancellat
 
 
 def _state_key(record: SourceRecord, record_id: bytes | None) -> bytes:
-    """Returns the key of a pending record: its id together with its key, or else its offset, which is unique."""
+    """Returns the key under which a pending record is stored: made of the record's id and its key or, without an id,
+    of its offset, which is unique in the partition.
+    """
     if record_id is None:
         return b"o%d" % record.offset
     key = record.key

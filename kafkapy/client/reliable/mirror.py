@@ -325,8 +325,10 @@ class Mirror(Closing):
             producer.send(self._positions_topic, pack_position(offset), position_key(partition))
 
     def _synchronize_groups(self) -> None:
-        """Commits the translated offsets of groups without members at the target, unless the group's offset there is
-        greater.
+        """Commits, in the target, the translated offsets of the source's groups.
+
+        Leaves out the groups that have members in the target, and the partitions for which the group's offset there is
+        the same or greater.
         """
         if self._groups is None:
             return

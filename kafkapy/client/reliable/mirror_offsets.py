@@ -45,7 +45,10 @@ def runs_of(offsets: Iterable[tuple[int, int]]) -> Iterator[Run]:
 
 
 class OffsetMap:
-    """The latest runs of copied records of one partition, at most twice MOST_RUNS."""
+    """The latest runs of copied records of one partition.
+
+    If they become more than twice MOST_RUNS, all but the latest MOST_RUNS are dropped.
+    """
 
     def __init__(self) -> None:
         self._runs: list[Run] = []

@@ -139,8 +139,10 @@ class PendingRecords(Closing):
         return self._wheel.next_ms()
 
     def tidy(self, now_ms: int) -> None:
-        """Frees the space of removed records if they are more numerous or larger than the remaining records and a fixed
-        minimum.
+        """Frees the space of removed records if it is large; otherwise does nothing.
+
+        It is large if the removed records are more than the remaining ones and more than _LEAST_DEAD, or if their bytes
+        are more than those of the remaining ones and more than _LEAST_GARBAGE.
 
         The remaining records then get other entries, as after `keep_only`. `now_ms` is in ms since 1970.
         """
@@ -149,10 +151,10 @@ class PendingRecords(Closing):
             self.keep_only(None, now_ms)
 
     def keep_only(self, partitions: frozenset[int] | None, now_ms: int) -> None:
-        """Removes the records of all partitions but `partitions` (None: of no partition), and frees all unused space.
+        """Removes the records of all partitions but `partitions`, and frees all unused space.
 
-        The remaining records get other entries. Those that are due but were not released become pending again:
-        `advance` will yield them a second time. `now_ms` is in ms since 1970.
+        If `partitions` is None, no record is removed. The remaining records get other entries. Those that are due but
+        were not released become pending again: `advance` will yield them a second time. `now_ms` is in ms since 1970.
         """
         keys = {entry: key for key, entry in self._by_key.items()}
         old_file, fields = self._file, (self._due, self._positions, self._sizes, self._partitions)

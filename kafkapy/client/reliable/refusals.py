@@ -20,7 +20,7 @@ class Refusals:
         self._errors: dict[Hashable, Exception] = {}
 
     def begin(self) -> None:
-        """Is called when a transaction begins, before it is known whether it has only one record."""
+        """Forgets the record that `tries` has stored for the last transaction; called when a transaction begins."""
         self._tried = None
 
     def tries(self, record: Hashable) -> None:
@@ -30,7 +30,10 @@ class Refusals:
         self._tried = record
 
     def error_of(self, record: Hashable) -> Exception | None:
-        """Returns the error with which the brokers have refused the record that this value identifies, or None."""
+        """Returns the error with which the brokers have refused the record that this value identifies.
+
+        Returns None if they have not refused the record.
+        """
         return self._errors.get(record)
 
     def committed(self) -> None:

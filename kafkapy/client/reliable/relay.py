@@ -72,7 +72,7 @@ class Transform(Protocol):
         """Is called after partitions were taken from this member."""
 
     def wait_s(self, now_ms: int) -> float:
-        """Returns the longest time to wait for records, in seconds."""
+        """Returns the longest time to wait for records, in seconds; `now_ms` is in ms since 1970."""
 
     def step(self, relay: Relay, records: ConsumerRecords, batch: Batch) -> None:
         """Adds the outputs for the records of one poll, and the new positions, to `batch`.
@@ -81,7 +81,7 @@ class Transform(Protocol):
         """
 
     def committed(self) -> None:
-        """Is called after the transaction was committed."""
+        """Is called after the transaction was committed, or after a `step` that added nothing."""
 
     def aborted(self, error: Exception) -> None:
         """Is called after the transaction was aborted; the records will be read again."""

@@ -101,7 +101,7 @@ class RoutingTable:
 
 
 def _hops(headers: RecordHeaders) -> int:
-    """Returns the number of routers that a record has passed; a header that cannot be read counts as none."""
+    """Returns the number of routers that a record has passed; 0 if its header HOPS is missing or cannot be read."""
     for name, value in headers:
         if name == HOPS:
             try:

@@ -60,10 +60,10 @@ class Tracer:
     """Records the events of one client's records in a topic, in the background. Thread-safe.
 
     `interceptor` is an element of `interceptor.classes` of a producer or a consumer. The header `traceparent` of a
-    producer's record names a new span: a child of the span in the record's own header, or else of the current span,
-    whose flag decides whether the events are recorded. Without these a new trace begins, and is recorded with the
-    probability `sample_rate`. The program never waits for the trace records: those that do not fit into the queue are
-    dropped and counted in `dropped`.
+    producer's record names a new span. Its parent is the span in the record's own header or, without one, the current
+    span; the parent's flag decides whether the events are recorded. If there is no parent, a new trace begins, and is
+    recorded with the probability `sample_rate`. The program never waits for the trace records: those that do not fit
+    into the queue are dropped and counted in `dropped`.
     """
 
     def __init__(
