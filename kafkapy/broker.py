@@ -115,7 +115,7 @@ class Broker(ClusterNode):
 
     @property
     def parts(self) -> Parts:
-        """The parts that `start` has built."""
+        """The parts that `start` has built; reading them before that is an error of the caller."""
         assert self._parts is not None, "the broker was not started"
         return self._parts
 
@@ -220,9 +220,9 @@ class Broker(ClusterNode):
     def _keep_rights_current(self, parts: Parts, authorizer: Authorizer) -> None:
         """Lets the gate decide from the authorizer's results, which it stores until the ACLs change.
 
-        The authorizer must already follow the metadata: a change of the ACLs has to reach it before `GateRights`
-        compares the authorizer's generation, which is the number of its changes, with the generation of the stored
-        results.
+        Must be called after the authorizer has begun to follow the metadata. Listeners are called in the order in which
+        they were added: after a change of the ACLs, the authorizer must have raised its generation (the number of its
+        changes) before `GateRights` looks at it. Otherwise the gate would use outdated results until the next change.
         """
         from kafkapy.server.gate_rights import GateRights
 
@@ -275,9 +275,9 @@ class Broker(ClusterNode):
         """Watches for the first other node of a cluster of one node; from then on, the broker sends requests to the
         active controller instead of calling it directly.
 
-        Must not be called if there is no listener for controllers: no other node can then join the cluster, and the
-        broker could not send requests to its own controller. Even then the metadata may name another broker that was
-        never unregistered.
+        Must not be called without a listener for controllers, through which the broker sends these requests also to its
+        own controller. No other node can then join the cluster; but the metadata may still name another broker that no
+        longer exists and was never unregistered, which would count as the first other node.
         """
         controller = self.parts.controller
         watch = GrowthWatch(
@@ -289,8 +289,11 @@ class Broker(ClusterNode):
         controller.call(lambda: watch.check(controller.image))
 
     def _leave_direct_calls(self) -> None:
-        """Replaces direct calls of the controller with requests to the active controller, unless the broker is already
-        stopping. Reactor thread."""
+        """Makes the broker send requests to the active controller, which it has called directly until now.
+
+        Called on the reactor's thread when the cluster has got a second node (`_watch_growth`). Does nothing if the
+        broker is already stopping.
+        """
         if self.state == RUNNING:
             parts = self.parts
             parts.link.leave_direct_calls()

@@ -141,9 +141,10 @@ def raise_descriptor_limit() -> None:
 class StopRequest:
     """A request to stop the broker, made by a signal or by a thread with a fatal failure; wakes the main thread.
 
-    The request is a pipe that Python's C signal handler writes to, in whichever thread the kernel delivers the signal.
-    A threading.Event would deadlock if a handler set it during `wait`. A Python handler runs only when the main thread
-    wakes up, which a signal to another thread, or one just before the wait, does not cause.
+    The request is a byte in a pipe, from which the main thread reads. Python's C signal handler writes it at once, in
+    whichever thread the kernel delivers the signal. A handler in Python would not do: it runs in the main thread only,
+    and a signal that arrives in another thread, or just before the wait, does not wake the main thread. If such a
+    handler set a threading.Event for which the main thread waits, both could also deadlock on the Event's own lock.
     """
 
     def __init__(self) -> None:
@@ -161,7 +162,11 @@ class StopRequest:
         os.write(self._write_end, b"\0")
 
     def is_made(self) -> bool:
-        """Returns whether a stop was requested. A SIGHUP counts, because a node that starts cannot reload its file."""
+        """Returns whether a stop was requested; called while the node is starting.
+
+        A SIGHUP counts as a request to stop, because the node cannot reload its configuration file before its start has
+        ended.
+        """
         return bool(select.select([self._read_end], [], [], 0)[0])
 
     def wait(self, on_hangup: Callable[[], bool] = lambda: False) -> None:

@@ -292,9 +292,10 @@ def _build_link(
 
 
 def broker_config_changed(tls: TlsListeners | None, link: ControllerLink) -> None:
-    """Applies changed dynamic keys that are read only when they change: the key stores of TLS and `cordoned.log.dirs`.
+    """Applies the changes of dynamic keys that need an action: reads changed key stores and trust stores of TLS again,
+    and reports the directories of `cordoned.log.dirs` to the controller.
 
-    `tls` is None if no listener uses TLS; `link` reports the cordoned directories to the controller.
+    `tls` is None if no listener uses TLS; `link` sends the report.
     """
     if tls is not None:
         tls.refresh()
@@ -302,9 +303,10 @@ def broker_config_changed(tls: TlsListeners | None, link: ControllerLink) -> Non
 
 
 def periodic_tasks(services: ControllerServices, image: MetadataImage, monotonic_ms: int) -> PeriodicTasks:
-    """Returns the periodic tasks of an active controller.
+    """Returns the periodic tasks of an active controller, whose first intervals begin at `monotonic_ms`.
 
-    Imports their module, which a broker that is the only node of its cluster does not need.
+    `image` is the newest image. Called after another node has registered as a broker: as long as a broker is the only
+    node of its cluster, it needs neither the tasks nor their module, which is therefore imported here.
     """
     from kafkapy.controller.periodic_tasks import PeriodicTasks, TaskIntervals
 
