@@ -213,8 +213,8 @@ class ConsumerGroup:
     def _revoke_before_join(self) -> None:
         """Drops all partitions before joining, if the membership was lost or the protocol is eager.
 
-        Calls `on_partitions_lost` or, after an automatic commit, `on_partitions_revoked`. A cooperative member keeps
-        its partitions.
+        If the membership was lost, calls `on_partitions_lost`. Otherwise commits if auto-commit is on, and calls
+        `on_partitions_revoked`. A cooperative member that was not lost keeps its partitions.
         """
         membership = self._membership
         owned = sorted(self._subscription.partitions)

@@ -48,8 +48,8 @@ class FetchSession:
     def plan(self, positions: dict[TopicPartition, FetchPosition], *, partition_count: int) -> FetchPlan:
         """Returns the next request for these positions.
 
-        `partition_count` is the number of partitions that the consumer reads from the broker; for few partitions no
-        session is created.
+        `partition_count` is the number of partitions that the consumer reads from the broker. For FEW_PARTITIONS or
+        fewer no session is created, and every request has all positions.
         """
         if self._session_id == 0 and partition_count <= FEW_PARTITIONS:
             return FetchPlan(*WITHOUT_SESSION, dict(positions), {})

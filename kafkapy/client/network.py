@@ -83,11 +83,10 @@ class Network(BrokerConnections):
     def wait_until(self, is_done: Callable[[], bool], timeout_s: float | None, *, poll_ms: int = NEVER) -> bool:
         """Runs steps until `is_done()` or until `timeout_s` seconds have passed; returns whether it is done. Blocks.
 
-        `is_done` is called with the lock held, before the first step, after every step and at least every `poll_ms`.
-        Raises WakeupError after `interrupt`, unless `is_done()` is true; a call that `interrupt` preceded makes no
-        step. Raises AuthenticationError, as long as `is_done()` is false, once for each connection that has failed to
-        authenticate. Raises RuntimeError if it is called within a callback of this client, since callbacks must not
-        wait.
+        `is_done` is called with the lock held, after every step and at least every `poll_ms`. If it returns False,
+        raises WakeupError after `interrupt`, and AuthenticationError once for each connection that has failed to
+        authenticate. If `interrupt` was called before this method, `is_done` is called first, and no step is run.
+        Raises RuntimeError if it is called within a callback of this client, since callbacks must not wait.
         """
         if self._stepping_thread == threading.get_ident():
             raise RuntimeError("a callback must not wait for the client that calls it")

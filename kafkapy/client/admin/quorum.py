@@ -105,9 +105,10 @@ class QuorumOperations(AdminLookups):
     ) -> MetadataLogPart:
         """Returns the batches of the metadata log from `offset` on, as the leader of this epoch has them. Blocks.
 
-        `last_epoch` is the epoch of the record before `offset`, if it is known. At the start of its log the leader
-        sends records only if `last_epoch` is the epoch of its oldest snapshot, and otherwise refers to a snapshot. The
-        client must be connected to controllers, and needs the permission of a broker (CLUSTER_ACTION).
+        `last_epoch` is the epoch of the record before `offset`; None if it is not known. If `offset` is the start of
+        the leader's log, and `last_epoch` is not the epoch of the leader's oldest snapshot, the leader refers to a
+        snapshot instead of sending batches. The client must be connected to controllers, and needs the permission of a
+        broker (CLUSTER_ACTION).
         """
         partition = FetchRequest.FetchPartition(
             partition=0,

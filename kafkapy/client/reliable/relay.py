@@ -131,8 +131,8 @@ class Relay(Closing):
     positions are always those that the brokers have. Waits without end for a broker that cannot be reached.
 
     `instance` names the transactional id and the static member of the group. If another process starts with the same
-    `instance`, `run` raises NameTaken (with the consumer protocol, in the process that starts). None makes a random id,
-    and a dynamic member, which leaves the group at its end.
+    `instance`, `run` raises NameTaken in the earlier process or, with the consumer protocol, in the one that starts.
+    None makes a random id, and a dynamic member, which leaves the group at its end.
     """
 
     def __init__(

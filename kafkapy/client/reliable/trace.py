@@ -182,8 +182,8 @@ class TraceInterceptor:
     def on_send_record(self, topic: str, headers: RecordHeaders) -> tuple[RecordHeaders, Callable[..., object] | None]:
         """Returns the headers with `traceparent`, and the function to call after the delivery.
 
-        The function is called with the record's metadata and the error, each of which may be None. It is None if the
-        span is not sampled.
+        The function is called with the record's metadata and the error, each of which may be None. If the span is not
+        sampled, None is returned instead of the function.
         """
         tracer = self._tracer
         span, parent_id = tracer.begin(headers)
