@@ -216,7 +216,8 @@ class ShareConsumer(Closing):
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Returns an iterator over the records that never ends; it blocks while there is no record.
 
-        In implicit mode a record is accepted after the last record of its poll was returned, or by `commit`.
+        In implicit mode the records of one poll are accepted together, when the iterator needs the next poll; `commit`
+        accepts those that the iterator has returned so far.
         """
         rest = self._unread
         while True:
@@ -258,9 +259,9 @@ class ShareConsumer(Closing):
         self._deliveries.acknowledge(topic, number, offset, AcknowledgeType(kind), None)
 
     def commit(self, timeout: float | None = None) -> Results:
-        """Sends the acknowledgements and blocks until they have results; returns the error of each partition or None.
+        """Sends the acknowledgements, blocks until they have results, and returns the error of each partition.
 
-        Raises RequestTimedOut after `timeout` seconds.
+        The error is None after a success. Raises RequestTimedOut after `timeout` seconds.
         """
         self._check_usable()
         self._call_back()

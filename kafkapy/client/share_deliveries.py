@@ -215,7 +215,7 @@ class ShareDeliveries:
         """Handles the response to one renewal of acquisition locks.
 
         `renewals` are the records whose locks were renewed, which the next `collect_renewed` returns; empty if the
-        renewal failed. `lock_timeout_ms` is the time limit of the renewed locks.
+        renewal failed. `lock_timeout_ms` is the time limit of the renewed locks, None if the response has none.
         """
         self._renewing -= 1
         records = sorted(renewals, key=lambda record: record.offset)

@@ -52,7 +52,8 @@ class Commit:
     """The acknowledgements that one call sends to one broker.
 
     `waiting` has those that have no result yet. `is_final` marks the last commit to the broker, which ends the session.
-    `on_result(source, acknowledgements, error)` is called with each result; `error` is None after a success.
+    `on_result(source, acknowledgements, error)` is called for each partition with a result: `source` is its ShareSource
+    (broker and partition), and `error` is None after a success.
     """
 
     def __init__(self, waiting: ToSend, deadline_ms: int, on_result: OnAcknowledged, *, is_final: bool) -> None:
@@ -83,8 +84,8 @@ class ShareFetcher:
 
     `wants_records` is True while the application waits for records; records are fetched only then, because their locks
     expire while they are buffered. `errors` contains the errors that the next poll raises.
-    `on_completed(source, acknowledgements, error)` is called for every partition whose acknowledgements have a result;
-    `error` is None after a success.
+    `on_completed(source, acknowledgements, error)` is called for every partition whose acknowledgements have a result:
+    `source` is its ShareSource (broker and partition), and `error` is None after a success.
     """
 
     def __init__(
@@ -136,8 +137,8 @@ class ShareFetcher:
         """Sends acknowledgements without fetching; they are repeated after retriable errors until `deadline_ms`
         (monotonic).
 
-        `on_result(source, acknowledgements, error)` is called for each partition, possibly before `commit` returns;
-        `error` is None after a success.
+        `on_result(source, acknowledgements, error)` is called for each partition, before `commit` returns if the broker
+        no longer leads it: `source` is its ShareSource (broker and partition), and `error` is None after a success.
         """
         by_node: dict[int, ToSend] = {}
         for source, each in acknowledgements.items():
@@ -293,8 +294,8 @@ class ShareFetcher:
     ) -> None:
         """Passes the result of one partition's acknowledgements to `on_result` and `on_completed`.
 
-        `error` is None after a success. Acquisition locks that were renewed for `lock_timeout_ms` are reported to the
-        deliveries.
+        `error` is None after a success. If acknowledgements renew acquisition locks, also passes the renewed records
+        (none after an error) to the deliveries, with their new time limit `lock_timeout_ms`, None if it is not known.
         """
         if acknowledgements.renewals:
             renewed = acknowledgements.renewals.values() if error is None else ()

@@ -222,9 +222,10 @@ class _EqualShares:
         return left
 
     def _near(self, topic_partition: TopicPartition, candidates: list[str], first: int) -> int | None:
-        """Returns the index of the first candidate, in a circle from `first` on, in a rack of the partition's replicas.
+        """Returns the index of the first candidate (member id) that is in a rack of the partition's replicas.
 
-        Returns None if no candidate is in such a rack.
+        The search begins at the index `first`, and continues at index 0 after the last candidate. Returns None if no
+        candidate is in such a rack.
         """
         places = [(first + step) % len(candidates) for step in range(len(candidates))]
         return next((each for each in places if self.matching.is_near(candidates[each], topic_partition)), None)
@@ -312,9 +313,9 @@ class _Balance:
         self.assigned.update(fixed)
 
     def _given_within_racks(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Assigns each partition to the member with the fewest partitions in a rack of its replicas, or without a rack.
+        """Assigns each partition to a member in a rack of its replicas, or to a member that has no rack.
 
-        Returns the partitions that have no such member.
+        Among these members, chooses the one with the fewest partitions. Returns the partitions for which there is none.
         """
         left = []
         for topic_partition in partitions:
@@ -380,9 +381,10 @@ class _Balance:
                 return has_moved
 
     def _previous_owners(self) -> dict[TopicPartition, str]:
-        """Returns the previous owner of each partition.
+        """Returns the previous owner of each partition that has one and whose topic it still reads.
 
-        This is the member that claims the partition for the latest generation before the current one.
+        The current generation is the highest one of all members. The previous owner is the member that claims the
+        partition for the highest generation below the current one.
         """
         latest = max((member.generation for member in self.members.values()), default=-1)
         found: dict[TopicPartition, tuple[int, str]] = {}
@@ -406,7 +408,11 @@ class _Balance:
         self._give(moved, receiver)
 
     def _is_balanced(self) -> bool:
-        """Returns whether no member could get a partition from a member that has more partitions than it."""
+        """Returns whether the assignment is balanced.
+
+        This is the case if the numbers of partitions of any two members differ by one at most, or if no member could
+        get a partition from a member that has more partitions.
+        """
         if self.order[0][0] >= self.order[-1][0] - 1:
             return True
         for count, member_id in self.order:
@@ -439,7 +445,8 @@ class _Movements:
     def partition_to_move(self, topic_partition: TopicPartition, giver: str, receiver: str) -> TopicPartition:
         """Returns the partition to move from `giver` to `receiver`.
 
-        This is `topic_partition`, or a partition of the same topic that had moved from `receiver` to `giver` before.
+        This is a partition of the same topic that has moved from `receiver` to `giver` before, so that it moves back;
+        if there is none, `topic_partition`. If `topic_partition` has moved already, its first owner counts as `giver`.
         """
         giver = self.moves.get(topic_partition, (giver, giver))[0]
         back = [

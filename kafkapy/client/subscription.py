@@ -106,8 +106,9 @@ class PartitionState:
 
     @property
     def is_fetchable(self) -> bool:
-        """Returns whether records may be fetched: the position is known, not at the end to read, and the partition not
-        paused.
+        """Returns whether records may be fetched: the position is known, and the partition is not paused.
+
+        If `until_offset` is set, the offset of the next fetch must also be smaller, because reading stops there.
         """
         if self.position is None or self.is_paused:
             return False

@@ -120,16 +120,17 @@ class TransactionState(ProducerIdSource):
     # Called by the sender
 
     def take_failure(self) -> ApiError | None:
-        """Returns the error with which all waiting batches fail, or None.
+        """Returns the error with which all waiting batches fail; None if the transaction has not failed.
 
-        The error stays until the transaction is aborted.
+        Does not remove the error: `reset` does, after the transaction was aborted.
         """
         return self.failure
 
     def run(self, monotonic_ms: int, has_in_flight: bool) -> bool:
         """Sends AddPartitionsToTxn for the partitions that wait to be added to the transaction.
 
-        Returns True if batches may be sent: a transaction is open or ending. `has_in_flight` has no effect.
+        Returns False if no batch may be sent: no transaction is open or ending, or the search for the coordinator has
+        failed. `has_in_flight` has no effect.
         """
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.ENDING):
             return False
@@ -165,13 +166,17 @@ class TransactionState(ProducerIdSource):
         return False
 
     def on_sequence_given_up(self) -> None:
-        """Records that a batch with a sequence was given up, so that the epoch is raised after the abort."""
+        """Records that a batch with a sequence has failed and is not sent again.
+
+        The brokers may lack its sequence, so the end of the transaction raises the epoch, with which sequences restart.
+        """
         self.needs_new_epoch = True
 
     def on_error(self, error: ApiError) -> None:
         """Handles an error that is not retried.
 
-        An error in FATAL makes the producer unusable for good; any other fails the transaction in progress, if any.
+        An error in FATAL, such as PRODUCER_FENCED, makes the producer unusable for good. Any other error fails the
+        transaction in progress, if there is one.
         """
         if error.error in FATAL:
             self.phase = TransactionPhase.FATAL

@@ -186,4 +186,7 @@ class SchemaDeserializer(ABC):
 
     @abstractmethod
     def deserialize(self, data: bytes, frame: Frame, parsed: Any) -> Any:
-        """Returns the value of data that begin at `frame.start`."""
+        """Returns the value of the data, which begin at the position `frame.start` of `data`.
+
+        `parsed` is the result of `parse` for the schema that the frame names.
+        """

@@ -87,7 +87,10 @@ def encode_indexes(indexes: Iterable[int]) -> bytes:
 
 
 def decode_indexes(data: bytes, position: int) -> tuple[tuple[int, ...], int]:
-    """Returns the message indexes that begin at `position`, and the position after them. Raises WrongFrame."""
+    """Returns the message indexes that begin at `position`, and the position after them.
+
+    Raises WrongFrame if the bytes at `position` do not encode message indexes.
+    """
     count, position = _read_varint(data, position)
     if count == 0:
         return (0,), position

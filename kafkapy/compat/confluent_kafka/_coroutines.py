@@ -12,10 +12,11 @@ Result = TypeVar("Result")
 def coroutine_of(
     method: Callable[Concatenate[Any, Parameters], Result],
 ) -> Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]]:
-    """Returns a coroutine function, to be an attribute of a class, that calls `method` on a thread.
+    """Returns a coroutine function, to be an attribute of a class, that runs the blocking `method` on a thread.
 
-    The coroutine calls the method of the same name of `self._blocking`, which may be of a derived class that overrides
-    the method, by `await self._call(bound method, arguments)`. It has the name and the docstring of `method`.
+    The coroutine awaits `self._call(found, arguments)`, where `found` is the method of the object `self._blocking` that
+    has the name of `method`; so an override in the object's class is called. The coroutine function has the name and
+    the docstring of `method`.
     """
     name = method.__name__
 

@@ -471,7 +471,7 @@ class Producer(Client):
         self._client.purge(queued=in_queue, in_flight=in_flight)
 
     def _purge_unknown(self) -> None:
-        """Fails the records that wait for the partitions of their topic."""
+        """Fails, with `_PURGE_QUEUE`, the records that wait until the partitions of their topic are known."""
         with self._unknown_lock:
             for records in self._unknown.values():
                 self._failed.extend((record[-1], _FROM_QUEUE) for record in records)

@@ -79,15 +79,15 @@ class Message:
         self._error, self._latency = error, latency
 
     def topic(self) -> str | None:
-        """Returns the topic."""
+        """Returns the topic; None for an error of the consumer that concerns no topic."""
         return self._record.topic
 
     def partition(self) -> int | None:
-        """Returns the number of the partition."""
+        """Returns the number of the partition; None for an error of the consumer that concerns no partition."""
         return self._record.partition
 
     def offset(self) -> int | None:
-        """Returns the offset, None if it is not known."""
+        """Returns the offset; None for a record that was not delivered, and for an error that concerns no offset."""
         return self._record.offset
 
     def key(self) -> Any:
@@ -153,7 +153,7 @@ class Message:
         self._changed().value = value
 
     def set_error(self, error: KafkaError | None) -> None:
-        """Replaces the error."""
+        """Replaces the error; None removes it."""
         self._error = error
 
     def __len__(self) -> int:

@@ -149,7 +149,11 @@ class ShareConsumer(Client):
         return Message(place.topic, place.partition, first, error=kafka_error(error))
 
     def acknowledge(self, message: Message, ack_type: AcknowledgeType = AcknowledgeType.ACCEPT) -> None:
-        """Acknowledges a message of the last poll, in explicit mode. Does not block."""
+        """Acknowledges a message of the last poll. Does not block.
+
+        Raises IllegalStateException in implicit mode, and for a message that was not returned by the last poll or whose
+        acknowledgement was committed.
+        """
         if not isinstance(message, Message):
             raise TypeError("expected Message")
         topic, partition, offset = message.topic(), message.partition(), message.offset()
@@ -160,7 +164,11 @@ class ShareConsumer(Client):
     def acknowledge_offset(
         self, topic: str, partition: int, offset: int, ack_type: AcknowledgeType = AcknowledgeType.ACCEPT
     ) -> None:
-        """Acknowledges the message at an offset, in explicit mode. Does not block."""
+        """Acknowledges the message of the last poll at an offset, even if it could not be read. Does not block.
+
+        Raises IllegalStateException in implicit mode, and if the last poll returned no message at this offset or its
+        acknowledgement was committed.
+        """
         with self._used():
             try:
                 kind = KafkapyAcknowledgeType(int(ack_type))
@@ -173,7 +181,10 @@ class ShareConsumer(Client):
                 self._client.acknowledge_offset((topic, partition), offset, kind)
 
     def commit_sync(self, timeout: float = 60) -> dict[TopicPartition, KafkaException | None]:
-        """Sends the acknowledgements and returns the error of each partition, None after a success. Blocks."""
+        """Sends the acknowledgements and returns the error of each partition, None after a success.
+
+        Blocks until all acknowledgements have results. Raises KafkaException after `timeout` seconds.
+        """
         with self._used():
             try:
                 results = self._client.commit(seconds(timeout))

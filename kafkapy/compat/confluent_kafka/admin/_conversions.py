@@ -63,7 +63,7 @@ def node(found: Any) -> model.Node:
 
 
 def new_topic(topic: NewTopic) -> kafkapy.NewTopic:
-    """Returns kafkapy's NewTopic. Raises TypeError for an object of another type."""
+    """Converts confluent-kafka's NewTopic to kafkapy's. Raises TypeError if `topic` is not a NewTopic."""
     if not isinstance(topic, NewTopic):
         raise TypeError("Expected list of NewTopic")
     configs = {name: str(value) for name, value in (topic.config or {}).items()}
@@ -74,7 +74,7 @@ def new_topic(topic: NewTopic) -> kafkapy.NewTopic:
 
 
 def topic_description(found: kafkapy.TopicDescription, nodes: dict[int, model.Node]) -> TopicDescription:
-    """Returns the description of a topic; `nodes` are the brokers by id."""
+    """Converts kafkapy's description of a topic to confluent-kafka's; `nodes` are the brokers by id."""
 
     def named(node_id: int) -> model.Node:
         return nodes.get(node_id) or model.Node(node_id, "", -1)
@@ -92,7 +92,7 @@ def topic_description(found: kafkapy.TopicDescription, nodes: dict[int, model.No
 
 
 def cluster_description(found: kafkapy.ClusterDescription) -> DescribeClusterResult:
-    """Returns the description of the cluster."""
+    """Converts kafkapy's description of a cluster to confluent-kafka's."""
     controller = None if found.controller is None else node(found.controller)
     return DescribeClusterResult(controller, [node(each) for each in found.brokers], found.cluster_id)
 
@@ -114,7 +114,7 @@ def described_configs(resource: ConfigResource, found: dict[str, kafkapy.ConfigE
 
 
 def _source(number: int) -> Any:
-    """Returns the number of a value's source, or that of UNKNOWN_CONFIG if confluent-kafka has no such source."""
+    """Returns `number`, Kafka's number of a value's source; that of UNKNOWN_CONFIG if ConfigSource lacks it."""
     return number if any(number == each.value for each in ConfigSource) else ConfigSource.UNKNOWN_CONFIG.value
 
 

@@ -78,7 +78,7 @@ class PartitionMetadata:
 
 
 class GroupMember:
-    """A member of a group; `metadata` and `assignment` are in the form of the group's protocol type."""
+    """A member of a group; `metadata` and `assignment` are bytes in the form of its group's protocol type."""
 
     def __init__(self) -> None:
         self.id: str | None = None

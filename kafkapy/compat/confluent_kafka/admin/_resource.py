@@ -18,7 +18,7 @@ class ResourceType(OrderedEnum):
 
 
 class ResourcePatternType(OrderedEnum):
-    """How the name of a resource is compared with the name in a permission."""
+    """The ways to compare the name in a permission with the name of a resource; ANY and MATCH are for filters."""
 
     UNKNOWN = numbers.RESOURCE_PATTERN_UNKNOWN
     ANY = numbers.RESOURCE_PATTERN_ANY

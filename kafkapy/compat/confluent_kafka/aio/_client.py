@@ -26,7 +26,7 @@ class AioClient:
         await self.close()
 
     async def close(self) -> Any:
-        """Closes the client."""
+        """Closes the client. Each derived class defines this method; the base class raises NotImplementedError."""
         raise NotImplementedError
 
     async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

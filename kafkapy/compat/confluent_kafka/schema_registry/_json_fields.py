@@ -102,7 +102,8 @@ def transform(
 def _is_whole(schema: dict[str, Any]) -> bool:
     """Returns whether the parts that `_parts` yields for a schema contain all of its constraints on its values.
 
-    This is the case if `type` is a list, and if `$ref` is present without allOf, oneOf and anyOf.
+    If so, `transform` has nothing left to do for the schema itself after its parts. Returns True if `type` is a list,
+    or if the schema has `$ref` and none of allOf, oneOf and anyOf.
     """
     is_reference = "$ref" in schema and not any(name in schema for name in _COMBINED)
     return is_reference or isinstance(schema.get("type"), list)

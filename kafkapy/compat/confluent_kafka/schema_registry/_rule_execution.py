@@ -87,7 +87,8 @@ class Operation:
         """Executes the rules of a phase one after another, and returns the resulting message.
 
         `inline_tags` are the tags of the fields by full name; `field_transformer(context, transform, message)` applies
-        a transform to the fields of a message. Only rules for fields need them. Raises SerializationError.
+        a transform to the fields of a message. Only rules for fields need them. Raises SerializationError if a rule
+        fails and its action is ERROR, and RuleError if a rule names an unknown action.
         """
         governing = self._source if self.mode == RuleMode.DOWNGRADE else self._target
         rule_set = None if governing is None else governing.rule_set
@@ -137,10 +138,10 @@ class Operation:
         return message, message is None
 
     def _act(self, context: RuleContext, message: Any, error: Exception | None) -> None:
-        """Runs the action that a rule names for its success or its failure. Raises SerializationError and RuleError.
+        """Runs the action that a rule names for its success or its failure.
 
         The rule has failed if `error` is given or `message` is None. The default action of a failure is ERROR, which
-        raises.
+        raises SerializationError. Raises RuleError if no action has the name; another exception of an action is logged.
         """
         rule = context.rule
         is_failure = error is not None or message is None

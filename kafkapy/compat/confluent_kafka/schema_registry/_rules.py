@@ -187,7 +187,10 @@ class RuleContext:
             self._fields.pop()
 
     def get_tags(self, full_name: str) -> set[str]:
-        """Returns the tags of a field in the schema's metadata, whose field names may contain wildcards."""
+        """Returns the tags that the schema's metadata has for a field.
+
+        The metadata name fields by patterns with wildcards; `full_name` is matched with each pattern.
+        """
         metadata = None if self.target is None else self.target.metadata
         if metadata is None or metadata.tags is None:
             return set()
@@ -235,10 +238,11 @@ class FieldRuleExecutor(RuleExecutor):
         """Returns the function `(context, field, value) -> new value` that the rule applies to each field."""
 
     def transform(self, ctx: RuleContext, message: Any) -> Any:
-        """Applies the rule to the fields of a message, and returns the message.
+        """Applies the rule `ctx.rule` to the fields of a message, and returns the message.
 
-        If several transforms have the same mode, type and tags, only one of them is applied: for writing and upgrades
-        the first one in `ctx.rules`, for reading and downgrades the last one. Otherwise returns `message` unchanged.
+        Of several transforms with the same mode, type and tags, only one is applied: for writing and upgrades the first
+        one in `ctx.rules`, for reading and downgrades the last one. If the rule is one of the others, returns `message`
+        unchanged. Raises RuleError if `ctx` has no function that applies a transform to fields.
         """
         if ctx.rule_mode in (RuleMode.WRITE, RuleMode.UPGRADE):
             others = ctx.rules[: ctx.index]

@@ -454,9 +454,10 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return self._from_value(value, ctx)
 
     def _reader(self, reading: Reading) -> Schema | None:
-        """Returns the schema of the deserialized values: the reader's latest version, or else the schema of the data.
+        """Returns the schema of the deserialized values: `reading.latest`, or else the schema of the data.
 
-        The deserializers for Avro and JSON put the schema that was given to the constructor between these two.
+        The deserializers for Avro and JSON put the schema that was given to the constructor between these two. Returns
+        None if there is none of them, because the deserializer has no registry.
         """
         return reading.writer if reading.latest is None else reading.latest.schema
 
@@ -472,7 +473,10 @@ class BaseDeserializer(BaseSerde, Deserializer):
         return value
 
     def _record_name(self, writer: Schema, schema_id: SchemaId) -> str:
-        """Returns the full name of the type that a schema describes, or "" if it has none."""
+        """Returns the full name of the type that the schema `writer` describes, or "" if the type has no name.
+
+        The base class returns "".
+        """
         return ""
 
     @abstractmethod
@@ -484,7 +488,7 @@ class BaseDeserializer(BaseSerde, Deserializer):
         """
 
     def _check(self, value: Any, reader: Schema | None) -> None:
-        """Raises SchemaMismatch if a value does not fit the reader's schema."""
+        """Raises SchemaMismatch if a value does not fit the reader's schema. The base class checks nothing."""
 
     def _from_value(self, value: Any, ctx: SerializationContext | None) -> Any:
         """Converts a deserialized value to an application's object. The base class returns the value itself."""

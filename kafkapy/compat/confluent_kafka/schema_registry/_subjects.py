@@ -103,10 +103,11 @@ class AssociatedNameStrategy:
         schema_registry_client: SchemaRegistryClient | None,
         conf: Mapping[str, Any] | None = None,
     ) -> str | None:
-        """Returns the subject of the keys or the values of a topic, which `ctx` names; None if no strategy finds one.
+        """Returns the subject of the keys or the values (`ctx.field`) of the topic `ctx.topic`.
 
-        `record_name` is the full name of the schema's type; `conf` is the strategy's configuration. Raises ValueError
-        and SerializationError.
+        `record_name` is the full name of the schema's type; `conf` is the strategy's configuration. Returns None if the
+        fallback strategy needs the type's name and the type has none. Raises ValueError without `ctx` and for an
+        invalid fallback; SerializationError if the topic has several subjects, or none while the fallback is NONE.
         """
         context = _required(ctx)
         is_key = context.field == MessageField.KEY
@@ -181,10 +182,11 @@ class AsyncAssociatedNameStrategy:
         schema_registry_client: AsyncSchemaRegistryClient | None,
         conf: Mapping[str, Any] | None = None,
     ) -> str | None:
-        """Returns the subject of the keys or the values of a topic, which `ctx` names; None if no strategy finds one.
+        """Returns the subject of the keys or the values (`ctx.field`) of the topic `ctx.topic`.
 
-        `record_name` is the full name of the schema's type; `conf` is the strategy's configuration. Raises ValueError
-        and SerializationError.
+        `record_name` is the full name of the schema's type; `conf` is the strategy's configuration. Returns None if the
+        fallback strategy needs the type's name and the type has none. Raises ValueError without `ctx` and for an
+        invalid fallback; SerializationError if the topic has several subjects, or none while the fallback is NONE.
         """
         client = None if schema_registry_client is None else schema_registry_client.blocking
         return await asyncio.to_thread(self.blocking, ctx, record_name, client, conf)

@@ -92,8 +92,9 @@ def evaluate_validation_rule(
 ) -> None:
     """Executes a rule for a value, and appends a ValidationRuleError to `out` if the value violates the rule.
 
-    `schema` is the value's schema, and `path` the value's path in the message. Raises SerializationError if the
-    executor's result is neither a bool nor a text.
+    Also appends one, with its `cause`, if the executor raises RuleError because it cannot execute the rule. `schema` is
+    the value's schema, and `path` the value's path in the message. Raises SerializationError if the executor's result
+    is neither a bool nor a text.
     """
     out.extend(_errors(executor, rule, schema, value, path))
 

@@ -125,7 +125,10 @@ class ClusterOperations(TopicOperations):
         return found
 
     def describe_metadata_quorum(self) -> dict[str, Any]:
-        """Returns the leader, the voters and the observers of the metadata log."""
+        """Returns the DescribeQuorum response as a dictionary: the leader, voters and observers of the metadata log.
+
+        They are in the only partition under `topics`, whose `error` is the text of its error, None without one.
+        """
         topic = DescribeQuorumRequest.TopicData(
             topic_name=METADATA_TOPIC, partitions=[DescribeQuorumRequest.PartitionData(partition_index=0)]
         )
@@ -140,14 +143,18 @@ class ClusterOperations(TopicOperations):
         return found
 
     def get_broker_version_data(self, broker_id: int) -> BrokerVersionData:
-        """Returns the versions of the APIs that a broker serves."""
+        """Returns the lowest and highest version of each API that a broker serves, by the number of the API.
+
+        The release in the result is the client's option `api_version`, or else the one that the client has derived from
+        the API versions of the broker that it connected to first.
+        """
         response = self._ask(ApiKey.API_VERSIONS, _versions_request, broker_id)
         raise_error(response.error_code, None)
         versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
         return BrokerVersionData(self.config["api_version"], versions)
 
     def api_versions(self) -> dict[Any, tuple[int, int]]:
-        """Returns the lowest and highest version of each API that some broker of the cluster serves."""
+        """Returns the lowest and highest version of each API that one broker, chosen by the client, serves."""
         response = self._ask(ApiKey.API_VERSIONS, _versions_request)
         known = {int(key) for key in ApiKey}
         return {
