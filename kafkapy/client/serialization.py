@@ -48,14 +48,14 @@ def deserialize_json(topic: str, data: bytes | None) -> Any:
 
 
 def serialize_msgpack(topic: str, value: Any) -> bytes | None:
-    """Encodes a value with the `msgpack` package, which must be installed; None becomes Kafka's null."""
+    """Encodes a value with the package `msgpack`; None becomes Kafka's null. Raises ImportError without the package."""
     import msgpack
 
     return None if value is None else msgpack.packb(value)
 
 
 def deserialize_msgpack(topic: str, data: bytes | None) -> Any:
-    """Decodes a value with the `msgpack` package, which must be installed; returns None for None."""
+    """Decodes a value with the package `msgpack`; returns None for None. Raises ImportError without the package."""
     import msgpack
 
     return None if data is None else msgpack.unpackb(data)

@@ -303,7 +303,8 @@ class ShareConsumer(Closing):
 
         `callback(offsets, error)` is called within `poll`, `commit`, `commit_async` and `close`, once for each
         partition of a request: `offsets` has the partition and its acknowledged offsets, and `error` is None after a
-        success. It must not call methods of the consumer; an exception that it raises is logged.
+        success. If it calls methods of the consumer, they raise AcknowledgementError. An exception that it raises is
+        logged.
         """
         self._check_usable()
         self._callback = callback

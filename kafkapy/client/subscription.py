@@ -118,7 +118,7 @@ class PartitionState:
 class SubscriptionPattern(NamedTuple):
     """A regular expression (RE2 syntax) for `Consumer.subscribe` that the group's coordinator evaluates.
 
-    A topic is subscribed to if its whole name matches. Needs `group.protocol=consumer`.
+    A topic is subscribed to if its whole name matches. `subscribe` raises ConfigError if `group.protocol` is classic.
     """
 
     pattern: str

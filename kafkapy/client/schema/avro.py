@@ -85,7 +85,8 @@ def _loaded(text: str) -> Any:
 class AvroSerializer(SchemaSerializer):
     """Serializes values by an Avro schema: dictionaries for records, and Python's types as fastavro maps them.
 
-    `schema` is the JSON text of a schema, or a Schema with references; None needs `use_latest` or `schema_id`.
+    `schema` is the JSON text of a schema, or a Schema with references; None needs `use_latest` or `schema_id`, without
+    which each call raises SchemaMismatch.
     `to_value(value)` turns an application's object into such a value. `is_strict` refuses values with other fields than
     those of the schema; `is_strict_but_for_defaults` accepts that fields with a default are missing. `options` are the
     keyword arguments of SchemaSerializer, such as `auto_register`.

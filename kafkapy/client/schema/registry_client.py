@@ -207,7 +207,7 @@ class RegistryClient:
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
         """Deletes a subject softly; with `permanent`, removes one that was deleted softly before.
 
-        Returns the numbers of the deleted versions.
+        Returns the numbers of the deleted versions. With `permanent`, raises RegistryFailure for any other subject.
         """
         query = {"permanent": "true"} if permanent else {}
         found: list[int] = self.request("DELETE", f"/subjects/{_quoted(subject)}", query)
@@ -215,7 +215,10 @@ class RegistryClient:
         return found
 
     def delete_version(self, subject: str, version: int | str, *, permanent: bool = False) -> int:
-        """Deletes a version softly, or with `permanent` removes a softly deleted one. Returns its number."""
+        """Deletes a version softly; with `permanent`, removes one that was deleted softly before. Returns its number.
+
+        With `permanent`, raises RegistryFailure for a version that was not deleted softly.
+        """
         query = {"permanent": "true"} if permanent else {}
         found: int = self.request("DELETE", f"/subjects/{_quoted(subject)}/versions/{version}", query)
         self.forget()

@@ -19,7 +19,7 @@ CACHE_SIZE = 1000
 class SchemaSerializer(ABC):
     """Serializes values by a schema of the registry. Any thread.
 
-    auto_register: True registers the schema; otherwise it must be registered already.
+    auto_register: True registers the schema; otherwise it must be registered already, or RegistryFailure is raised.
     use_latest: writes with the latest version of the subject instead of the given schema.
     schema_id: writes with the schema that has this id.
     normalize: has the registry normalize the schema.

@@ -281,10 +281,10 @@ class Consumer(Client):
         on_revoke: OnRebalance | None = None,
         on_lost: OnRebalance | None = None,
     ) -> None:
-        """Subscribes to topics; a name that begins with ^ is a regular expression. Raises KafkaException.
+        """Subscribes to topics; a name that begins with ^ is a regular expression.
 
         A later `poll` calls a callback as `on_assign(consumer, partitions)`, with this consumer and a list of
-        TopicPartitions.
+        TopicPartitions. Raises KafkaException for an empty list, an empty name or an invalid expression.
         """
         self._check_open()
         if not isinstance(topics, list) or not all(isinstance(each, str) for each in topics):
@@ -311,7 +311,9 @@ class Consumer(Client):
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Reads exactly these partitions, from their offsets; without an offset, from the committed one.
 
-        Within `on_assign` it only chooses the offsets: the partitions must be those that the group has assigned.
+        Within `on_assign` it only chooses the offsets, and raises KafkaException unless the partitions are exactly those
+        that the group has assigned. Elsewhere, while topics are subscribed, it raises KafkaException; an empty list has
+        no effect then.
         """
         self._check_open()
         wanted = checked(partitions)
@@ -428,7 +430,10 @@ class Consumer(Client):
     # Positions
 
     def seek(self, partition: TopicPartition) -> None:
-        """Sets the position of an assigned partition to its `offset`, which may be OFFSET_BEGINNING or OFFSET_END."""
+        """Sets the position in a partition to its `offset`, which may be OFFSET_BEGINNING or OFFSET_END.
+
+        Raises KafkaException if the partition is not assigned.
+        """
         self._check_open()
         place = Place(partition.topic, partition.partition)
         prefix = f"Failed to seek to offset {partition.offset}: "
@@ -452,7 +457,7 @@ class Consumer(Client):
         return found
 
     def pause(self, partitions: list[TopicPartition]) -> None:
-        """Stops the delivery of messages of these partitions until `resume`."""
+        """Stops the delivery of messages of these partitions until `resume`; ignores those that are not assigned."""
         self._check_open()
         places = self._assigned(partitions)
 
@@ -470,7 +475,7 @@ class Consumer(Client):
         self._drop_buffered(set(places))
 
     def resume(self, partitions: list[TopicPartition]) -> None:
-        """Lets messages of paused partitions be delivered again."""
+        """Lets messages of paused partitions be delivered again. Ignores partitions that are not assigned."""
         self._check_open()
         places = self._assigned(partitions)
         self._call("Failed to resume partitions: ", lambda: self._client.resume(places))

@@ -39,7 +39,10 @@ _TOO_LARGE = KafkaError(10, "Unable to produce message: Broker: Message size too
 
 
 class _Purged(KafkapyError):
-    """The error of a record that `Producer.purge` has removed. Its message is the name of librdkafka's error."""
+    """The error of a record that `Producer.purge` has removed.
+
+    Its message is the name of librdkafka's error, such as `_PURGE_QUEUE`.
+    """
 
 
 _FROM_QUEUE, _FROM_FLIGHT = _Purged("_PURGE_QUEUE"), _Purged("_PURGE_INFLIGHT")
@@ -264,7 +267,8 @@ class Producer(Client):
     def _send_values(self, topic: str, messages: list[dict[str, Any]]) -> bool:
         """Adds records that have nothing but a value in bytes, all at once and without keeping a report of each.
 
-        Returns False, and adds none, if a record has more than that, or if the records do not all fit into the queue.
+        Returns False, and adds none, if a record has more than that or a large value, if the topic's partitions are not
+        known yet, or if the records do not all fit into the queue.
         """
         client = self._client
         if topic not in client.topics or self._unknown:
@@ -364,7 +368,10 @@ class Producer(Client):
         return error
 
     def _look_up(self, topic: str) -> None:
-        """Looks up the partitions of a topic and sends the records that wait for them; runs on a thread of its own."""
+        """Looks up the partitions of a topic and sends the records that wait for them; runs on a thread of its own.
+
+        If the partitions are not found, the records fail.
+        """
         client = self._client
         end_s = time.monotonic() + self._timeout_s
         failure: BaseException | None = None
@@ -488,7 +495,10 @@ class Producer(Client):
     # Transactions
 
     def init_transactions(self, timeout: float = -1) -> None:
-        """Takes over the transactional id; must be called before any other transactional method. Blocks."""
+        """Takes over the transactional id: a producer that used it before is fenced. Blocks.
+
+        The other transactional methods raise KafkaException until a call has succeeded.
+        """
         self._transact(lambda: self._client.init_transactions(seconds(timeout)))
 
     def begin_transaction(self) -> None:

@@ -21,8 +21,8 @@ _REBALANCE_CALLBACKS = ("on_assign", "on_revoke", "on_lost")
 class AIOConsumer(AioClient):
     """A consumer for asyncio: every method of Consumer as a coroutine, which runs on a thread of an executor.
 
-    Callbacks run on the event loop and may be coroutines. It must be created within a running loop. Raises ValueError
-    for `max_workers` below 1.
+    Callbacks run on the event loop and may be coroutines. The constructor raises RuntimeError without a running loop,
+    and ValueError for `max_workers` below 1.
     """
 
     def __init__(self, consumer_conf: dict[str, Any], max_workers: int = 100, executor: Executor | None = None) -> None:

@@ -26,7 +26,7 @@ class AIOProducer(AioClient):
     """A producer for asyncio: `produce` returns a future of the delivered Message.
 
     The inner Producer batches the records by `linger.ms`; `batch_size` and `buffer_timeout` have no effect. Callbacks
-    run on the event loop and may be coroutines. It must be created within a running loop.
+    run on the event loop and may be coroutines. The constructor raises RuntimeError without a running loop.
     """
 
     def __init__(

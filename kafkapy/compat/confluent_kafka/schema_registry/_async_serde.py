@@ -67,7 +67,7 @@ class AsyncBaseSerde:
         self._owns_client = True
 
     def set_async_cluster_id_resolver(self, resolver: Callable[[], Awaitable[str]]) -> None:
-        """Sets the coroutine function that returns the id of the cluster. Must be called within a running event loop.
+        """Sets the coroutine function that returns the id of the cluster. Raises RuntimeError without a running loop.
 
         It is called when a subject is looked up by the strategy ASSOCIATED.
         """

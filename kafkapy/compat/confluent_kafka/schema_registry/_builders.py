@@ -138,9 +138,9 @@ class Building:
         return self._set("rule_registry", rule_registry)
 
     def build(self, conf: dict[str, Any], is_key: bool) -> Any:
-        """Returns the pair (serde, copy of `conf`); no key is removed from the copy.
+        """Returns the pair (serde, copy of `conf`); the copy has all keys of `conf`.
 
-        `conf` is the configuration of the producer or consumer.
+        `conf` is the configuration of the producer or consumer. `is_key` has no effect.
         """
         client, config, init = self._taken()
         return build_serde(client, config, self._construct, init), dict(conf)
@@ -168,7 +168,10 @@ class AsyncBuilding(Building):
     """The base of the builders whose `build` is a coroutine."""
 
     def build(self, conf: dict[str, Any], is_key: bool) -> Any:
-        """Returns a coroutine, whose result is the pair (serde, copy of `conf`); no key is removed from the copy."""
+        """Returns a coroutine, whose result is the pair (serde, copy of `conf`); the copy has all keys of `conf`.
+
+        `is_key` has no effect.
+        """
         return self._build(conf)
 
     async def _build(self, conf: dict[str, Any]) -> Any:
@@ -212,7 +215,7 @@ class MessageTypeOption(Building):
     """The base of the builders for Protobuf, which need the class of the messages."""
 
     def set_message_type(self, msg_type: Any) -> Self:
-        """Sets the generated class of the messages, which is required."""
+        """Sets the generated class of the messages; without this call `build` raises ValueError."""
         return self._set("message_type", msg_type)
 
     def _construct(self, client: Any) -> Any:

@@ -219,7 +219,8 @@ class SchemaRegistryClient(Closing):
     def delete_subject(self, subject_name: str, permanent: bool = False) -> list[int]:
         """Deletes a subject and returns the numbers of the deleted versions.
 
-        Without `permanent` the deletion is soft; with `permanent` the subject must have been deleted softly before.
+        Without `permanent` the deletion is soft. With `permanent` the subject must have been deleted softly before;
+        otherwise the registry refuses, which raises SchemaRegistryError.
         """
         with refusals():
             deleted = self.registry.delete_subject(subject_name, permanent=permanent)
@@ -288,7 +289,8 @@ class SchemaRegistryClient(Closing):
     def delete_version(self, subject_name: str, version: int, permanent: bool = False) -> int:
         """Deletes a version of a subject and returns the version's number.
 
-        Without `permanent` the deletion is soft; with `permanent` the version must have been deleted softly before.
+        Without `permanent` the deletion is soft. With `permanent` the version must have been deleted softly before;
+        otherwise the registry refuses, which raises SchemaRegistryError.
         """
         with refusals():
             deleted = self.registry.delete_version(subject_name, version, permanent=permanent)

@@ -192,7 +192,7 @@ class AsyncAssociatedNameStrategy:
         return await asyncio.to_thread(self.blocking, ctx, record_name, client, conf)
 
     def set_async_cluster_id_resolver(self, resolver: Callable[[], Awaitable[str]]) -> None:
-        """Sets the coroutine function that returns the id of the cluster. Must be called within a running event loop.
+        """Sets the coroutine function that returns the id of the cluster. Raises RuntimeError without a running loop.
 
         It is called when a subject is looked up.
         """
@@ -206,7 +206,7 @@ class AsyncAssociatedNameStrategy:
 def from_threads(resolver: Callable[[], Awaitable[str]]) -> Callable[[], str]:
     """Returns a function that other threads call to run the coroutine `resolver()` on the current event loop.
 
-    The function blocks and returns the coroutine's result.
+    The function blocks and returns the coroutine's result. Raises RuntimeError if no event loop is running.
     """
     loop = asyncio.get_running_loop()
 
